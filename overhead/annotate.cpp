@@ -92,29 +92,33 @@ class Annotator {
   static constexpr std::uint64_t unknown_block = unknown;  // no block is as old
 
   void note_end(const Event& event, Note& note) {
-    const auto found = live_.erase(event.old_address);
-    if (!found) {
+    Neighbourhood& found = found_;
+    if (!live_.erase(event.old_address, found)) {
       if (first_tag_.is_made_here(event.old_tag)) {
         complaints_.add("block " + block_text(event.old_address, event.old_tag) + " is ended but not live");
       }
       return note_totals(note);
     }
-    if (found->block.tag != event.old_tag) {
+    if (found.block.tag != event.old_tag) {
       complaints_.add("block " + block_text(event.old_address, event.old_tag) + " is ended where " +
-                      block_text(found->block) + " is live");
+                      block_text(found.block) + " is live");
     }
-    count(*found, removed);
-    note.size = found->block.size;
-    note.age = clock_.now() - found->block.born;
-    note_place(*found, note);
+    count(found, removed);
+    note.size = found.block.size;
+    note.age = clock_.now() - found.block.born;
+    note_place(found, note);
   }
 
   void note_begin(const Event& event, Note& note) {
     first_tag_.note(event.tag);
     clock_.count_allocated(event.bytes());
-    const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
-    const Neighbourhood found = insert_block(live_, block, [&](const Neighbourhood& old) {
-      complaints_.add("block " + block_text(block) + " is made where " + block_text(old.block) + " is live");
+    Neighbourhood& found = found_;
+    found.block.address = event.address;
+    found.block.size = event.bytes();
+    found.block.born = clock_.now();
+    found.block.tag = event.tag;
+    insert_block(live_, found, [&](const Neighbourhood& old) {
+      complaints_.add("block " + block_text(found.block) + " is made where " + block_text(old.block) + " is live");
       count(old, removed);
     });
     check_overlap(found);
@@ -149,7 +153,7 @@ class Annotator {
   }
 
   void check_overlap(const Neighbourhood& found) {
-    const auto overlap = [](const PlacedBlock& low, const PlacedBlock& high) {
+    const auto overlap = [](const auto& low, const auto& high) {
       return low.address != 0 && high.address != 0 && low.size != 0 && low.last() >= high.address;
     };
     if (overlap(found.prev, found.block)) {
@@ -223,6 +227,7 @@ class Annotator {
   command::Complaints& complaints_;
   heap::Clock clock_;
   heap::AddressIndex live_;
+  Neighbourhood found_;  // of the block that begins or ends: to make one for each would cost as much as to find it
   heap::LiveTotals totals_;
   std::uint64_t pages_ = 0;       // that live blocks are on
   std::uint64_t huge_pages_ = 0;  // the same, of 2 MiB

@@ -11,7 +11,10 @@ namespace cmt::overhead {
 
 /// A block as traces name it: "7ffd30a51000<12>".
 std::string block_text(std::uint64_t address, Tag tag);
-inline std::string block_text(const heap::PlacedBlock& block) { return block_text(block.address, block.tag); }
+template <class Block>
+std::string block_text(const Block& block) {
+  return block_text(block.address, block.tag);
+}
 
 /// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
 std::string to_text(const Summary& summary);

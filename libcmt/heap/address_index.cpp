@@ -29,7 +29,7 @@ void BlockPage<Packed>::resize(Pointer& page, std::size_t capacity) {
 }
 
 template <class Packed>
-void BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t offset, const Packed& block) {
+Packed& BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t offset) {
   if (!page) resize(page, 1);
   if (page->size_ == page->capacity_) resize(page, larger(page->capacity_));
   const std::size_t behind = page->size_ - rank;
@@ -37,9 +37,9 @@ void BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t of
   std::uint16_t* const offset_at = page->offsets() + rank;
   std::memmove(at + 1, at, behind * sizeof *at);
   std::memmove(offset_at + 1, offset_at, behind * sizeof *offset_at);
-  *at = block;
   *offset_at = static_cast<std::uint16_t>(offset);
   ++page->size_;
+  return *at;
 }
 
 template <class Packed>
@@ -175,16 +175,17 @@ std::size_t page_in_region(std::uint64_t address, int page_shift) {
 
 template <class Packed>
 auto AddressIndexOf<Packed>::find_region(std::uint64_t number) -> Region* {
-  Region*& recent = recent_[number % recent_.size()];
-  if (recent != nullptr && recent->first == number) return recent;
+  Region*& recently = recent(number);
+  if (recently != nullptr && recently->first == number) return recently;
   const auto found = regions_.find(number);
   if (found == regions_.end()) return nullptr;
-  return recent = &*found;
+  return recently = &*found;
 }
 
 template <class Packed>
 auto AddressIndexOf<Packed>::make_region(std::uint64_t number) -> Region& {
   if (Region* region = find_region(number)) return *region;
+  if (regions_.size() * 2 >= recent_.size()) recent_.assign(recent_.size() * 2, nullptr);
   return *regions_.try_emplace(number).first;
 }
 
@@ -192,26 +193,25 @@ auto AddressIndexOf<Packed>::make_region(std::uint64_t number) -> Region& {
 template <class Packed>
 void AddressIndexOf<Packed>::drop_if_empty(Region& region) {
   if (!region.second.empty()) return;
-  recent_[region.first % recent_.size()] = nullptr;
+  recent(region.first) = nullptr;
   regions_.erase(region.first);
 }
 
 template <class Packed>
-void AddressIndexOf<Packed>::unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const {
+void AddressIndexOf<Packed>::unpack_last(Neighbour& block, const Region& region, std::size_t page) const {
   const Page& blocks = *region.second.find(page);
   unpack(block, region, page, blocks, blocks.size() - 1);
 }
 
 template <class Packed>
-void AddressIndexOf<Packed>::unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const {
+void AddressIndexOf<Packed>::unpack_first(Neighbour& block, const Region& region, std::size_t page) const {
   unpack(block, region, page, *region.second.find(page), 0);
 }
 
-/// The block before a rank on a page, which is null where it is empty.
+/// The last block on the pages below one.
 template <class Packed>
-void AddressIndexOf<Packed>::find_prev(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
-                                       std::size_t rank) const {
-  if (rank > 0) return unpack(block, region, page, *blocks, rank - 1);
+void AddressIndexOf<Packed>::find_below(Neighbour& block, const Region& region, std::size_t page) const {
+  block.address = 0;
   const std::size_t below = region.second.last_below(page);
   if (below != none) return unpack_last(block, region, below);
   const auto here = regions_.find(region.first);
@@ -220,11 +220,10 @@ void AddressIndexOf<Packed>::find_prev(PlacedBlock& block, const Region& region,
   unpack_last(block, other, other.second.last_below(Pages::count_max));
 }
 
-/// The block at or behind a rank on a page, which is null where it is empty.
+/// The first block on the pages above one.
 template <class Packed>
-void AddressIndexOf<Packed>::find_next(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
-                                       std::size_t rank) const {
-  if (blocks != nullptr && rank < blocks->size()) return unpack(block, region, page, *blocks, rank);
+void AddressIndexOf<Packed>::find_above(Neighbour& block, const Region& region, std::size_t page) const {
+  block.address = 0;
   const std::size_t above = region.second.first_from(page + 1);
   if (above != none) return unpack_first(block, region, above);
   const auto behind = regions_.upper_bound(region.first);
@@ -233,13 +232,11 @@ void AddressIndexOf<Packed>::find_next(PlacedBlock& block, const Region& region,
 }
 
 template <class Packed>
-Packed AddressIndexOf<Packed>::pack(const PlacedBlock& block) {
-  Packed packed(block);
-  if (!Packed::has_room_for(block)) {
-    packed.size = kept_aside;
-    large_[block.address] = {block.size, block.slop, block.tag};
-  }
-  return packed;
+void AddressIndexOf<Packed>::pack(Packed& packed, const PlacedBlock& block) {
+  packed.pack(block);
+  if (Packed::has_room_for(block)) return;
+  packed.size = kept_aside;
+  large_[block.address] = {block.size, block.slop, block.tag};
 }
 
 template <class Packed>
@@ -251,38 +248,44 @@ void AddressIndexOf<Packed>::load_large(PlacedBlock& block) const {
 }
 
 template <class Packed>
-std::optional<Neighbourhood> AddressIndexOf<Packed>::insert(const PlacedBlock& block) {
-  Region& region = make_region(block.address >> region_shift);
-  const std::size_t page = page_in_region(block.address, page_shift);
-  const std::uint64_t offset = block.address % page_size;
-  typename Page::Pointer* blocks = region.second.find(page);
-  const std::size_t rank = blocks ? (*blocks)->rank(offset) : 0;
-  if (blocks && (*blocks)->holds(rank, offset)) return std::nullopt;
-  std::optional<Neighbourhood> found(std::in_place);
-  found->block = block;
-  find_prev(found->prev, region, page, blocks ? blocks->get() : nullptr, rank);
-  find_next(found->next, region, page, blocks ? blocks->get() : nullptr, rank);
-  Page::insert(blocks ? *blocks : region.second.add(page), rank, offset, pack(block));
-  ++size_;
-  return found;
+void AddressIndexOf<Packed>::load_large(Neighbour& block) const {
+  const Large& large = large_.at(block.address);
+  block.size = large.size;
+  block.tag = large.tag;
 }
 
 template <class Packed>
-std::optional<Neighbourhood> AddressIndexOf<Packed>::erase(std::uint64_t address) {
+bool AddressIndexOf<Packed>::insert(Neighbourhood& place) {
+  const std::uint64_t address = place.block.address;
+  Region& region = make_region(address >> region_shift);
+  const std::size_t page = page_in_region(address, page_shift);
+  const std::uint64_t offset = address % page_size;
+  typename Page::Pointer* const at = region.second.find(page);
+  const Page* const blocks = at ? at->get() : nullptr;
+  const std::size_t rank = blocks ? blocks->rank(offset) : 0;
+  if (blocks && blocks->holds(rank, offset)) return false;
+  find_prev(place.prev, region, page, blocks, rank);
+  find_next(place.next, region, page, blocks, rank);
+  pack(Page::insert(at ? *at : region.second.add(page), rank, offset), place.block);
+  ++size_;
+  return true;
+}
+
+template <class Packed>
+bool AddressIndexOf<Packed>::erase(std::uint64_t address, Neighbourhood& place) {
   Region* region = find_region(address >> region_shift);
-  if (region == nullptr) return std::nullopt;
+  if (region == nullptr) return false;
   const std::size_t page = page_in_region(address, page_shift);
   typename Page::Pointer* const at = region->second.find(page);
-  if (at == nullptr) return std::nullopt;
+  if (at == nullptr) return false;
   typename Page::Pointer& blocks = *at;
   const std::size_t rank = blocks->rank(address % page_size);
-  if (!blocks->holds(rank, address % page_size)) return std::nullopt;
-  std::optional<Neighbourhood> found(std::in_place);
-  unpack(found->block, *region, page, *blocks, rank);
-  find_prev(found->prev, *region, page, blocks.get(), rank);
-  find_next(found->next, *region, page, blocks.get(), rank + 1);
+  if (!blocks->holds(rank, address % page_size)) return false;
+  unpack(place.block, *region, page, *blocks, rank);
+  find_prev(place.prev, *region, page, blocks.get(), rank);
+  find_next(place.next, *region, page, blocks.get(), rank + 1);
   remove(*region, page, blocks, rank);
-  return found;
+  return true;
 }
 
 /// Removes the block at a rank, and its page and region with the last block.
@@ -308,7 +311,7 @@ std::uint64_t AddressIndexOf<Packed>::insert_apart(const PlacedBlock& block) {
   const Page* const blocks = at ? at->get() : nullptr;
   const std::size_t rank = blocks ? blocks->rank(offset) : 0;
   if (blocks && blocks->holds(rank, offset)) return block.address;
-  PlacedBlock prev, next;
+  Neighbour prev, next;
   find_prev(prev, region, page, blocks, rank);
   // Only a block on this page, or beyond it where the new one reaches there, can be in the way of its end.
   const bool may_reach = (blocks && rank < blocks->size()) || (block.last() ^ block.address) >> page_shift != 0;
@@ -318,23 +321,22 @@ std::uint64_t AddressIndexOf<Packed>::insert_apart(const PlacedBlock& block) {
     drop_if_empty(region);
     return is_on_prev ? prev.address : next.address;
   }
-  Page::insert(at ? *at : region.second.add(page), rank, offset, pack(block));
+  pack(Page::insert(at ? *at : region.second.add(page), rank, offset), block);
   ++size_;
   return 0;
 }
 
 template <class Packed>
-std::optional<PlacedBlock> AddressIndexOf<Packed>::take(std::uint64_t address) {
+bool AddressIndexOf<Packed>::take(std::uint64_t address, PlacedBlock& block) {
   Region* const region = find_region(address >> region_shift);
   const std::size_t page = page_in_region(address, page_shift);
   typename Page::Pointer* const blocks = region ? region->second.find(page) : nullptr;
-  if (blocks == nullptr) return std::nullopt;
+  if (blocks == nullptr) return false;
   const std::size_t rank = (*blocks)->rank(address % page_size);
-  if (!(*blocks)->holds(rank, address % page_size)) return std::nullopt;
-  std::optional<PlacedBlock> found(std::in_place);
-  unpack(*found, *region, page, **blocks, rank);
+  if (!(*blocks)->holds(rank, address % page_size)) return false;
+  unpack(block, *region, page, **blocks, rank);
   remove(*region, page, *blocks, rank);
-  return found;
+  return true;
 }
 
 template class AddressIndexOf<PackedBlock>;

@@ -7,12 +7,18 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "cmt/event.h"
 
 namespace cmt::heap {
+
+/// The address of a block's last byte. A block of size 0 has its first for it, so that it lies on one page like any
+/// other; one that would pass the end of memory ends there.
+inline std::uint64_t last_byte(std::uint64_t address, std::uint64_t size) {
+  const std::uint64_t extent = size == 0 ? 0 : size - 1;
+  return address + extent < address ? ~std::uint64_t{0} : address + extent;
+}
 
 /// A live block and where it lies.
 struct PlacedBlock {
@@ -23,29 +29,38 @@ struct PlacedBlock {
   std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
   Kind kind = Kind::malloc;
 
-  /// The last byte's address. A block of size 0 has its first for it, so that it lies on one page like any other; one
-  /// that would pass the end of memory ends there.
-  std::uint64_t last() const {
-    const std::uint64_t extent = size == 0 ? 0 : size - 1;
-    return address + extent < address ? ~std::uint64_t{0} : address + extent;
-  }
+  std::uint64_t last() const { return last_byte(address, size); }
+};
+
+/// The nearest live block on one side of another.
+struct Neighbour {
+  std::uint64_t address = 0;  ///< 0: there is no such block
+  std::uint64_t size = 0;
+  Tag tag = 0;
+
+  std::uint64_t last() const { return last_byte(address, size); }
 };
 
 /// A block with the nearest live ones on either side.
+///
+/// The index fills it in where the caller has it, and the caller reads its fields one by one. To copy two fields at
+/// once, a processor waits until the stores of both have reached the cache, behind all stores before them. With two
+/// threads on one trace, which store to lines that the other has read, most of the time went there.
 struct Neighbourhood {
   PlacedBlock block;
-  PlacedBlock prev;  ///< address 0: none
-  PlacedBlock next;  ///< address 0: none
+  Neighbour prev;
+  Neighbour next;
 
   /// A neighbour that the block lies on, or nullptr.
-  const PlacedBlock* overlapped() const {
+  const Neighbour* overlapped() const {
     if (next.address != 0 && next.address <= block.last()) return &next;
     return prev.address != 0 && prev.last() >= block.address ? &prev : nullptr;
   }
 };
 
 /// Bytes from the end of one block, by the size asked for, to the begin of the next; below 0 where they overlap.
-inline std::int64_t gap(const PlacedBlock& low, const PlacedBlock& high) {
+template <class Low, class High>
+std::int64_t gap(const Low& low, const High& high) {
   return static_cast<std::int64_t>(high.address - low.address - low.size);
 }
 
@@ -65,23 +80,24 @@ struct FreePage {
   void operator()(void* page) const { std::free(page); }
 };
 
-/// A block as its page keeps it; the page knows the address besides.
+/// A block as its page keeps it; the page knows the address besides. Fields that lie beside each other in a PlacedBlock
+/// are apart, or compilers would copy two at once.
 struct PackedBlock {
   static constexpr std::uint64_t slop_limit = std::uint64_t{1} << 26;
 
-  std::uint64_t born = 0;
   Tag tag = 0;
   std::uint32_t size = 0;
   std::uint32_t slop : 26 = 0;
   std::uint32_t kind : 6 = 0;
+  std::uint64_t born = 0;
 
-  PackedBlock() = default;
-  explicit PackedBlock(const PlacedBlock& block)
-      : born(block.born),
-        tag(block.tag),
-        size(static_cast<std::uint32_t>(block.size)),
-        slop(static_cast<std::uint32_t>(block.slop) & (slop_limit - 1)),
-        kind(static_cast<std::uint32_t>(block.kind) & 63) {}
+  void pack(const PlacedBlock& block) {
+    born = block.born;
+    tag = block.tag;
+    size = static_cast<std::uint32_t>(block.size);
+    slop = static_cast<std::uint32_t>(block.slop) & (slop_limit - 1);
+    kind = static_cast<std::uint32_t>(block.kind) & 63;
+  }
 
   /// Whether all of a block is in these bits.
   static bool has_room_for(const PlacedBlock& block) {
@@ -102,9 +118,10 @@ struct PackedTag {
   std::uint32_t size = 0;
   std::uint32_t tag = 0;
 
-  PackedTag() = default;
-  explicit PackedTag(const PlacedBlock& block)
-      : size(static_cast<std::uint32_t>(block.size)), tag(static_cast<std::uint32_t>(block.tag)) {}
+  void pack(const PlacedBlock& block) {
+    size = static_cast<std::uint32_t>(block.size);
+    tag = static_cast<std::uint32_t>(block.tag);
+  }
 
   static bool has_room_for(const PlacedBlock& block) {
     return block.size < ~std::uint32_t{0} && block.tag <= ~std::uint32_t{0};
@@ -152,8 +169,8 @@ class BlockPage {
     for (std::size_t at = 64; at < bytes(size_); at += 64) __builtin_prefetch(begin + at);
   }
 
-  /// Puts a block at a rank. The page may be null, and may move.
-  static void insert(Pointer& page, std::size_t rank, std::uint64_t offset, const Packed& block);
+  /// Makes room for a block at a rank, which is the caller's to fill in. The page may be null, and may move.
+  static Packed& insert(Pointer& page, std::size_t rank, std::uint64_t offset);
 
   /// Removes the block at a rank. The page is null afterwards if it was the last one, and may move.
   static void erase(Pointer& page, std::size_t rank);
@@ -271,8 +288,8 @@ class RegionPages {
 ///
 /// A region finds its pages (RegionPages). A page holds its blocks (BlockPage), sorted by their exact addresses, of
 /// whatever alignment. A neighbour is the entry beside, or the last or first entry of the nearest page of the region,
-/// or of the nearest region in the map of regions. The map is searched only at the edges of a region; a table finds the
-/// 64 regions used last.
+/// or of the nearest region in the map of regions. The map is searched only at the edges of a region: a table by number
+/// finds the regions used last, and has room for twice as many as there are.
 ///
 /// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB for a region of many pages. Blocks that
 /// lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more are
@@ -286,18 +303,19 @@ class AddressIndexOf {
 
   std::size_t size() const { return size_; }
 
-  /// Adds a block and returns it with its neighbours. Returns nothing, and changes nothing, if a block begins there.
-  std::optional<Neighbourhood> insert(const PlacedBlock& block);
+  /// Adds `place.block` and tells its neighbours. Returns false, and changes nothing, if a block begins there.
+  bool insert(Neighbourhood& place);
 
-  /// Removes the block that begins at an address; returns it with its neighbours, or nothing where there is none.
-  std::optional<Neighbourhood> erase(std::uint64_t address);
+  /// Removes the block that begins at an address, and tells it and its neighbours. Returns false where there is none.
+  bool erase(std::uint64_t address, Neighbourhood& place);
 
   /// Adds a block unless it lies on another one, whose address it returns then; 0: it was added. Half the price of
   /// insert().
   std::uint64_t insert_apart(const PlacedBlock& block);
 
-  /// Removes the block that begins at an address and returns it, or nothing. Half the price of erase().
-  std::optional<PlacedBlock> take(std::uint64_t address);
+  /// Removes the block that begins at an address and tells it. Returns false where there is none. Half the price of
+  /// erase().
+  bool take(std::uint64_t address, PlacedBlock& block);
 
   /// Fetches the memory that the calls above read at an address. To be called one after the other, some time before
   /// them.
@@ -345,34 +363,61 @@ class AddressIndexOf {
   };
   static constexpr std::uint32_t kept_aside = ~std::uint32_t{0};
 
-  /// Writes the block at a rank to where the caller wants it: a copy would wait for the stores of the fields.
+  static std::uint64_t address_at(const Region& region, std::size_t page, const Page& blocks, std::size_t rank) {
+    return (region.first << region_shift | std::uint64_t{page} << page_shift) + blocks.offset(rank);
+  }
   [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page, const Page& blocks,
                                      std::size_t rank) const {
     const Packed& packed = blocks.block(rank);
-    block.address = (region.first << region_shift | std::uint64_t{page} << page_shift) + blocks.offset(rank);
+    block.address = address_at(region, page, blocks, rank);
     packed.unpack(block);
     if (packed.size == kept_aside) load_large(block);
   }
+  [[gnu::always_inline]] void unpack(Neighbour& block, const Region& region, std::size_t page, const Page& blocks,
+                                     std::size_t rank) const {
+    const Packed& packed = blocks.block(rank);
+    block.address = address_at(region, page, blocks, rank);
+    block.size = packed.size;
+    block.tag = packed.tag;
+    if (packed.size == kept_aside) load_large(block);
+  }
   void load_large(PlacedBlock& block) const;
-  Packed pack(const PlacedBlock& block);
+  void load_large(Neighbour& block) const;
+  void pack(Packed& packed, const PlacedBlock& block);
+  Region*& recent(std::uint64_t number) { return recent_[number & (recent_.size() - 1)]; }
   const Region* recent_region(std::uint64_t number) const {
-    const Region* const recent = recent_[number % recent_.size()];
+    const Region* const recent = recent_[number & (recent_.size() - 1)];
     return recent != nullptr && recent->first == number ? recent : nullptr;
   }
   Region* find_region(std::uint64_t number);
   Region& make_region(std::uint64_t number);
   void drop_if_empty(Region& region);
   void remove(Region& region, std::size_t page, typename Page::Pointer& blocks, std::size_t rank);
-  void unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const;
-  void unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const;
-  void find_prev(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
-                 std::size_t rank) const;
-  void find_next(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
-                 std::size_t rank) const;
+  void unpack_last(Neighbour& block, const Region& region, std::size_t page) const;
+  void unpack_first(Neighbour& block, const Region& region, std::size_t page) const;
+  void find_below(Neighbour& block, const Region& region, std::size_t page) const;
+  void find_above(Neighbour& block, const Region& region, std::size_t page) const;
+
+  /// The block before a rank on a page, which is null where it is empty.
+  [[gnu::always_inline]] void find_prev(Neighbour& block, const Region& region, std::size_t page, const Page* blocks,
+                                        std::size_t rank) const {
+    if (rank > 0)
+      unpack(block, region, page, *blocks, rank - 1);
+    else
+      find_below(block, region, page);
+  }
+  /// The block at or behind a rank on a page, which is null where it is empty.
+  [[gnu::always_inline]] void find_next(Neighbour& block, const Region& region, std::size_t page, const Page* blocks,
+                                        std::size_t rank) const {
+    if (blocks != nullptr && rank < blocks->size())
+      unpack(block, region, page, *blocks, rank);
+    else
+      find_above(block, region, page);
+  }
 
   Regions regions_;
-  std::array<Region*, 64> recent_{};
-  std::map<std::uint64_t, Large> large_;  // by address
+  std::vector<Region*> recent_ = std::vector<Region*>(64);  // a power of two
+  std::map<std::uint64_t, Large> large_;                    // by address
   std::size_t size_ = 0;
 };
 

@@ -75,10 +75,10 @@ bool Mender::end_plain(Event& event, LiveBlock& given) {
   const Tag tag = event.old_tag;
   if (tag < first_tag_ && tag != 0) return false;
   if (!by_tag_) {
-    const auto found = event.old_address != 0 ? live_.take(event.old_address) : std::nullopt;
-    if (!found) return false;
-    if (tag != 0 && tag != found->tag) return live_.insert_apart(*found), false;
-    given = as_live(*found);
+    PlacedBlock found;
+    if (event.old_address == 0 || !live_.take(event.old_address, found)) return false;
+    if (tag != 0 && tag != found.tag) return live_.insert_apart(found), false;
+    given = as_live(found);
   } else {
     const LiveBlock* const found = event.old_address == 0 && tag != 0 ? by_tag_->erase(tag) : nullptr;
     if (found == nullptr) return false;
@@ -167,10 +167,11 @@ Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock
     given = PlacedBlock{.tag = tag};
   }
   if (address != 0) {
-    const auto found = live_.take(address);
-    if (!found && tag == 0) return Outcome::no_block;
-    if (!found || (tag != 0 && tag != found->tag)) {
-      if (found) live_.insert_apart(*found);
+    PlacedBlock found;
+    const bool is_live = live_.take(address, found);
+    if (!is_live && tag == 0) return Outcome::no_block;
+    if (!is_live || (tag != 0 && tag != found.tag)) {
+      if (is_live) live_.insert_apart(found);
       return by_tag().find(tag) == nullptr ? Outcome::contradiction : Outcome::other_address;
     }
     given = found;
@@ -333,12 +334,12 @@ void Mender::end_blockers(Item& item) {
 
 /// The live block that an address lies in, but not its first byte.
 std::optional<PlacedBlock> Mender::block_around(std::uint64_t address) {
-  const auto found = live_.insert({.address = address});
-  if (!found) return std::nullopt;
-  live_.erase(address);
-  const PlacedBlock& before = found->prev;
+  Neighbourhood place{.block = {.address = address}, .prev = {}, .next = {}};
+  if (!live_.insert(place)) return std::nullopt;
+  live_.take(address, place.block);
+  const Neighbour& before = place.prev;
   if (before.address == 0 || address - before.address >= before.size) return std::nullopt;
-  return before;
+  return PlacedBlock{.address = before.address, .size = before.size, .tag = before.tag};
 }
 
 /// Appends an event to those that take_mended() returns. Times do not go back.

@@ -116,8 +116,9 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
     tell_("it is given " + block_text(event.old_tag, event.old_address) +
           ", which was made at another address: " + block_text(old.tag, old.address));
   }
-  if (event.ends_block() && old.address != 0) by_address_.erase(old.address);
   if (!event.ends_block()) return;
+  cmt::heap::PlacedBlock ended;
+  if (old.address != 0) by_address_.take(old.address, ended);
   pages_.end_block(event.old_tag);
   touched_.erase(event.old_tag);
 }
@@ -139,13 +140,14 @@ void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBloc
 
 /// An overlapping block is reported once: it is not kept in the index.
 void EventChecks::check_overlap(const cmt::Event& event) {
-  const cmt::heap::PlacedBlock block{.address = event.address, .size = event.bytes(), .tag = event.tag};
-  const auto placed = by_address_.insert(block);
-  if (!placed) return tell_(block_text(event.tag, event.address) + " begins where a live block begins");
-  const cmt::heap::PlacedBlock* const other = placed->overlapped();
-  if (other == nullptr) return;
-  tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other->tag, other->address));
-  by_address_.erase(block.address);
+  cmt::heap::Neighbourhood place{
+      .block = {.address = event.address, .size = event.bytes(), .tag = event.tag}, .prev = {}, .next = {}};
+  if (by_address_.insert_apart(place.block) == 0) return;
+  if (!by_address_.insert(place))
+    return tell_(block_text(event.tag, event.address) + " begins where a live block begins");
+  const cmt::heap::Neighbour& other = *place.overlapped();
+  tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other.tag, other.address));
+  by_address_.take(place.block.address, place.block);
 }
 
 std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Totals& counted) {

@@ -11,17 +11,22 @@ using namespace cmt::overhead;
 
 namespace {
 
+void insert(AddressIndex& live, const PlacedBlock& block) {
+  cmt::heap::Neighbourhood place{block, {}, {}};
+  live.insert(place);
+}
+
 /// Over blocks of which those born before 100 are old.
 PinnedPages walk(std::initializer_list<PlacedBlock> blocks) {
   AddressIndex live;
-  for (const PlacedBlock& block : blocks) live.insert(block);
+  for (const PlacedBlock& block : blocks) insert(live, block);
   return find_pins(live, 12, 100);
 }
 
 /// When 1,000 bytes have been allocated.
 Holders holders_of(std::initializer_list<PlacedBlock> blocks) {
   AddressIndex live;
-  for (const PlacedBlock& block : blocks) live.insert(block);
+  for (const PlacedBlock& block : blocks) insert(live, block);
   return find_holders(live, 12, 1000);
 }
 

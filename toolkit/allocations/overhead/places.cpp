@@ -24,7 +24,7 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
 }
 
 void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
-  if (const auto found = live_.erase(event.old_address)) return change(*found, Sort::ended, out);
+  if (live_.erase(event.old_address, found_)) return change(found_, Sort::ended, out);
   out.changes.push_back({.event = now_.event, .sort = Sort::unknown_end});
   if (first_tag_.is_made_here(event.old_tag)) {
     complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");
@@ -33,21 +33,35 @@ void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
 
 void PlaceFollower::begin_block(const Event& event, PlaceChanges& out) {
   first_tag_.note(event.tag);
-  now_.allocated_bytes += event.bytes();
-  const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
-  const PlacedBlock block{event.address, event.bytes(), now_.allocated_bytes, event.tag, slop, event.kind};
-  const Neighbourhood made = insert_block(live_, block, [&](const Neighbourhood& old) {
+  const std::uint64_t bytes = event.bytes();
+  now_.allocated_bytes += bytes;
+  const std::uint64_t slop = event.usable == unknown || event.usable < bytes ? 0 : event.usable - bytes;
+  PlacedBlock& block = found_.block;
+  block.address = event.address;
+  block.size = bytes;
+  block.born = now_.allocated_bytes;
+  block.tag = event.tag;
+  block.slop = slop;
+  block.kind = event.kind;
+  insert_block(live_, found_, [&](const Neighbourhood& old) {
     change(old, Sort::ended, out);
-    complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old.block.tag) +
+    complaints_.add("block <" + std::to_string(event.tag) + "> is made where <" + std::to_string(old.block.tag) +
                     "> is live");
   });
-  change(made, Sort::made, out);
+  change(found_, Sort::made, out);
 }
 
 void PlaceFollower::change(const Neighbourhood& found, Sort sort, PlaceChanges& out) {
   const std::uint64_t pages = own_pages(found, page_shift_);
-  out.changes.push_back(
-      {now_.event, found.block, found.prev.address, found.prev.size, found.next.address, pages, sort});
+  out.changes.push_back({.event = now_.event,
+                         .address = found.block.address,
+                         .own_pages = pages,
+                         .size = found.block.size,
+                         .prev_end = found.prev.address == 0 ? 0 : found.prev.address + found.prev.size,
+                         .tag = found.block.tag,
+                         .next_address = found.next.address,
+                         .slop = found.block.slop,
+                         .sort = sort});
   const std::uint64_t times = sort == Sort::made ? 1 : -1;  // sums wrap
   now_.live_blocks += times;
   now_.live_bytes += times * found.block.size;

@@ -35,13 +35,18 @@ struct SampleClock {
 struct PlaceChange {
   enum class Sort : std::uint8_t { made, ended, unknown_end };
 
+  // Fields that lie beside each other in a PlacedBlock are apart, or compilers would copy two at once (Neighbourhood).
   std::uint64_t event = 0;  ///< its number, counted from 1
-  heap::PlacedBlock block{};
-  std::uint64_t prev_address = 0;  ///< 0: there is none
-  std::uint64_t prev_size = 0;
-  std::uint64_t next_address = 0;
+  std::uint64_t address = 0;
   std::uint64_t own_pages = 0;  ///< those that no other block is on
+  std::uint64_t size = 0;
+  std::uint64_t prev_end = 0;  ///< behind the block before; 0: there is none
+  Tag tag = 0;
+  std::uint64_t next_address = 0;  ///< 0: there is none
+  std::uint64_t slop = 0;
   Sort sort = Sort::made;
+
+  heap::PlacedBlock block() const { return {.address = address, .size = size, .tag = tag, .slop = slop}; }
 };
 
 /// What some events have changed, in order.
@@ -99,6 +104,8 @@ class PlaceFollower {
   command::Complaints& complaints_;
   int page_shift_;
   heap::AddressIndex live_;
+  heap::Neighbourhood
+      found_;  // of the block that begins or ends: to make one for each would cost as much as to find it
   annotate::FirstTag first_tag_;
   MemoryUse now_;  // without what only the counting half knows
   SampleClock samples_;

@@ -39,11 +39,11 @@ void Summariser::count(const Event& event) {
 }
 
 void Summariser::apply(const PlaceChange& change) {
-  const heap::PlacedBlock& block = change.block;
   if (change.sort == PlaceChange::Sort::unknown_end) {
     ++summary_.unknown_ends;
     return;
   }
+  const heap::PlacedBlock block = change.block();
   const std::uint64_t times = change.sort == PlaceChange::Sort::made ? 1 : -1;  // sums wrap
   count_gaps(change, times);
   if (change.sort == PlaceChange::Sort::made) {
@@ -64,11 +64,10 @@ void Summariser::apply(const PlaceChange& change) {
 
 /// The gap between the neighbours of a block becomes one on either side of it, or the other way round.
 void Summariser::count_gaps(const PlaceChange& change, std::uint64_t times) {
-  const std::uint64_t prev_end = change.prev_address + change.prev_size;
-  const bool has_prev = change.prev_address != 0, has_next = change.next_address != 0;
-  if (has_prev && has_next) count_gap(prev_end, change.next_address, 0 - times);
-  if (has_prev) count_gap(prev_end, change.block.address, times);
-  if (has_next) count_gap(change.block.address + change.block.size, change.next_address, times);
+  const bool has_prev = change.prev_end != 0, has_next = change.next_address != 0;
+  if (has_prev && has_next) count_gap(change.prev_end, change.next_address, 0 - times);
+  if (has_prev) count_gap(change.prev_end, change.address, times);
+  if (has_next) count_gap(change.address + change.size, change.next_address, times);
 }
 
 /// Adds the gap from the end of one block to the begin of the next `times` times: 1, or -1 to remove it. None is where

@@ -28,7 +28,8 @@ struct Heap {
     heap::AddressIndex live;
     std::map<std::uint64_t, StackId> stack_of;
     for (const Block& block : blocks) {
-      live.insert(block.placed);
+      heap::Neighbourhood place{block.placed, {}, {}};
+      live.insert(place);
       stack_of[block.placed.address] = block.stack;
     }
     return find_page_uses(live, page_shift, old_before,
