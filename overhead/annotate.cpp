@@ -43,6 +43,7 @@ class Annotator {
       : page_shift_(page_shift),
         counts_huge_pages_(counts_huge_pages),
         shows_totals_(options.totals),
+        age_unit_(options.clock),
         complaints_(complaints),
         clock_(options.clock) {}
 
@@ -166,7 +167,7 @@ class Annotator {
 
   void write_end(AnnotatedText& out, const Event& event, const Note& note) const {
     if (note.age == unknown_block) return out.text("unknown block");
-    out.block_age(note.size, note.age, clock_.unit());
+    out.block_age(note.size, note.age, age_unit_);
     out.text(" ago, ");
     write_neighbours(out, note);
     write_pages(out, {.address = event.old_address, .size = note.size}, note, "-", " fewer");
@@ -224,7 +225,10 @@ class Annotator {
 
   int page_shift_;
   bool counts_huge_pages_, shows_totals_;
-  command::Complaints& complaints_;
+  heap::Clock::Unit age_unit_;
+
+  // What note() changes with every event, in lines of the cache that write() does not read.
+  alignas(128) command::Complaints& complaints_;
   heap::Clock clock_;
   heap::AddressIndex live_;
   Neighbourhood found_;  // of the block that begins or ends: to make one for each would cost as much as to find it

@@ -135,7 +135,7 @@ void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs)
   annotate::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }, 0},
                            {true, [&](std::size_t i) { return reader.complete(places[i].batch); }, 0},
                            {true, [&](std::size_t i) { return follow(places[i]), true; }, 1},
-                           {true, [&](std::size_t i) { return count(places[i]), true; }}},
+                           {true, [&](std::size_t i) { return count(places[i]), true; }, 0}},
                           places.size());
   stages.run(jobs);
   trace.say_what_is_missing();

@@ -13,8 +13,8 @@
 namespace cmt::annotate {
 
 /// Events of a trace with all that is told of them, in memory of their own: one thread reads a batch while others work
-/// on those before.
-struct TraceBatch {
+/// on those before. So it begins where no other batch's lines of the cache are, nor such that are fetched with them.
+struct alignas(128) TraceBatch {
   /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
   static constexpr std::size_t events_wanted = 1024;
 

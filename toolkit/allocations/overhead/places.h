@@ -61,8 +61,8 @@ struct PlaceChanges {
 };
 
 /// Follows where the blocks of a trace lie: the first half of a Summariser. The second half counts what this tells, and
-/// may be some events behind, on another thread.
-class PlaceFollower {
+/// may be some events behind, on another thread: so both halves have no line of the cache in common.
+class alignas(128) PlaceFollower {
  public:
   using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
 
