@@ -119,6 +119,7 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
   if (!event.ends_block()) return;
   cmt::heap::PlacedBlock ended;
   if (old.address != 0) by_address_.take(old.address, ended);
+  if (old.size < pages_size_min_) return;
   pages_.end_block(event.old_tag);
   touched_.erase(event.old_tag);
 }
@@ -134,6 +135,7 @@ void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBloc
   } else if (event.kind == cmt::Kind::resident && touched_.contains(block.tag)) {
     tell_("it tells pages that were in memory before, behind touched ones, of " + block_text(block.tag, block.address));
   }
+  pages_size_min_ = std::min(pages_size_min_, block.size);
   if (event.kind == cmt::Kind::touch) touched_.insert(block.tag);
   pages_.add(event, bytes, block.size);
 }

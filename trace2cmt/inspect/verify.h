@@ -70,7 +70,8 @@ class EventChecks {
   cmt::Ledger ledger_;
   cmt::heap::TagIndex by_address_;
   cmt::heap::TouchedPages pages_;
-  std::unordered_set<cmt::Tag> touched_;  // blocks with an event of the kind touch
+  std::unordered_set<cmt::Tag> touched_;              // blocks with an event of the kind touch
+  std::uint64_t pages_size_min_ = ~std::uint64_t{0};  // of the blocks in both: nearly all others are smaller
   std::uint64_t last_time_ns_ = 0;
 };
 

@@ -45,7 +45,7 @@ class CmtVerifier {
     std::vector<cmt::Event> events;
     std::vector<cmt::LiveBlock> given;
     std::uint64_t number = 0;  // of the first event, from 1
-    std::uint64_t offset = 0;  // of the section
+    std::uint64_t offset = 0;  // of the section, or of the one whose events were here before
   };
 
   void fault(std::uint64_t offset, const std::string& what);
@@ -54,7 +54,8 @@ class CmtVerifier {
   template <class Step>
   void in_order(Step step);
   void check_sections();
-  void post_batch(std::uint64_t number, std::span<const cmt::Event> events);
+  Batch& next_batch();
+  void post_batch(std::uint64_t number);
   void check_events(const Batch& batch);
   std::optional<std::uint64_t> check_header();
   std::optional<std::uint64_t> resume_after(std::uint64_t offset) const;
@@ -350,7 +351,6 @@ void CmtVerifier::check_names(const Section& section) {
 }
 
 void CmtVerifier::decode(const BlockHeader& block) {
-  std::vector<cmt::Event> batch(1024);
   auto core =
       in_stream(StreamId::core, [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events); });
   const auto fill = [&](StreamId id, auto& decoder, std::span<cmt::Event> events) {
@@ -361,18 +361,17 @@ void CmtVerifier::decode(const BlockHeader& block) {
   usable_.start(streams_[StreamId::usable]);
   start_stacks(block);
   std::uint64_t number = block.first_event + 1;
-  while (const std::size_t count = in_stream(StreamId::core, [&] { return core.next(batch); })) {
-    const std::span<cmt::Event> events(batch.data(), count);
-    if (intact_) {
-      // The batch that was used longest ago: its checks are done.
-      auto& given = batches_[next_batch_ % batches_.size()].given;
-      given.resize(count);
-      in_stream(StreamId::addresses, [&] { addresses_.fill(events, given); });
-    }
+  for (;;) {
+    Batch& batch = next_batch();
+    const std::size_t count = in_stream(StreamId::core, [&] { return core.next(batch.events); });
+    if (count == 0) break;
+    const std::span<cmt::Event> events = std::span(batch.events).first(count);
+    batch.given.resize(count);
+    if (intact_) in_stream(StreamId::addresses, [&] { addresses_.fill(events, batch.given); });
     fill(StreamId::times, times_, events);
     fill(StreamId::usable, usable_, events);
     if (has_all_stacks_) fill(StreamId::stacks, stacks_, events);
-    if (intact_) post_batch(number, events);
+    if (intact_) post_batch(number);
     number += count;
   }
   ended_with_ = core.state();
@@ -386,21 +385,27 @@ void CmtVerifier::decode(const BlockHeader& block) {
   if (has_all_stacks_) check_end(StreamId::stacks, stacks_);
 }
 
-/// Has the events of the next batch checked, of which the blocks given are there.
-void CmtVerifier::post_batch(std::uint64_t number, std::span<const cmt::Event> events) {
+/// The batch that was used longest ago: its checks are done. Fields of streams that a section lacks have defaults.
+CmtVerifier::Batch& CmtVerifier::next_batch() {
+  Batch& batch = batches_[next_batch_ % batches_.size()];
+  if (std::exchange(batch.offset, offset_) != offset_ || batch.events.empty()) batch.events.assign(1024, {});
+  return batch;
+}
+
+/// Has the events of the next batch checked.
+void CmtVerifier::post_batch(std::uint64_t number) {
+  Batch& batch = batches_[next_batch_++ % batches_.size()];
+  const std::span events = std::span(batch.events).first(batch.given.size());
   const auto timed = std::find_if(events.rbegin(), events.rend(),
                                   [](const cmt::Event& event) { return event.time_ns != cmt::unknown; });
   if (timed != events.rend()) last_time_ns_ = timed->time_ns;
-  Batch& batch = batches_[next_batch_++ % batches_.size()];
-  batch.events.assign(events.begin(), events.end());
   batch.number = number;
-  batch.offset = offset_;
   in_order([this, &batch] { check_events(batch); });
 }
 
 void CmtVerifier::check_events(const Batch& batch) {
   checked_ = &batch;
-  checks_.check(batch.events, batch.given);
+  checks_.check(std::span(batch.events).first(batch.given.size()), batch.given);
 }
 
 void CmtVerifier::check_index() {
