@@ -42,7 +42,7 @@ enum {
   holder_piece_bytes = 16,
   holder_page_bits = 12,
   holder_region_bits = 16,
-  holder_group_bits = 31,    // of addresses with one table of regions: 2 GiB
+  holder_group_bits = 31,    // of addresses with one table of pages: 2 GiB
   holder_address_bits = 47,  // of a process
   holder_region_pieces = (1 << holder_region_bits) / holder_piece_bytes,
   holder_group_pages = 1 << (holder_group_bits - holder_page_bits),
@@ -56,11 +56,12 @@ enum {
   holders_many = 255,      // the holders of its pieces tell
 };
 
+/// Of 2 GiB of addresses.
 struct HeldGroup {
-  uint8_t pages[holder_group_pages];
-  uint8_t beyond[8];  ///< 0: the page behind is of the next group
-  uint8_t*
-      pieces[holder_group_regions];  ///< of a region, holders of 16 bytes each; NULL until one of its pages has several
+  uint8_t pages[holder_group_pages];  ///< the holder of each page
+  uint8_t beyond[8];                  ///< 0: the page behind the last one is of the next group
+  /// Of each region, holders of 16 bytes each; NULL until one of its pages has several.
+  uint8_t* pieces[holder_group_regions];
 };
 
 /// By the upper bits of the address; NULL: none yet.

@@ -324,9 +324,8 @@ void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uin
 
 static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
   const uint64_t told = told_stamp(self);
-  const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (__builtin_expect(is_told_enough(slot_kind(kind), block, size), 1)) return told;
-  if (how == stamping_all) return clock_of_event();
+  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all) return clock_of_event();
   if (is_kept(self->holder, block, size, kind_makes_block(slot_kind(kind)))) return told;
   return stamp_of_block(self, slot_kind(kind), block, size, told);
 }
