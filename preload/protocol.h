@@ -84,7 +84,9 @@
 ///   size and no runs: the block lives on, because the realloc that has announced its end was refused.
 /// - The collector appends such events for what it has seen from outside, as those of a ring of its own. It has raised
 ///   `clock` to the first stamp before it looked, and beyond the second afterwards. So the memory was the block's if
-///   its allocation has a stamp below the first one, and its end one above the second.
+///   its allocation has a stamp below the first one, and its end one above the second. It may have taken the block for
+///   one that was at the address before, and left out what it had seen of that one: only where block_is_whole is set,
+///   and the size is the block's, are all of its pages told.
 #pragma once
 
 #include <assert.h>
@@ -147,7 +149,7 @@ enum {
   record_void = 78,    // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
   record_stack = 79,   // see Call stacks, and slot_of_stack
   record_frames = 80,  // up to stack_frames_more frames: see slot_of_frames
-  record_block = 81,   // of a large block, at `address`: flags, and above them, at its begin, its size
+  record_block = 81,   // of a large block, at `address`: flags, and above them its size, where it is known
   record_page_run = 82,  // see slot_of_page_run
   record_since = 83,     // of a record_pages: a stamp
 };
@@ -155,11 +157,11 @@ enum {
 /// Flags of a record_block.
 enum {
   block_is_asked = 1,
-  block_is_kept = 2,           // the result of a realloc, in its old place: the pages of the old block are as they were
-  block_ends = 4,              // it is about to be given back
-  block_has_more = 8,          // of record_pages: there are further ones of the same moment
-  block_is_seen_outside = 16,  // of record_pages, by the collector
-  block_is_last = 32,          // of record_pages: the process ends, and the kernel could not be asked
+  block_is_kept = 2,    // the result of a realloc, in its old place: the pages of the old block are as they were
+  block_ends = 4,       // it is about to be given back
+  block_has_more = 8,   // of record_pages: there are further ones of the same moment
+  block_is_whole = 16,  // of record_pages: with those before that have more, all pages of a block of that size
+  block_is_last = 32,   // of record_pages: the process ends, and the kernel could not be asked
   block_flags_mask = 255,
   block_bytes_shift = 8,
 };

@@ -224,6 +224,7 @@ class RingEvents {
     if (kind == record_block) {
       pages_.is_there = true;
       pages_.flags = record.body & block_flags_mask;
+      pages_.bytes = record.body >> block_bytes_shift;
     }
     if (kind != record_page_run) return;
     const std::uint32_t flags = slot_alignment(record.head);

@@ -20,6 +20,13 @@ constexpr std::uint64_t look_ns_max = 1'000'000;  // between the stamps of one l
 std::uint64_t block_bytes(const Slot& record) { return record.body >> block_bytes_shift; }
 std::uint64_t block_address(const Slot& record) { return record.head >> slot_address_shift; }
 
+/// What is new of a block.
+struct Report {
+  std::uint64_t address, bytes;
+  bool is_first;  ///< nothing of it was told before
+  std::vector<PageRun> runs;
+};
+
 class PageWatcher {
  public:
   PageWatcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints)
@@ -62,7 +69,7 @@ class PageWatcher {
     for (auto next = blocks.begin(); next != blocks.end();) {
       const std::uint64_t since = clock_stamp(memory_.control()), until_ns = clock_ns() + look_ns_max;
       memory_.raise_clock(since);
-      std::vector<std::pair<std::uint64_t, std::vector<PageRun>>> found;
+      std::vector<Report> found;
       while (next != blocks.end() && clock_ns() < until_ns) {
         auto& [address, block] = *next++;
         if (block.is_done) continue;
@@ -73,7 +80,8 @@ class PageWatcher {
         }
         std::vector<PageRun> news;
         block.seen.add(*runs, [&](const PageRun& run) { news.push_back(run); });
-        if (!news.empty() || (!block.was_asked && !block.was_seen)) found.emplace_back(address, std::move(news));
+        if (!news.empty() || (!block.was_asked && !block.was_seen))
+          found.push_back({address, block.bytes, !block.was_seen, std::move(news)});
         block.was_seen = true;
         const std::uint64_t pages =
             (address % block_page_bytes + block.bytes + block_page_bytes - 1) / block_page_bytes;
@@ -81,20 +89,22 @@ class PageWatcher {
       }
       const std::uint64_t stamp = clock_stamp(memory_.control());
       memory_.raise_clock(stamp + 1);
-      for (const auto& [address, runs] : found) put_report(address, runs, since, stamp);
+      for (const Report& report : found) put_report(report, since, stamp);
     }
   }
 
-  void put_report(std::uint64_t address, const std::vector<PageRun>& runs, std::uint64_t since, std::uint64_t stamp) {
+  void put_report(const Report& report, std::uint64_t since, std::uint64_t stamp) {
+    const std::vector<PageRun>& runs = report.runs;
+    const std::uint64_t flags = report.is_first ? block_is_whole : 0, size = report.bytes << block_bytes_shift;
     std::size_t done = 0;
     do {
       const std::size_t count = std::min(runs.size() - done, runs_at_once);
       const bool has_more = done + count < runs.size();
-      const std::uint64_t head = address << slot_address_shift;
+      const std::uint64_t head = report.address << slot_address_shift;
       Packer records;
       records.append(record_stamp_high, stamp >> 32);
       records.append(record_since, since);
-      records.append(head | record_block, block_is_seen_outside | (has_more ? block_has_more : 0));
+      records.append(head | record_block, size | flags | (has_more ? block_has_more : 0));
       for (std::size_t i = done; i < done + count; ++i) {
         const Slot slot = slot_of_page_run(runs[i].first, runs[i].count, false, runs[i].is_huge);
         records.append(slot.head, slot.body);

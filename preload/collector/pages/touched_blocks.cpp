@@ -140,7 +140,8 @@ TouchedBlocks::Events TouchedBlocks::add_report(const format::LiveBlock& reporte
   if (report.since != 0) thread = block->thread;  // another thread has looked
   tell_new(reported.tag, *block, runs_below(report, block->pages()), thread, false);
   if (report.has(block_is_last)) tell_unknown(reported.tag, *block, thread);
-  if (report.has(block_is_seen_outside) && !report.has(block_has_more)) block->has_baseline = true;
+  const bool is_whole = report.has(block_is_whole) && report.bytes == block->bytes;
+  if (is_whole && !report.has(block_has_more)) block->has_baseline = true;
   return events_;
 }
 

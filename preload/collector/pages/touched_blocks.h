@@ -15,6 +15,7 @@ namespace cmt::collector {
 struct PagesReport {
   bool is_there = false;    ///< there is a record_block
   std::uint64_t flags = 0;  ///< its flags
+  std::uint64_t bytes = 0;  ///< its size, where it has one
   std::uint64_t since = 0;  ///< of a record_since
   std::vector<PageRun> runs{};
 

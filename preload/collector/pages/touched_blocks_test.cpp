@@ -10,6 +10,7 @@ namespace cmt::collector {
 namespace {
 
 constexpr std::uint64_t block_address = 0x7f0000001010, block_place = block_address % block_page_bytes;
+constexpr std::uint64_t ten_pages = 10 * block_page_bytes - block_place;
 
 /// "touch 1+2, resident 5-": kinds, first pages, and counts, "-" for all up to the end; "h" behind huge ones.
 std::string text_of(const std::vector<Event>& events, std::uint64_t page_place = block_place) {
@@ -30,10 +31,8 @@ Event allocation(Tag tag, std::uint64_t size, std::uint64_t address = block_addr
 format::LiveBlock block_of(const Event& event) { return {event.tag, event.address, event.size}; }
 
 PagesReport report(std::uint64_t flags, std::vector<PageRun> runs = {}, std::uint64_t since = 0) {
-  return {true, flags, since, std::move(runs)};
+  return {true, flags, (flags & block_is_whole) != 0 ? ten_pages : 0, since, std::move(runs)};
 }
-
-constexpr std::uint64_t ten_pages = 10 * block_page_bytes - block_place;
 
 TEST_CASE("pages that were there are resident, and those that come are touched, once") {
   TouchedBlocks blocks(16384);
@@ -52,9 +51,9 @@ TEST_CASE("what was seen before the block was there is not its own") {
   TouchedBlocks blocks(16384);
   const Event made = allocation(7, ten_pages);
   blocks.add_block(made, 100, report(block_is_asked));
-  CHECK(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{0, 4}}, 100)).empty());
-  CHECK(blocks.add_report({8, block_address, ten_pages}, 9, report(block_is_seen_outside, {{0, 4}}, 101)).empty());
-  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{0, 4}}, 101))) == "touch 0+4");
+  CHECK(blocks.add_report(block_of(made), 9, report(block_is_whole, {{0, 4}}, 100)).empty());
+  CHECK(blocks.add_report({8, block_address, ten_pages}, 9, report(block_is_whole, {{0, 4}}, 101)).empty());
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{0, 4}}, 101))) == "touch 0+4");
 }
 
 TEST_CASE("where the kernel could not be asked, pages are resident, never touched") {
@@ -63,12 +62,24 @@ TEST_CASE("where the kernel could not be asked, pages are resident, never touche
   CHECK(blocks.add_block(made, 100, report(0)).empty());
   CHECK(text_of(blocks.end_block(block_of(made), 9, report(block_ends))) == "resident 0-");
   blocks.add_block(made, 100, PagesReport{});
-  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_seen_outside | block_has_more, {{1, 1}}, 200))) ==
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole | block_has_more, {{1, 1}}, 200))) ==
         "resident 1+1");
-  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{3, 1}}, 200))) == "resident 3+1");
-  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{5, 1}}, 300))) == "touch 5+1");
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{3, 1}}, 200))) == "resident 3+1");
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{5, 1}}, 300))) == "touch 5+1");
   CHECK(text_of(blocks.end_block(block_of(made), 9, PagesReport{})) ==
         "resident 0+1, resident 2+1, resident 4+1, resident 6-");
+}
+
+TEST_CASE("a report that may lack pages says nothing of those that it lacks") {
+  TouchedBlocks blocks(16384);
+  const Event made = allocation(7, ten_pages);
+  blocks.add_block(made, 100, report(0));
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(0, {{1, 1}}, 200))) == "resident 1+1");
+  PagesReport of_shorter = report(block_is_whole, {{3, 1}}, 200);
+  of_shorter.bytes = ten_pages - block_page_bytes;
+  CHECK(text_of(blocks.add_report(block_of(made), 9, of_shorter)) == "resident 3+1");
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{5, 1}}, 300))) == "resident 5+1");
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(0, {{7, 1}}, 400))) == "touch 7+1");
 }
 
 TEST_CASE("what is not known of a block that outlives the process is resident") {
