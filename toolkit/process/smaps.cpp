@@ -9,6 +9,9 @@
 // A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit: that tells them apart.
 // Kernels add figures as they grow, so unknown ones are skipped. One kernel has them in the same order for each
 // mapping: what a line is for is looked up in the first mapping, and only compared in the others.
+//
+// The kernel lets the process run on between two reads, and continues with the mapping that has the first address
+// behind the last one that it told. If that one has grown meanwhile, it is told again, whole.
 #include "toolkit/process/smaps.h"
 
 #include <algorithm>
@@ -60,6 +63,13 @@ bool parse_mapping(std::string_view line, Mapping& mapping) {
   return true;
 }
 
+/// Leaves what lies in [begin, end).
+void cut(Mapping& mapping, std::uint64_t begin, std::uint64_t end) {
+  mapping.begin = begin;
+  mapping.end = end;
+  for (const auto& [_, field] : known_figures) mapping.*field = std::min(mapping.*field, end - begin);
+}
+
 }  // namespace
 
 /// The line's key, and what it is added to.
@@ -102,15 +112,31 @@ void SmapsParser::feed(std::string_view piece) {
 
 void SmapsParser::end() {
   if (!begun_.empty()) parse_line(begun_);
-  if (mappings_ != 0) take_(mapping_);
+  if (mappings_ != 0) take();
+}
+
+void SmapsParser::take() {
+  if (mapping_.begin < taken_end_ && taken_end_ < mapping_.end) cut(mapping_, taken_end_, mapping_.end);
+  taken_end_ = mapping_.end;
+  take_(mapping_);
+}
+
+/// The mapping before has ended; what `next` has of it is told there.
+void SmapsParser::take_before(const Mapping& next) {
+  const bool is_same_memory = mapping_.begin < next.end && next.begin < mapping_.end;
+  if (is_same_memory && next.begin <= mapping_.begin) return;
+  if (is_same_memory) cut(mapping_, mapping_.begin, next.begin);
+  take();
 }
 
 void SmapsParser::parse_line(std::string_view line) {
   ++lines_;
   if (is_figure(line) && mappings_ != 0) return parse_figure(line);
-  if (mappings_ != 0) take_(mapping_);
-  mapping_ = {};
-  if (is_figure(line) || !parse_mapping(line, mapping_)) fail("expected a mapping");
+  Mapping next;
+  const bool is_mapping = !is_figure(line) && parse_mapping(line, next);
+  if (mappings_ != 0) take_before(next);
+  if (!is_mapping) fail("expected a mapping");
+  mapping_ = std::move(next);
   ++mappings_;
   next_figure_ = 0;
 }

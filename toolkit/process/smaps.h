@@ -30,7 +30,8 @@ struct Mapping {
 };
 
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
-/// FormatError, with `name` and the line, where the text is not of that form.
+/// FormatError, with `name` and the line, where the text is not of that form. A mapping that grew while the kernel told
+/// of it stands there twice, and is taken once, as it is told last.
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
 
 /// Parses a text that comes in pieces: a process can have 65,530 mappings, which smaps describes in 50 MB.
@@ -56,6 +57,8 @@ class SmapsParser {
     std::vector<std::uint64_t Mapping::*> fields;
   };
 
+  void take();
+  void take_before(const Mapping& next);
   void parse_line(std::string_view line);
   void parse_figure(std::string_view line);
   const Figure& find_figure(std::string_view line);
@@ -65,6 +68,7 @@ class SmapsParser {
   std::string name_;
   std::string begun_;  ///< the beginning of a line whose rest is in the next piece
   Mapping mapping_;
+  std::uint64_t taken_end_ = 0;  ///< of the last one that was taken
   std::vector<Figure> figures_;  ///< in the order of their lines
   std::size_t next_figure_ = 0;
   std::uint64_t mappings_ = 0, lines_ = 0;

@@ -49,6 +49,23 @@ TEST_CASE("smaps: clean and dirty private pages are added") {
   CHECK(parse_smaps(two_mappings)[0].private_bytes == 12 * 1024);
 }
 
+TEST_CASE("smaps: memory that the kernel tells twice, because mappings grew meanwhile, is taken once") {
+  const auto taken = [](const char* text) {
+    std::string all;
+    for (const Mapping& mapping : parse_smaps(text)) {
+      all += std::to_string(mapping.begin / 4096) + "-" + std::to_string(mapping.end / 4096) + " has " +
+             std::to_string(mapping.resident_bytes / 4096) + "; ";
+    }
+    return all;
+  };
+  CHECK(taken("1000-3000 rw-p 00000000 00:00 0\nRss: 8 kB\n1000-5000 rw-p 00000000 00:00 0\nRss: 12 kB\n"
+              "5000-6000 ---p 00000000 00:00 0\nRss: 0 kB\n") == "1-5 has 3; 5-6 has 0; ");
+  CHECK(taken("1000-2000 rw-p 00000000 00:00 0\nRss: 4 kB\n2000-3000 r--p 00000000 00:00 0\nRss: 4 kB\n"
+              "1000-5000 rw-p 00000000 00:00 0\nRss: 16 kB\n") == "1-2 has 1; 2-5 has 3; ");
+  CHECK(taken("1000-4000 rw-p 00000000 00:00 0\nRss: 12 kB\n3000-5000 rw-p 00000000 00:00 0\nRss: 8 kB\n") ==
+        "1-3 has 2; 3-5 has 2; ");
+}
+
 TEST_CASE("smaps: Swap is not mistaken for SwapPss") { CHECK(parse_smaps(two_mappings)[0].swapped_bytes == 16 * 1024); }
 
 TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is told") {
