@@ -50,6 +50,7 @@ def resident_bytes(smaps, library):
     allocator = program = total = end_before = bss = 0
     name_before = ""
     whose = None
+    begun, begin_before = (0, 0, 0), -1
     for line in smaps.split("\n"):
         if line[:1].isupper():
             if line.startswith("Rss:"):
@@ -67,6 +68,10 @@ def resident_bytes(smaps, library):
         words = line.split(None, 5)
         begin, end = (int(word, 16) for word in words[0].split("-"))
         name = words[5] if len(words) == 6 else ""
+        # A mapping that has grown between two reads of the kernel's text stands there twice, with the same begin.
+        if begin == begin_before:
+            allocator, program, total = begun
+        begun, begin_before = (allocator, program, total), begin
         bss = 0
         if not name and begin == end_before and name_before.startswith("/") and whose_file(name_before, library) == "program":
             bss = bss_bytes(name_before)
