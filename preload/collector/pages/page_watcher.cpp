@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
+#include <optional>
 #include <utility>
 
 namespace cmt::collector {
 namespace {
 
 constexpr std::uint32_t pages_ring = rings_max + 1;  // the watch thread's is rings_max
-constexpr std::uint64_t age_share = 64, cost_share = 100;
-constexpr std::uint64_t period_min_ns = 4'000'000, period_max_ns = 250'000'000;
+constexpr std::int64_t cost_share = 100, credit_max_ns = 2'000'000;
+constexpr std::uint64_t age_share = 64;
+constexpr std::uint64_t period_min_ns = 1'000'000, period_max_ns = 250'000'000;
 constexpr std::size_t runs_at_once = 2000;        // of one event
 constexpr std::uint64_t look_ns_max = 1'000'000;  // between the stamps of one look
 
@@ -37,29 +40,38 @@ class PageWatcher {
         map_(static_cast<pid_t>(process_of(&memory.control()))) {}
 
   void run() {
-    std::uint64_t looked_ns = clock_ns(), cost_ns = 0;
+    std::uint64_t looked_ns = clock_ns();
     while (map_.is_open() && !state_.is_finished && state_.process_end == ProcessEnd::none) {
-      const std::uint64_t now = clock_ns(), due = looked_ns + period_ns(now, cost_ns);
+      const std::uint64_t now = clock_ns(), due = looked_ns + period_ns(now);
       if (blocks_.empty() || now < due) {
-        wait(blocks_.empty() ? -1 : static_cast<int>((due - now) / 1'000'000 + 1));
+        wait(blocks_.empty() ? std::nullopt : std::optional(due - now));
       } else {
         look_at_all();
-        looked_ns = clock_ns();
-        cost_ns = looked_ns - now;
+        const std::uint64_t before_ns = std::exchange(looked_ns, clock_ns());
+        pay(now - before_ns, looked_ns - now);
       }
       blocks_.note(hints_.take());
     }
   }
 
  private:
-  std::uint64_t period_ns(std::uint64_t now, std::uint64_t cost_ns) const {
+  std::uint64_t period_ns(std::uint64_t now) const {
     const std::uint64_t age = now - std::min(memory_.control().start_ns, now);
-    return std::max(std::clamp(age / age_share, period_min_ns, period_max_ns), cost_ns * cost_share);
+    const std::int64_t debt_ns = credit_ns_ < 0 ? -credit_ns_ : 0;
+    return std::max(std::clamp(age / age_share, period_min_ns, period_max_ns),
+                    static_cast<std::uint64_t>(debt_ns * cost_share));
   }
 
-  void wait(int milliseconds) const {
+  void pay(std::uint64_t waited_ns, std::uint64_t cost_ns) {
+    credit_ns_ += static_cast<std::int64_t>(waited_ns) / cost_share;
+    credit_ns_ = std::min(credit_ns_, credit_max_ns) - static_cast<std::int64_t>(cost_ns);
+  }
+
+  void wait(std::optional<std::uint64_t> ns) const {
     pollfd fds[] = {{state_.finished_fd, POLLIN, 0}, {hints_.arrived_fd(), POLLIN, 0}};
-    ::poll(fds, 2, milliseconds);
+    const std::uint64_t second = 1'000'000'000, least = ns.value_or(0);
+    const timespec time{static_cast<time_t>(least / second), static_cast<long>(least % second)};
+    ::ppoll(fds, 2, ns ? &time : nullptr, nullptr);
   }
 
   /// A look's records are put when it is over. A process with many blocks takes several.
@@ -121,6 +133,7 @@ class PageWatcher {
   const SessionState& state_;
   LargeBlockHints& hints_;
   // The page watcher's own.
+  std::int64_t credit_ns_ = credit_max_ns;  // that looks may take
   PageMap map_;
   WatchedBlocks blocks_;
 };

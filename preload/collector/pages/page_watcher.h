@@ -75,8 +75,9 @@ class WatchedBlocks {
 /// slowly is seen so. What is new goes to the backlog, as records of a ring of its own (preload/protocol.h, "Pages of
 /// large blocks").
 ///
-/// It looks more often at a young process: after a 64th of its age, at least 4 ms and at most 250 ms; and spends a
-/// hundredth of a processor's time at most. A block all of whose pages were seen is not looked at any more.
+/// It looks more often at a young process: after a 64th of its age, at least 1 ms and at most 250 ms. It spends a
+/// hundredth of a processor's time at most, and 2 ms in advance, so that a process of a tenth of a second is looked at
+/// some twenty times. A block all of whose pages were seen is not looked at any more.
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints);
 
 }  // namespace cmt::collector
