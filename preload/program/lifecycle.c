@@ -67,14 +67,18 @@ static struct GivenOut given_to_interrupted_capture(void) {
   return (struct GivenOut){stacks.share->table.used, stacks.share->modules, stacks.share->text_used};
 }
 
+static void put_given_out(struct GivenOut given_out) {
+  stacks.share->table.used = given_out.rules;
+  stacks.share->modules = given_out.modules;
+  stacks.share->text_used = given_out.text;
+}
+
 // Returns why there are no stacks, or NULL.
 static const char* map_stacks(struct Control* control, struct GivenOut given_out) {
   struct StackShare* share = rings_map_stacks(control, stacks.share);
   if (!share) return "there is no room for the table of call stacks";
   stacks.share = share;
-  share->table.used = given_out.rules;
-  share->modules = given_out.modules;
-  share->text_used = given_out.text;
+  put_given_out(given_out);
   control->stack_frames_max = stacks.frames_max;
   control->stacks_of_frees = stacks.of_frees;
   return stacks_begin_process(share, stacks.frames_max, stacks.of_frees);
@@ -114,6 +118,16 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   record_begin_process(control);
   begin_stacks(control, given_out);
   return 0;
+}
+
+// What the thread that has forked writes from here on is not for its parent's collector: a signal handler may have
+// forked within an event. A child that records nothing may exec soon: it has no more to do.
+static void part_from_parent(void) {
+  generation_page_after_fork();
+  if (sandbox_entered) return;
+  const struct GivenOut given_out = given_to_interrupted_capture();
+  rings_forget(tracing.control);
+  if (given_out.rules || given_out.modules || given_out.text) put_given_out(given_out);
 }
 
 static void begin_process(void) {
@@ -261,7 +275,7 @@ static void notice_threads_and_forks(void) {
                                  {"pthread_setspecific", (void**)&keys.set}};
   find_all(names, sizeof names / sizeof *names, find_everywhere);
   state.has_key = keys.create && keys.set && keys.create(&state.key, thread_ends) == 0;
-  pthread_atfork(NULL, NULL, generation_page_after_fork);
+  pthread_atfork(NULL, NULL, part_from_parent);
 }
 
 static void read_recording_settings(void) {

@@ -1,7 +1,8 @@
 /// The seldom part of recording: a process's start, a thread's first event and its end, pauses.
 ///
-/// A forked child's first event makes rings of its own (tracing.h). Until then the parent's rings stay mapped, and
-/// nobody writes to them.
+/// A forked child's first event makes rings of its own (tracing.h). Until then memory that nobody reads is where the
+/// parent's are, so that an event that a signal handler has interrupted and forked within goes on there. After _Fork()
+/// and clone(), which tell nobody, they stay mapped, and such an event gives back what it has reserved in them.
 ///
 /// Starting a process and claiming a ring block signals, so that a handler finds them done or not begun.
 #pragma once

@@ -171,6 +171,23 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
 
+// The handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so that this one
+// was made there, and the parent, which makes its own, would wait for it.
+static void give_back(const struct HeldRing* held, uint64_t position, uint64_t count) {
+  uint64_t end = position + count;
+  if (__atomic_compare_exchange_n(&held->ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return;
+  if (ring_is_below_soft(held->ring, position, count)) held_publish_void(held, position, count);
+}
+
+enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held, uint64_t position,
+                                  uint64_t count) {
+  const bool has_room = ring_has_room(held->ring, position, count);
+  if (__builtin_expect(ring_is_held(self, held), 1)) return has_room ? reserved_here : reserved_nowhere;
+  if (held->generation == 0) give_back(held, position, count);
+  return reserved_in_parent;
+}
+
 // False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void. Or if one has
 // forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or what stands before it.
 static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
@@ -178,13 +195,14 @@ static bool append_records(struct Thread* self, const struct Call* call, uint64_
   uint64_t floor = self->stamp_floor;
   const uint32_t before = stack ? stack->slots : 0;
   compose(&batch, call, stamp, (uint32_t)(floor >> 32));
-  const struct HeldRing held = hold_ring(self);
-  const uint64_t position = ring_reserve(held.ring, before + batch.count);
-  if (!ring_has_room(held.ring, position, before + batch.count)) {
+  struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(&held, before + batch.count);
+  const enum Reservation reservation = ring_reservation(self, &held, position, before + batch.count);
+  if (reservation == reserved_in_parent) return !recording_is_on();  // which begins the child's recording
+  if (reservation == reserved_nowhere) {
     if (stack) stacks_drop(self, stack);
     return true;
   }
-  if (!ring_is_held(self, &held)) return !recording_is_on();  // which begins the child's recording
   const bool is_true =
       (!stack || stack->generation == self->generation) &&
       __atomic_compare_exchange_n(&self->stamp_floor, &floor, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -277,13 +295,15 @@ __attribute__((noinline)) void record_as_call(uint32_t kind, const void* address
   record_long(&call);
 }
 
-void record_again(struct Ring* ring, uint64_t position, uint32_t kind, const void* address, uint64_t size,
-                  uint64_t stamp) {
+void record_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
+                  uint64_t size, uint64_t stamp) {
   struct Thread* self = &thread_self;
-  const struct HeldRing held = hold_ring(self);
-  if (held.ring == ring && ring_is_held(self, &held)) {
-    if (!ring_has_room(ring, position, 1)) return;
-    if (ring_is_held(self, &held)) held_publish_void(&held, position, 1);
+  struct HeldRing held = hold_ring(self);
+  if (held.ring == ring) {  // else the child's recording has begun
+    held.generation = generation;
+    const enum Reservation reservation = ring_reservation(self, &held, position, 1);
+    if (reservation == reserved_nowhere) return;
+    if (reservation == reserved_here) held_publish_void(&held, position, 1);
   }
   if (!recording_is_on()) return;  // begins a child's recording
   const uint64_t least = self->ring == ring ? self->stamp_floor : told_stamp(self);
@@ -354,12 +374,13 @@ static __attribute__((noinline)) void record_reserved(uint32_t kind, const void*
                                                       const struct HeldRing* held, uint64_t position,
                                                       struct EventStack* stack) {
   struct Thread* self = &thread_self;
-  if (!ring_has_room(held->ring, position, stack->slots + 1)) {
+  const enum Reservation reservation = ring_reservation(self, held, position, stack->slots + 1);
+  if (reservation == reserved_nowhere) {
     stacks_drop(self, stack);
     stacks_end(self, stack);
     return;
   }
-  const bool is_held = ring_is_held(self, held);
+  const bool is_held = reservation == reserved_here;
   if (is_held && is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
     stacks_publish(self, stack, held, position);
     publish_short(held, position + stack->slots, kind, address, size, stamp);
@@ -378,8 +399,9 @@ static __attribute__((noinline)) void record_slowly(uint32_t kind, const void* a
   struct EventStack stack;
   if (!stacks_capture_on(self, stack_frame, kept, generation, &stack)) return;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  const struct HeldRing held = hold_ring(self);
-  record_reserved(kind, address, size, stamp, &held, ring_reserve(held.ring, stack.slots + 1), &stack);
+  struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(&held, stack.slots + 1);
+  record_reserved(kind, address, size, stamp, &held, position, &stack);
 }
 
 // The frames of the last stack that do not fit its first record.
@@ -433,8 +455,8 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
   const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
   const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  const struct HeldRing held = hold_ring(self);
-  const uint64_t position = ring_reserve(held.ring, slots + 1);
+  struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(&held, slots + 1);
   const bool has_room = ring_is_below_soft(held.ring, position, slots + 1);
   if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == recording_generation(), 1)) {
     if (slots) publish_stack(self, &held, (uint32_t)kept, added, position);

@@ -152,26 +152,16 @@ void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, 
 void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 /// Records an event that may take several records. `kind`: with flags of the head.
 void record_as_call(uint32_t kind, const void* address, uint64_t size);
-/// The same for one that has reserved `position` of `ring`, and is beyond `soft`, or whose stamp has new upper bits, or
-/// whose ring is not this process's any more.
-void record_again(struct Ring* ring, uint64_t position, uint32_t kind, const void* address, uint64_t size,
-                  uint64_t stamp);
+/// The same for one that has reserved `position` of `ring`, in `generation`, and is beyond `soft`, or whose stamp has
+/// new upper bits, or whose ring is not this process's any more.
+void record_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
+                  uint64_t size, uint64_t stamp);
 
 /// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
 /// is found out that the event needs no true one (doc/architecture.md, "Sparse stamps").
 static inline uint64_t told_stamp(const struct Thread* self) {
   const uint64_t told = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
   return told > self->stamp_floor ? told : self->stamp_floor;
-}
-
-// Reserves `count` positions and returns the first. The thread sanitizer does not see into assembly: there it is an
-// atomic.
-static inline uint64_t ring_reserve(struct Ring* ring, uint64_t count) {
-#ifdef CMT_SANITIZED
-  return __atomic_fetch_add(&ring->reserved, count, __ATOMIC_RELAXED);
-#else
-  return machine_add(&ring->reserved, count);
-#endif
 }
 
 /// Whether `limit` need not be read. The acquire orders the collector's reads of these slots before our writes. (Where
@@ -189,17 +179,30 @@ static inline bool ring_has_room(struct Ring* ring, uint64_t position, uint64_t 
 struct HeldRing {
   struct Ring* ring;
   struct Slot* slots;
-  uint32_t count;  ///< of slots
+  uint32_t count;       ///< of slots
+  uint32_t generation;  ///< recording_generation() when they were reserved; 0: in a child that has no ring
 };
 
 static inline struct HeldRing hold_ring(const struct Thread* self) {
-  const struct HeldRing held = {self->ring, self->slots, self->ring->slots};
+  const struct HeldRing held = {self->ring, self->slots, self->ring->slots, 0};
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   return held;
 }
 
-/// Whether the ring is this process's. If so, what was reserved in it is to be published: where a signal handler forks
-/// from here on, the child's goes to that memory.
+// Reserves `count` positions and returns the first. The thread sanitizer does not see into assembly: there it is an
+// atomic.
+static inline uint64_t ring_reserve(struct HeldRing* held, uint64_t count) {
+#ifdef CMT_SANITIZED
+  held->generation = recording_generation();
+  return __atomic_fetch_add(&held->ring->reserved, count, __ATOMIC_RELAXED);
+#else
+  return machine_add(&held->ring->reserved, count, generation_page, &held->generation);
+#endif
+}
+
+/// Whether the ring is this process's. If so, what was reserved in it is to be published, by this process: where a
+/// signal handler forks from here on, the child's goes to the memory that fork() has put in its place. (_Fork() and
+/// clone() put none there: then the child publishes the same records once more.)
 static inline bool ring_is_held(const struct Thread* self, const struct HeldRing* held) {
   return self->ring == held->ring && recording_generation() != 0;
 }
@@ -218,6 +221,15 @@ static inline void held_publish(const struct HeldRing* held, uint64_t position, 
 static inline void held_publish_void(const struct HeldRing* held, uint64_t position, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) held_publish(held, position + i, record_void, 0);
 }
+
+enum Reservation {
+  reserved_here,
+  reserved_nowhere,    ///< there was no room: the event is dropped
+  reserved_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to record the event anew
+};
+/// What has become of `count` slots from `position` on.
+enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held, uint64_t position,
+                                  uint64_t count);
 
 static inline uint64_t head_of(uint32_t kind, const void* address) {
   return (uint64_t)address << slot_address_shift | kind;
@@ -240,13 +252,13 @@ static inline void publish_short(const struct HeldRing* held, uint64_t position,
 /// Records an event of one record with a stamp, or several where the stamp has new upper bits.
 static inline void append_short(uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   const struct Thread* self = &thread_self;
-  const struct HeldRing held = hold_ring(self);
-  const uint64_t position = ring_reserve(held.ring, 1);
+  struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(&held, 1);
   const bool is_below_soft = ring_is_below_soft(held.ring, position, 1);
   if (__builtin_expect(is_below_soft && is_stamp_high_known(self, stamp) && ring_is_held(self, &held), 1))
     publish_short(&held, position, kind, address, size, stamp);
   else
-    record_again(held.ring, position, kind, address, size, stamp);
+    record_again(held.ring, held.generation, position, kind, address, size, stamp);
 }
 
 /// Whether a told stamp is enough for an event of the kind. Here of those whose pages are the ring's as a whole.

@@ -120,11 +120,14 @@ void rings_discard(const struct Control* control) {
   if (control && control->rings_path[0]) sys_unlink(control->rings_path);
 }
 
-void rings_forget(const struct Control* control) {
+void rings_forget(struct Control* control) {
   rings_close_descriptor();
-  if (!control) return;
-  sys(SYS_mmap, control, control->bytes, PROT_READ | PROT_WRITE,
-      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (!control || control->magic[0] == 0) return;
+  const uint64_t bytes = control->bytes;
+  const uint32_t paused = control->paused;
+  sys(SYS_mmap, control, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  control->bytes = bytes;
+  control->paused = paused;
   kept.begin = NULL;  // the child's own rings have another place
   kept.bytes = 0;
 }

@@ -19,8 +19,9 @@ int rings_descriptor(void);
 void rings_close_descriptor(void);
 
 /// In a forked child: replaces the parent's rings by memory that nobody shares, because the signal handler that forked
-/// may have interrupted a thread that writes to them.
-void rings_forget(const struct Control* control);
+/// may have interrupted a thread that writes to them. Their size is kept, and whether they are paused. A second time
+/// nothing is done.
+void rings_forget(struct Control* control);
 
 /// From here on the rings are mapped to where the last ones were, if they fit.
 void rings_keep_place(void);

@@ -86,10 +86,9 @@ static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct Ev
     const uint32_t left = stack->head.added - stacks_frames_at_once;
     stack->head.added = stacks_frames_at_once;
     stack->slots = stacks_slots_at_once;
-    const struct HeldRing held = hold_ring(self);
-    const uint64_t position = ring_reserve(held.ring, stacks_slots_at_once);
-    if (!ring_has_room(held.ring, position, stacks_slots_at_once)) return false;
-    if (!ring_is_held(self, &held)) return false;
+    struct HeldRing held = hold_ring(self);
+    const uint64_t position = ring_reserve(&held, stacks_slots_at_once);
+    if (ring_reservation(self, &held, position, stacks_slots_at_once) != reserved_here) return false;
     if (stack->generation != self->generation) {
       held_publish_void(&held, position, stacks_slots_at_once);
       return false;

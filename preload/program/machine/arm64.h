@@ -20,7 +20,9 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
 }
 
 // One instruction, or a loop that begins anew where a signal handler has come between.
-static inline uint64_t machine_add(uint64_t* word, uint64_t count) {
+static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_t* other, uint32_t* seen) {
+  *seen = __atomic_load_n(other, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
   return __atomic_fetch_add(word, count, __ATOMIC_RELAXED);
 }
 

@@ -3,7 +3,8 @@
 ///
 ///     sys6()                        a system call
 ///     machine_add()                 adds to a word that only this thread and its signal handlers change, which cannot
-///                                   come between; returns what it was
+///                                   come between; returns what it was, and `seen`, another word, which is read one
+///                                   instruction before
 ///     machine_interrupted_stack()   the stack pointer of a thread in whose signal frame `word` stands, or 0
 ///     relocation_...                of words that lead to functions
 ///     MACHINE_SYSCALL               defines syscall(3), which watched_syscall() gets where it may enter a sandbox

@@ -19,8 +19,13 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
   return result;
 }
 
-static inline uint64_t machine_add(uint64_t* word, uint64_t count) {
-  __asm__ volatile("xaddq %0, %1" : "+r"(count), "+m"(*word) : : "memory", "cc");
+static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_t* other, uint32_t* seen) {
+  uint32_t value;
+  __asm__ volatile("movl %3, %2\n\txaddq %0, %1"
+                   : "+r"(count), "+m"(*word), "=&r"(value)
+                   : "m"(*other)
+                   : "memory", "cc");
+  *seen = value;
   return count;
 }
 

@@ -142,7 +142,9 @@ static void drop(void) {
   now = after;
   ring.soft = 0;
   drops = true;
-  record_again(&ring, ring_reserve(&ring, 1), kind_malloc, address_of(block_of_thread), 8, after);
+  struct HeldRing held = hold_ring(&thread_self);
+  const uint64_t position = ring_reserve(&held, 1);
+  record_again(&ring, held.generation, position, kind_malloc, address_of(block_of_thread), 8, after);
   short_event(block_behind);
   read_ring(seen);
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);

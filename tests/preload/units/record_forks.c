@@ -1,8 +1,8 @@
 // Whether the child's rings are whole where a signal handler forks within an event. The handler
 // comes after each instruction, or each third, from where the stamp is read to where the event is published. It is told
-// here as the child sees it: the generation is wiped, and with the child's first event the thread has another ring, and
-// memory that nobody reads is in the place of its old one. That event is the handler's own, or comes when it has
-// returned.
+// here as the child of _Fork() sees it: the generation is wiped, and with the child's first event the thread has
+// another ring, and memory that nobody reads is in the place of its old one. That event is the handler's own, or comes
+// when it has returned. Until then the child shares its parent's ring, and is to leave it as it is.
 #include <assert.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -27,6 +27,7 @@ struct OneRing {
 static struct OneRing parent, child, before_fork;
 static uint64_t told = 0x2fffff000, memory_used;
 static bool handler_records, has_stacks;
+static int reservations_in_parent;  // that the child has made, and left
 // Steps begin where the event's stamp is read, or where its ring seems to be full: before it has reserved slots, or
 // behind.
 static enum { no_steps, from_stamp, from_room } begin_of_steps;
@@ -68,8 +69,11 @@ static void claim(struct OneRing* of, uint32_t number, uint32_t generation) {
   thread_self.generation = generation_page[0] = generation;
 }
 
+static void count_reservations(void) { reservations_in_parent += parent.ring.reserved != before_fork.ring.reserved; }
+
 bool enter_recording(void) {
   if (generation_page[0] == 0) {
+    count_reservations();
     memset(&parent, 0, sizeof parent);
     claim(&child, 1, generation_of_child);
   }
@@ -168,16 +172,22 @@ static bool run(int depth, bool is_full, long steps) {
   memset(&child, 0, sizeof child);
   make_event(block_behind, 8);  // so that there is a last stack
   read_ring(&parent, begin_in_parent, &before);
+  const uint64_t reserved_before = parent.ring.reserved;
   steps_left = steps;
   if (is_full) parent.ring.soft = 0;
   begin_of_steps = is_full ? from_room : from_stamp;
   event_at(depth);
   set_trap(0);
   if (steps_left >= 0) return false;
-  if (generation_page[0] == 0) check_parent();
+  if (generation_page[0] == 0) {
+    check_parent();
+    count_reservations();
+  }
+  const bool was_reserved = is_full || before_fork.ring.reserved != reserved_before;
   make_event(block_behind, 8);
   read_ring(&child, 0, &seen);
-  assert(seen.events[block_of_thread] <= 1 && seen.events[block_of_handler] == handler_records);
+  assert(seen.events[block_of_thread] <= 1 && (was_reserved || seen.events[block_of_thread] == 1));
+  assert(seen.events[block_of_handler] == handler_records);
   assert(seen.events[block_behind] == 1 && seen.frames[block_behind] == before.frames[block_behind]);
   if (seen.events[block_of_thread] && has_stacks)
     assert(seen.frames[block_of_thread] == before.frames[block_behind] + (uint32_t)depth + 1);
@@ -189,8 +199,10 @@ static void run_all(int depth, uint64_t size, bool is_full, long stride) {
   for (int i = 0; i < 2; i++) {
     long steps = 0;
     handler_records = i == 0;
+    reservations_in_parent = 0;
     while (steps < 5000 && run(depth, is_full, steps)) steps += stride;
     assert(steps > (has_stacks ? 40 : 15));
+    assert(reservations_in_parent <= 1);  // where the fork comes just before the instruction that reserves
   }
 }
 
