@@ -43,9 +43,9 @@
 /// for an event that others must not seem to come before raises it beyond that stamp: marks, begins and ends of
 /// threads; and allocations and releases whose holder cannot be noted.
 ///
-/// In a process with several threads each event has a true stamp where reading the clock is fast. With CMTTRACE_TIME=1
-/// each event reads it in any process, behind the fence from the second thread on. With a time step
-/// (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
+/// In a process whose threads often free each other's blocks each event has a true stamp, if reading the clock is fast.
+/// With CMTTRACE_TIME=1 each event reads it in any process, behind the fence from the second thread on. With a time
+/// step (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
 ///
 /// # Call stacks
 ///

@@ -159,6 +159,14 @@ enum Holding holders_take(uint8_t self, const void* block, uint64_t size) {
   return all;
 }
 
+bool holders_are_others(uint8_t self, const void* block) {
+  const uintptr_t address = (uintptr_t)block;
+  const struct HeldGroup* group = held_group(address);
+  uint8_t holder = group ? held_page(group, address) : 0;
+  if (holder == holders_many) holder = __atomic_load_n(held_pieces(group, address), __ATOMIC_RELAXED);
+  return holder != 0 && holder != self && holder <= holders_max;
+}
+
 enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc) {
   const uintptr_t address = (uintptr_t)block;
   if (holders_have(self, block)) return holding_kept;

@@ -116,6 +116,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   control->clock = control->start_stamp;
   control->touched_min = large_blocks_min;
   record_begin_process(control);
+  touched_begin_process();
   begin_stacks(control, given_out);
   return 0;
 }
@@ -179,6 +180,7 @@ static void claim_ring(void) {
   const uint32_t ring = ring_number(tracing.control, self->ring);
   self->holder = holder_of_ring(ring);
   self->foreign_frees = 0;
+  self->asked_at = 0;
   self->foreign_since = __atomic_load_n(&self->ring->reserved, __ATOMIC_RELAXED);
   stacks_claim(self, ring);
   // The ring is complete: in a sandbox signals are not blocked, and a handler records into it from here on.

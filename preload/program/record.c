@@ -99,10 +99,14 @@ static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const v
   if (how == stamping_alone || !block) return told;
   // An operator delete may get blocks of a pool of the program's own.
   const bool is_delete = (kind_traits(kind) & (cmt_releases | cmt_may_align)) == (cmt_releases | cmt_may_align);
-  const enum Holding holding = kind_makes_block(kind) ? holders_take(self->holder, block, bytes)
-                                                      : holders_release(self->holder, block, !is_delete);
+  if (kind_makes_block(kind)) {
+    const enum Holding holding = holders_take(self->holder, block, bytes);
+    return holding == holding_kept ? told : true_stamp(self, holding);
+  }
+  const bool is_foreign = stamp_choice == stamps_by_sharing && holders_are_others(self->holder, block);
+  const enum Holding holding = holders_release(self->holder, block, !is_delete);
   if (holding == holding_kept) return told;
-  if (stamp_choice == stamps_by_sharing && !kind_makes_block(kind)) count_foreign_free();
+  if (is_foreign) count_foreign_free();
   return true_stamp(self, holding);
 }
 

@@ -98,8 +98,8 @@ struct Thread {
   uintptr_t load_place;           ///< of hooks/loads.c: where the return address of the dlopen stands,
   const void* load_caller;        ///< and what it is
   bool load_is_deep;              ///< the dlopen has RTLD_DEEPBIND
-  uint32_t foreign_frees;         ///< blocks that it has freed, and another thread had, since it has counted
-  uint64_t foreign_since;         ///< the positions of its ring that were reserved then
+  uint32_t foreign_frees;         ///< blocks that it has freed, and another ring is known to have had, since
+  uint64_t foreign_since;         ///< so many positions of its ring were reserved
 };
 enum { no_generation = 0x7fffffff };
 

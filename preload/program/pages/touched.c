@@ -29,6 +29,8 @@ void touched_begin(uint64_t min, bool is_bounded) {
   if (min) ask_begin();
 }
 
+void touched_begin_process(void) { has_first_asked = false; }
+
 static uint64_t us_to_ask(uint64_t pages, bool written) {
   if (!written) return cost_of_call + pages / pages_of_us;
   return ask_scans(pages) ? cost_of_scan + pages / pages_of_us : cost_of_call + pages / pages_of_us_moved;

@@ -33,6 +33,9 @@ struct BlockPages {
 /// At the process's start. `min`: the least size of a block; 0: nothing is asked. `is_bounded`: in time.
 void touched_begin(uint64_t min, bool is_bounded);
 
+/// In a process that begins, a forked one too: its first thread has time in advance.
+void touched_begin_process(void);
+
 /// For a block that was allocated, or that a realloc of `given` has returned. Returns whether it is a large one: then
 /// `pages` belongs to the event.
 bool touched_allocated(struct Thread* self, const void* block, uint64_t bytes, const struct LargeBlock* given,

@@ -176,14 +176,16 @@ static void check_stamps_where_memory_changes_hands(void) {
 
 // The ring has more records than slots in it. One of `records` frees another thread's block. Is every stamp true after
 // so many of them?
-static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice) {
+static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice, uint8_t holder,
+                              uint64_t size) {
   record_choose_stamps(choice);
   record_forget();
   record_second_thread();
   begin(false);
   for (uint64_t frees = 0; frees < foreign_frees; frees++) {
     if (stamping != stamping_sparse) return false;  // too early
-    holders_take(2, address_of(block_of_thread), 64);
+    if (holder) holders_take(holder, address_of(block_of_thread), size);
+    if (!holder) holders_forget();
     ring.reserved += records - 1;
     ring.soft = ring.reserved + slots_in_ring;
     release(block_of_thread);
@@ -195,9 +197,13 @@ static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum Sta
 }
 
 static void check_stamps_where_threads_share_memory(void) {
-  assert(is_all_true_after(256, 40, stamps_by_sharing));
-  assert(!is_all_true_after(100000, 41, stamps_by_sharing));
-  assert(!is_all_true_after(100000, 1, stamps_sparse));
+  enum { own = 1, another, of_before = 0 };
+  assert(is_all_true_after(256, 40, stamps_by_sharing, another, 64));
+  assert(!is_all_true_after(100000, 41, stamps_by_sharing, another, 64));
+  assert(!is_all_true_after(100000, 1, stamps_sparse, another, 64));
+  // Their frees have true stamps, too, but no other thread had these.
+  assert(!is_all_true_after(1000, 1, stamps_by_sharing, own, holders_large));
+  assert(!is_all_true_after(1000, 1, stamps_by_sharing, of_before, 64));
 }
 
 int main(void) {
