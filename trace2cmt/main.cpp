@@ -111,6 +111,22 @@ bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, c
   return true;
 }
 
+/// Where a .cmt has the origins of the live blocks before a slice, it is read from there on. A strict reader reads it
+/// all.
+std::optional<Inputs::Start> start_late(Inputs& inputs, const Options& options) {
+  if (options.strict || !options.slice || !options.slice->from) return std::nullopt;
+  const cmt::annotate::SliceBound& from = *options.slice->from;
+  switch (from.unit) {
+    case cmt::annotate::SliceBound::Unit::events:
+      return inputs.start_late([&](const cmt::BlockStart& block) { return block.first_event <= from.value; });
+    case cmt::annotate::SliceBound::Unit::time:
+      return inputs.start_late([&](const cmt::BlockStart& block) { return block.time_ns < from.value; });
+    case cmt::annotate::SliceBound::Unit::mark:
+      return std::nullopt;  // it may stand anywhere
+  }
+  return std::nullopt;
+}
+
 /// Filters all events that are read.
 void read_events(Inputs& inputs, FilterChain& filters, const Options& options) {
   for (;;) {
@@ -138,6 +154,7 @@ void convert_events(const Options& options) {
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
   cmt::files::OutputFile output(options.output);
+  const std::optional<Inputs::Start> start = start_late(inputs, options);
 
   std::unique_ptr<Sink> sink;
   cmt::Repairs refused;
@@ -153,6 +170,7 @@ void convert_events(const Options& options) {
                                   filters.empty() ? inputs.booked_source() : nullptr});
   const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
   sink->use_stacks(stacks);
+  if (start) filters.start_late(start->event, start->origins);
   if (sink->takes_booked()) {
     inputs.read_batches([&](std::span<const cmt::Event> events) { sink->add_booked(events); });
   } else {

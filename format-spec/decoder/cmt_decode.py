@@ -6,7 +6,7 @@
     cmt_decode.py --check FILE.cmt      verifies also what a reader need not: tables of keyframes, index, totals
 
 It takes cmt.md in its order: cmt_layout.py the conventions, the file header, sections and block headers; cmt_streams.py
-kinds and streams, cmt_stacks.py those of call stacks; this file index, totals, and a file as a whole. cmt_text.py writes the lines of text.md.
+kinds and streams, cmt_stacks.py those of call stacks, cmt_origins.py the origins of live blocks; this file index, totals, and a file as a whole. cmt_text.py writes the lines of text.md.
 
 The comments quote the sentence of the specification that the step below them follows. It is meant to be read, and to
 test the document and the other decoder; it holds the whole file in memory and takes some seconds for a million events.
@@ -14,8 +14,9 @@ test the document and the other decoder; it holds the whole file in memory and t
 import struct
 import sys
 
-from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
+from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, ORIGINS, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
                         sections)
+from cmt_origins import Made, origins
 from cmt_stacks import Stacks, names_of
 from cmt_streams import Addresses, core, live_blocks, times_and_usable_sizes
 from cmt_text import StackLines, header_text, line
@@ -102,7 +103,7 @@ class Decoder:
     def __init__(self, data, check):
         self.data, self.check = data, check
         self.header = file_header(data)
-        self.addresses, self.stacks, self.counted = Addresses(), Stacks(), Counted()
+        self.addresses, self.stacks, self.counted, self.made = Addresses(), Stacks(), Counted(), Made()
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
         self.names_offset = 0
@@ -160,6 +161,8 @@ class Decoder:
             table = live_blocks(block.raw[LIVE_BLOCKS])
             if self.check and table != self.addresses.known:
                 raise FormatError(section.offset, "the table of live blocks differs from the running state")
+            if self.check and ORIGINS in block.raw and origins(block, table, self.stacks.stacks) != self.made.state():
+                raise FormatError(section.offset, "the origins differ from the running state")
         events, self.state = core(block)
         self.addresses.decode(block, events)
         self.index.append((block.offset, block.keyframe, block.first_event, block.next_tag, block.time))
@@ -170,6 +173,7 @@ class Decoder:
         if self.check:
             for event in events:
                 self.counted.add(event)
+                self.made.add(event)
         return events
 
     def end_totals(self, section):

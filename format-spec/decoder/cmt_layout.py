@@ -181,9 +181,9 @@ def sections(data, offset):
 
 # ### Block header
 
-CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM, STACK_STREAM, STACK_DEFINITIONS = 1, 2, 3, 4, 5, 6, 7
+CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM, STACK_STREAM, STACK_DEFINITIONS, ORIGINS = range(1, 9)
 STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack",
-                7: "stack definition"}
+                7: "stack definition", 8: "origin"}
 
 
 @dataclass

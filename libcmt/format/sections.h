@@ -60,6 +60,7 @@ enum class StreamId : std::uint8_t {
   usable = 5,
   stacks = 6,       // their numbers
   stack_nodes = 7,  // the stacks that are new in the block
+  origins = 8,      // of the live blocks, at a keyframe
 };
 
 struct StreamStart {

@@ -54,6 +54,9 @@ class StackEncoder {
   void put_unloaded(VarintWriter& out);
   /// The number of a stack's node, as a reader's table has it; 0: it is not in the blocks so far.
   StackId node_number(StackId id) const { return id < node_numbers_.size() ? node_numbers_[id] : 0; }
+  /// The number of a stack in the file, as the stream of numbers has it; 0: no event has had it, or it is unknown
+  /// there.
+  std::uint32_t stack_number(StackId id) const { return id < stack_numbers_.size() ? stack_numbers_[id] : 0; }
   /// The table's numbers of the frames in the file, by their numbers there. [0] is 0.
   std::span<const FrameId> frames() const { return frames_; }
   std::uint32_t module_number(ModuleId id) const { return module_numbers_[id]; }

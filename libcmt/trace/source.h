@@ -12,6 +12,7 @@
 #include "cmt/header.h"
 #include "cmt/reader.h"
 #include "libcmt/block_table.h"
+#include "libcmt/format/origins.h"
 #include "libcmt/trace/files.h"
 
 namespace cmt {
@@ -106,6 +107,9 @@ class Source {
 
   /// The live blocks before a keyframe that is one of blocks(), but not the first, by rising tag.
   virtual std::vector<LiveBlock> list_live_before(const BlockStart&) { return {}; }
+
+  /// The origins of these blocks, where the keyframe has them. With stacks, reads the definitions of those before.
+  virtual std::optional<format::Origins> list_origins_before(const BlockStart&) { return std::nullopt; }
 
   /// Reads the definitions of all stacks, if the input has an index. Returns whether it has.
   virtual bool read_stacks() { return false; }

@@ -34,7 +34,7 @@ class RandomStacks {
 
   FrameId frame() {
     const ModuleId module = below(20) == 0 ? 0 : this->module();
-    return table_.add_frame({module, table_.module(module).begin + below(300), below(9) == 0});
+    return table_.add_frame({module, table_.module(module).begin + 1 + below(300), below(9) == 0});
   }
 
   ModuleId module() {

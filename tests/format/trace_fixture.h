@@ -26,10 +26,13 @@ class RandomTrace {
  public:
   static constexpr Tag first_tag = 1000;
 
-  RandomTrace(unsigned seed, Addresses addresses) : random_(seed), addresses_(addresses) {}
+  /// With `live_max` live blocks, each further event frees.
+  RandomTrace(unsigned seed, Addresses addresses, std::size_t live_max = -1)
+      : random_(seed), addresses_(addresses), live_max_(live_max) {}
 
   Event next() {
     Event event{.kind = known_kinds[below(known_kinds.size())]};
+    if (live_.size() >= live_max_) event.kind = Kind::free;
     const KindTraits& kind = traits(event.kind);
     event.thread = one_in(6) ? below(4) * 0x55555555u : thread_;
     thread_ = event.thread;
@@ -106,6 +109,7 @@ class RandomTrace {
 
   std::mt19937_64 random_;
   Addresses addresses_;
+  std::size_t live_max_;
   std::vector<Block> live_;
   std::vector<std::uint64_t> freed_;
   std::size_t given_ = 0;

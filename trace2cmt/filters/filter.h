@@ -14,6 +14,7 @@
 #include "cmt/header.h"
 #include "cmt/stacks.h"
 #include "libcmt/block_table.h"
+#include "libcmt/format/origins.h"
 #include "toolkit/annotate/slice.h"
 
 namespace trace2cmt {
@@ -38,6 +39,9 @@ class Filter {
 
   /// The next event is that of number `event`, from 0, before which these blocks are live: those between were damaged.
   virtual void skip_damage(std::uint64_t /*event*/, std::span<const cmt::LiveBlock> /*live*/) {}
+
+  /// The first event is that of number `event`, from 0, before which these blocks are live.
+  virtual void start_late(std::uint64_t /*event*/, const cmt::format::Origins& /*origins*/) {}
 
   /// Emits what follows the last event.
   virtual void finish(const Emit&) {}
@@ -108,6 +112,10 @@ class FilterChain {
   /// Of the first filter.
   void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) {
     filters_.front()->skip_damage(event, live);
+  }
+  /// Of the first filter.
+  void start_late(std::uint64_t event, const cmt::format::Origins& origins) {
+    filters_.front()->start_late(event, origins);
   }
   void finish() {
     for (std::size_t i = 0; i < filters_.size(); ++i) filters_[i]->finish(emits_[i + 1]);

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "libcmt/block_table.h"
+#include "libcmt/format/origins.h"
 #include "libcmt/heap/touched_pages.h"
 #include "trace2cmt/filters/filter.h"
 
@@ -21,14 +22,18 @@ class LiveAllocations {
     }
     newest_ = std::max({newest_, event.tag, event.old_tag});
     if (event.tag == 0) return;
-    cmt::Event made = event;
-    made.old_tag = made.old_address = 0;
-    if (cmt::traits(event.kind).releases) {  // a realloc's block is allocated by malloc
-      made.kind = cmt::Kind::malloc;
-      made.size = event.bytes();
-      made.count = 1;
+    blocks_.insert(cmt::format::origin_of(event));
+  }
+
+  void start_with(const cmt::format::Origins& origins) {
+    for (const cmt::Event& made : origins.blocks) {
+      blocks_.insert(made);
+      newest_ = made.tag;
     }
-    blocks_.insert(made);
+    for (const cmt::format::OriginRun& run : origins.runs) {
+      pages_.add({.kind = run.kind, .alignment = run.page_size, .old_tag = run.tag}, {run.begin, run.end},
+                 blocks_.find(run.tag)->bytes());
+    }
   }
 
   /// By rising tag.
@@ -104,6 +109,13 @@ class SliceFilter : public Filter {
                       .old_tag = block.tag,
                       .old_address = block.address});
     }
+  }
+
+  void start_late(std::uint64_t event, const cmt::format::Origins& origins) override {
+    progress_.skip_to(event);
+    has_events_ = true;
+    last_time_ns_ = origins.time_ns;
+    before_.start_with(origins);
   }
 
   void filter(const cmt::Event& event, const Emit& emit) override {

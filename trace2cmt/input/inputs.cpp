@@ -10,8 +10,9 @@ constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // the addresses
 
 }  // namespace
 
-Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options) {
-  for (const std::string& path : paths) files_.push_back({path, open_log(path, from, options)});
+Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options)
+    : open_([from, options](const std::string& path) { return open_log(path, from, options); }) {
+  for (const std::string& path : paths) files_.push_back({path, open_(path)});
 }
 
 cmt::Header Inputs::header() const {
@@ -54,6 +55,29 @@ void Inputs::read(const Visit& visit) {
     end_file(file);
   }
   current_ = files_.size() - 1;
+}
+
+std::optional<Inputs::Start> Inputs::start_late(const std::function<bool(const cmt::BlockStart&)>& is_before) {
+  if (files_.size() > 1 || files_.front().path == "-") return std::nullopt;
+  try {
+    return start_at_origins(is_before);
+  } catch (const cmt::FormatError&) {  // reading from the begin tells of damage where it gets there
+    files_.front().reader = open_(files_.front().path);
+    return std::nullopt;
+  }
+}
+
+std::optional<Inputs::Start> Inputs::start_at_origins(const std::function<bool(const cmt::BlockStart&)>& is_before) {
+  cmt::Reader& reader = files_.front().reader;
+  const std::vector<cmt::BlockStart>& blocks = reader.blocks();
+  for (auto block = blocks.rbegin(); block != blocks.rend() && block->first_event != 0; ++block) {
+    if (!block->keyframe || !is_before(*block)) continue;
+    auto origins = reader.impl().source_->list_origins_before(*block);
+    if (!origins) continue;
+    reader.seek(block->first_event);
+    return Start{block->first_event, std::move(*origins)};
+  }
+  return std::nullopt;
 }
 
 std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {

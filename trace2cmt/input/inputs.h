@@ -42,6 +42,15 @@ class Inputs {
   using Visit = std::function<bool(const cmt::Event&)>;
   void read(const Visit& visit);
 
+  /// Before the first read() of the one .cmt that there is: moves to the last keyframe with origins for which
+  /// `is_before` holds, from which the next read() goes on. Returns them, and the number of the event there; nothing
+  /// where there is none, or where it is damaged.
+  struct Start {
+    std::uint64_t event;
+    cmt::format::Origins origins;
+  };
+  std::optional<Start> start_late(const std::function<bool(const cmt::BlockStart&)>& is_before);
+
   /// After an error of read() in the one .cmt that there is: moves to the last keyframe that is behind the damage and
   /// not behind an event, from which the next read() goes on. Nothing where there is none.
   std::optional<cmt::BlockStart> skip_damage(std::uint64_t event);
@@ -72,11 +81,13 @@ class Inputs {
     cmt::Reader reader;
   };
 
+  std::optional<Start> start_at_origins(const std::function<bool(const cmt::BlockStart&)>& is_before);
   bool begin_file(const File& file, const Visit& visit);
   void end_file(const File& file);
   void begin_stacks(const File& file);
   bool join(cmt::Event& event);
 
+  std::function<cmt::Reader(const std::string& path)> open_;
   std::vector<File> files_;
   std::vector<std::string> truncated_, empty_;
   cmt::Repairs repairs_;                // of joining

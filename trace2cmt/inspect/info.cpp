@@ -212,8 +212,8 @@ Info info_of(const TraceFile& file, unsigned jobs) {
 }
 
 std::string StreamSize::name() const {
-  constexpr std::array<const char*, 7> names{"core",         "addresses", "live_blocks",      "times",
-                                             "usable_sizes", "stacks",    "stack_definitions"};
+  constexpr std::array<const char*, 8> names{"core",         "addresses", "live_blocks",       "times",
+                                             "usable_sizes", "stacks",    "stack_definitions", "origins"};
   if (id - 1 < names.size()) return names[id - 1];
   return "stream " + std::to_string(id);
 }

@@ -20,10 +20,12 @@
 #include "libcmt/format/coding.h"
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
+#include "libcmt/format/origins.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/stack_names.h"
 #include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
+#include "libcmt/trace/file/origin_table.h"
 #include "libcmt/trace/task_thread.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/verify.h"
@@ -65,6 +67,8 @@ class CmtVerifier {
   void check_state(const BlockHeader& block);
   bool open_streams(const Section& section, const BlockHeader& block);
   void check_keyframe(const BlockHeader& block);
+  void check_origins(const BlockHeader& block);
+  bool has_origins(const cmt::BlockStart& keyframe) const;
   void start_stacks(const BlockHeader& block);
   void check_names(const Section& section);
   void decode(const BlockHeader& block);
@@ -98,6 +102,9 @@ class CmtVerifier {
   StackDefinitions definitions_{stack_table_};
   StackNumberDecoder stacks_;
   bool has_all_stacks_ = true;  // no block's definitions were damaged
+  cmt::OriginTable origins_{cmt::unknown};
+  bool checks_origins_ = true;
+  std::uint64_t origins_time_ns_ = cmt::unknown;  // of the last event that has one
   std::optional<Section> names_;
 
   // Of the thread, if there is one, while it has tasks.
@@ -200,11 +207,23 @@ void CmtVerifier::find_resume_offsets() {
     const auto tail = section_at(file_, file_.size() - tail_size);
     const auto index = section_at(file_, take_fields(*tail, take_tail).index_offset);
     if (!index || !index->is(SectionType::index)) return;
-    for (const cmt::BlockStart& block : take_fields(*index, take_index)) resume_offsets_.push_back(block.offset);
+    const auto blocks = take_fields(*index, take_index);
+    for (const cmt::BlockStart& block : blocks) resume_offsets_.push_back(block.offset);
     resume_offsets_.push_back(index->offset);
+    checks_origins_ = std::any_of(blocks.begin(), blocks.end(), [this](const auto& each) { return has_origins(each); });
   } catch (const WireError&) {
     // The check of those sections will report it.
   }
+}
+
+bool CmtVerifier::has_origins(const cmt::BlockStart& keyframe) const {
+  if (!keyframe.keyframe || keyframe.first_event == 0) return false;
+  const auto section = section_at(file_, keyframe.offset);
+  if (!section || !section->is(SectionType::block)) return false;
+  const std::vector<StreamStart> streams = take_fields(*section, BlockHeader::take).streams;
+  return std::any_of(streams.begin(), streams.end(), [](const StreamStart& stream) {
+    return stream.id == static_cast<std::uint64_t>(StreamId::origins);
+  });
 }
 
 /// The offset of the next section that the index names.
@@ -256,6 +275,7 @@ void CmtVerifier::check_block(const Section& section) {
     ended_with_.reset();
     if (open_streams(section, block)) {
       check_keyframe(block);
+      check_origins(block);
       decode(block);
     } else {
       intact_ = false;
@@ -321,6 +341,23 @@ void CmtVerifier::check_keyframe(const BlockHeader& block) {
   }
 }
 
+/// The origins are those of the blocks that the events before left alive, and their stacks are defined before.
+void CmtVerifier::check_origins(const BlockHeader& block) {
+  if (!streams_.contains(StreamId::origins)) return;
+  const auto stated_live = streams_.find(StreamId::live);
+  if (!block.keyframe || blocks_.size() == 1 || stated_live == streams_.end())
+    return fault(offset_, "origins in a block without a table of live blocks");
+  const std::vector<LiveBlock> live = by_tag(take_live(stated_live->second));
+  const std::span<const cmt::StackId> stacks =
+      has_all_stacks_ && intact_ ? definitions_.stacks() : std::span<const cmt::StackId>();
+  const Origins stated =
+      in_stream(StreamId::origins, [&] { return take_origins(streams_[StreamId::origins], live, stacks); });
+  if (!intact_ || !has_all_stacks_) return;
+  const auto itself = [](cmt::StackId stack) { return std::uint64_t{stack}; };
+  if (put_origins(stated, itself) == origins_.put(live, origins_time_ns_, itself)) return;
+  fault(frame_offsets_[StreamId::origins], "the origins are not those of the blocks that the events before left alive");
+}
+
 /// Numbers of stacks are checked as long as the definitions of all blocks before are whole.
 void CmtVerifier::start_stacks(const BlockHeader& block) {
   has_all_stacks_ &= intact_;
@@ -371,6 +408,9 @@ void CmtVerifier::decode(const BlockHeader& block) {
     fill(StreamId::times, times_, events);
     fill(StreamId::usable, usable_, events);
     if (has_all_stacks_) fill(StreamId::stacks, stacks_, events);
+    if (intact_ && checks_origins_) {
+      for (std::size_t i = 0; i < count; ++i) origins_.add(events[i], batch.given[i], events[i].stack);
+    }
     if (intact_) post_batch(number);
     number += count;
   }
@@ -398,7 +438,7 @@ void CmtVerifier::post_batch(std::uint64_t number) {
   const std::span events = std::span(batch.events).first(batch.given.size());
   const auto timed = std::find_if(events.rbegin(), events.rend(),
                                   [](const cmt::Event& event) { return event.time_ns != cmt::unknown; });
-  if (timed != events.rend()) last_time_ns_ = timed->time_ns;
+  if (timed != events.rend()) last_time_ns_ = origins_time_ns_ = timed->time_ns;
   batch.number = number;
   in_order([this, &batch] { check_events(batch); });
 }

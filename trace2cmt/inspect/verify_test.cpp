@@ -172,6 +172,25 @@ TEST_CASE("verify: a keyframe's table that the events contradict is a fault") {
   CHECK(has(with_table("\x80"), "stream 3: byte 0: a number is cut off"));
 }
 
+TEST_CASE("verify: origins without a table of live blocks, or of no call, are a fault") {
+  const auto with_origins = [](bool keyframe, std::string_view raw) {
+    return faults_of(changed([&](auto& parts) {
+      BlockHeader header = BlockHeader::take(parts[1].header);
+      const auto append = [&](StreamId id, std::string_view content) {
+        const std::string frame(Compressor(3).compress(content));
+        header.streams.push_back({static_cast<std::uint64_t>(id), content.size(), frame.size()});
+        parts[1].body += frame;
+      };
+      header.keyframe = keyframe;
+      if (keyframe) append(StreamId::live, std::string_view("\1\1\1\0", 4));
+      append(StreamId::origins, raw);
+      parts[1].header = header.put();
+    }));
+  };
+  CHECK(has(with_origins(false, "x"), "origins in a block without a table of live blocks"));
+  CHECK(has(with_origins(true, std::string_view("\0\4", 2)), "stream 8: byte 1: a kind that makes no block"));
+}
+
 TEST_CASE("verify: a fault's kind is its words without numbers and quotations") {
   CHECK(kind_of_fault("10<3> lies on a live block: 8<2>") == kind_of_fault("abc4<5> lies on a live block: f0<1>"));
   CHECK(kind_of_fault("time goes back from 5 to 4") != kind_of_fault("its tag contradicts the events before"));

@@ -10,8 +10,8 @@ using format::WireError;
 
 namespace {
 
-constexpr std::array<std::string_view, 8> stream_names{"",     "core",        "address", "live block",
-                                                       "time", "usable size", "stack",   "stack definition"};
+constexpr std::array<std::string_view, 9> stream_names{
+    "", "core", "address", "live block", "time", "usable size", "stack", "stack definition", "origin"};
 
 }  // namespace
 

@@ -54,7 +54,7 @@ class BlockBytes {
   }
 
  private:
-  static constexpr std::size_t stream_count = 8;
+  static constexpr std::size_t stream_count = 9;
   struct Stream {
     std::unique_ptr<char[]> bytes;
     std::size_t size = 0;

@@ -8,6 +8,9 @@
 // address streams since the last keyframe take eight times the size of that table, but at most every 16th block does.
 // So keyframes add at most an eighth to the addresses.
 //
+// Some keyframes have the origins of the live blocks too, for slices. They are at most a 32nd of the bytes since the
+// last such keyframe, and not in the first four blocks. Where no addresses are recorded, these are the only keyframes.
+//
 // With two threads, one encodes the core stream, and the other the columns (addresses, times, usable sizes) of batches;
 // it also compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the size
 // counts just as late, so that the bytes are the same. The core stream says where a block ends, and so does not wait.
@@ -27,6 +30,8 @@ namespace {
 constexpr std::uint32_t keyframe_blocks_min = 16;
 constexpr std::uint64_t keyframe_share = 8;
 constexpr std::uint64_t live_block_bytes = 4;
+constexpr std::uint32_t origins_blocks_min = 4;
+constexpr std::uint64_t origins_share = 32, origins_bytes_min = 64;
 constexpr std::size_t waiting_limit = 65536;
 
 }  // namespace
@@ -43,8 +48,10 @@ void CmtSink::add_batch(const EventBatch& batch) {
     const std::size_t count = encode_core(events.subspan(first), other);
     const auto encoded = events.subspan(first, count);
     encode_columns_of(batch, first, count, other);
+    const BookedEvent* const other_before = other;
     other += std::count_if(encoded.begin(), encoded.end(), [](const BlockEvent& event) { return event.tag == 0; });
     if (batch.has_times()) note_times(encoded);
+    origins_.add_batch(batch, first, count, other_before, stacks_.is_used());
     if (stacks_.is_used()) note_stacks(batch, first, count);
     first += count;
     events_ += count;
@@ -108,6 +115,7 @@ void CmtSink::encode(const BookedEvent& booked) {
   times_.add(booked.event.time_ns);
   usable_.add(booked.event);
   if (stacks_.is_used()) stacks_.add(booked.event.kind, booked.event.stack);
+  origins_.add(booked.event, booked.old, stacks_.is_used() ? booked.event.stack : 0);
   if (booked.event.time_ns != unknown) last_ns_ = booked.event.time_ns;
   ++events_;
   if (!block_is_full()) return;
@@ -173,12 +181,14 @@ void CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEve
 }
 
 void CmtSink::start_block(bool may_be_keyframe) {
-  block_ = format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = last_ns_};
+  block_ =
+      format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = last_ns_ != unknown ? last_ns_ : 0};
   core_.reset(block_.core);
   block_.keyframe = events_ == 0 || (may_be_keyframe && keyframe_is_due());
   live_table_.clear();
+  origins_stream_.clear();
   if (!block_.keyframe) return;
-  if (events_ != 0) live_table_ = format::put_live(keeper_.list_live_blocks());
+  if (events_ != 0) put_tables();
   if (last_) last_->counts = false;
   if (has_thread_columns_) {
     thread_->post([this] { addresses_.reset(); });
@@ -189,10 +199,30 @@ void CmtSink::start_block(bool may_be_keyframe) {
   address_bytes_since_keyframe_ = 0;
 }
 
+void CmtSink::put_tables() {
+  const std::vector<LiveBlock> live = keeper_.list_live_blocks();
+  live_table_ = format::put_live(live);
+  if (!origins_are_due()) return;
+  origins_stream_ = origins_.put(live, last_ns_,
+                                 [this](StackId stack) { return stacks_.is_used() ? stacks_.stack_number(stack) : 0; });
+  origins_written_ = live.size();
+  if (last_) last_->counts_for_origins = false;
+  blocks_since_origins_ = 0;
+  bytes_since_origins_ = 0;
+}
+
 bool CmtSink::keyframe_is_due() const {
   if (taker_.take) return taker_.wants_keyframe();
+  if (!has_addresses_) return origins_are_due();
   return blocks_since_keyframe_ >= keyframe_blocks_min &&
          address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * keeper_.live_blocks();
+}
+
+/// Whether the origins of the live blocks are few enough bytes.
+bool CmtSink::origins_are_due() const {
+  const std::uint64_t live = keeper_.live_blocks();
+  return origins_.is_kept() && live <= origins_max && blocks_since_origins_ >= origins_blocks_min &&
+         bytes_since_origins_ > origins_share * (origins_bytes_min + live * bytes_per_origin_);
 }
 
 void CmtSink::compress(FullBlock& block) {
@@ -201,6 +231,8 @@ void CmtSink::compress(FullBlock& block) {
     block.header.streams.push_back({static_cast<std::uint64_t>(id), raw.size(), frame.size()});
     block.body += frame;
     if (id == format::StreamId::addresses) block.address_bytes = frame.size();
+    const bool is_for_origins = id == format::StreamId::live && block.origins != 0 && !has_addresses_;
+    if (id == format::StreamId::origins || is_for_origins) block.origin_bytes += frame.size();
   }
   block.streams.clear();
 }
@@ -219,7 +251,12 @@ void CmtSink::flush_block() {
   block.header = std::move(block_);
   block.streams.emplace_back(format::StreamId::core, core_.finish());
   if (!live_table_.empty()) block.streams.emplace_back(format::StreamId::live, std::move(live_table_));
+  if (!origins_stream_.empty()) {
+    block.streams.emplace_back(format::StreamId::origins, std::move(origins_stream_));
+    block.origins = origins_written_;
+  }
   ++blocks_since_keyframe_;
+  ++blocks_since_origins_;
   block.stack_numbers = stacks_.finish_numbers();
   block.stack_nodes = stacks_.finish_definitions();
   if (!has_thread_columns_) finish_columns(block);
@@ -273,6 +310,9 @@ void CmtSink::settle() {
   if (!last_) return;
   if (thread_) thread_->wait_for(last_written_);
   if (last_->counts) address_bytes_since_keyframe_ += last_->address_bytes;
+  has_addresses_ |= last_->address_bytes != 0;
+  if (last_->counts_for_origins) bytes_since_origins_ += last_->body.size() - last_->origin_bytes;
+  if (last_->origins != 0) bytes_per_origin_ = last_->origin_bytes / last_->origins + 1;
   last_.reset();
 }
 

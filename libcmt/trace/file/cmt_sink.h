@@ -15,6 +15,7 @@
 #include "libcmt/format/sections.h"
 #include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
+#include "libcmt/trace/file/origin_table.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/sink.h"
 #include "libcmt/trace/task_thread.h"
@@ -27,8 +28,10 @@ struct FullBlock {
   std::vector<std::pair<format::StreamId, std::string>> streams;  // not compressed
   std::string stack_numbers, stack_nodes;                         // streams too, which stand behind the others
   std::string body;
-  std::uint64_t address_bytes = 0;
-  bool counts = true;  // no keyframe began since
+  std::uint64_t address_bytes = 0, origin_bytes = 0;
+  std::uint64_t origins = 0;       // live blocks that the block has the origins of
+  bool counts = true;              // no keyframe began since
+  bool counts_for_origins = true;  // none with origins
 };
 
 /// Gets the full blocks of a CmtSink in its output's place: a recording that keeps only the last ones.
@@ -66,6 +69,7 @@ class CmtSink : public Sink {
   /// From now on blocks go there. To be called before the first event, of a sink without a thread and without stacks.
   void hand_over_blocks(BlockTaker taker) {
     taker_ = std::move(taker);
+    origins_.give_up();
     core_.leave_spare_forms();
   }
   /// Ends the block that fills, also where it has only events from before the first allocation.
@@ -85,6 +89,8 @@ class CmtSink : public Sink {
  private:
   /// Far below a stream's limit, since one stack more may define many modules. Programs do not come near it.
   static constexpr std::size_t definitions_enough = 1 << 24;
+  /// Live blocks. Bounds the memory for their origins, 128 MB, and the time that a keyframe takes.
+  static constexpr std::size_t origins_max = 1 << 21;
 
   bool begin(const BookedEvent& booked);
   void encode(const BookedEvent& booked);
@@ -104,6 +110,8 @@ class CmtSink : public Sink {
   void put_header();
   void note_recorded(const format::BlockHeader& block);
   bool keyframe_is_due() const;
+  bool origins_are_due() const;
+  void put_tables();
   void compress(FullBlock& block);
   void write(FullBlock& block);
   std::uint64_t write_names();
@@ -117,12 +125,14 @@ class CmtSink : public Sink {
   BlockTaker taker_{};
 
   format::CoreEncoder core_;
-  format::BlockHeader block_;  // of the block that fills
-  std::string live_table_;     // of a keyframe
+  format::BlockHeader block_;                // of the block that fills
+  std::string live_table_, origins_stream_;  // of a keyframe
+  std::uint64_t origins_written_ = 0;        // live blocks in the latter
   format::StackEncoder stacks_;
-  std::optional<FullBlock> last_;   // the block that was full last
-  std::uint64_t last_written_ = 0;  // the task that compresses and writes it
-  std::uint64_t last_ns_ = 0;       // of the last event that has a time
+  OriginTable origins_{origins_max};
+  std::optional<FullBlock> last_;    // the block that was full last
+  std::uint64_t last_written_ = 0;   // the task that compresses and writes it
+  std::uint64_t last_ns_ = unknown;  // of the last event that has a time
 
   // Of the thread while it has tasks, if there is one.
   format::AddressEncoder addresses_;
@@ -136,6 +146,10 @@ class CmtSink : public Sink {
   std::uint64_t events_ = 0;
   std::uint32_t blocks_since_keyframe_ = 0;
   std::uint64_t address_bytes_since_keyframe_ = 0;
+  bool has_addresses_ = false;
+  std::uint32_t blocks_since_origins_ = 0;
+  std::uint64_t bytes_since_origins_ = 0;
+  std::uint64_t bytes_per_origin_ = 8;
 
   /// A part of a batch.
   struct ColumnTask {

@@ -218,6 +218,24 @@ std::vector<LiveBlock> CmtSource::list_live_before(const BlockStart& keyframe) {
   return blocks;
 }
 
+std::optional<format::Origins> CmtSource::list_origins_before(const BlockStart& keyframe) {
+  const std::uint64_t section_offset = std::exchange(section_offset_, keyframe.offset);
+  std::optional<format::Origins> origins;
+  try {
+    take_stream_of(keyframe, format::StreamId::origins, [&](const auto&, std::string_view stream) {
+      if (stream.empty()) return;
+      const std::vector<LiveBlock> live = list_live_before(keyframe);
+      if (options_.stacks) define_stacks_before(keyframe.offset);
+      origins = format::take_origins(stream, live,
+                                     options_.stacks ? decoder_.definitions().stacks() : std::span<const StackId>());
+    });
+  } catch (const WireError& error) {
+    fail(error);
+  }
+  section_offset_ = section_offset;
+  return origins;
+}
+
 /// Reads one stream of a block that the index names, and nothing else of it. `take` gets the block's header, and the
 /// stream's content: none where the block lacks it.
 template <typename Take>

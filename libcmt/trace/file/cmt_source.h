@@ -26,6 +26,7 @@ class CmtSource : public Source {
   std::optional<std::uint64_t> go_to(std::uint64_t event) override;
   bool read_stacks() override;
   std::vector<LiveBlock> list_live_before(const BlockStart& keyframe) override;
+  std::optional<format::Origins> list_origins_before(const BlockStart& keyframe) override;
 
  private:
   /// A block that is read, and decompressed or being so.

@@ -1,0 +1,132 @@
+"""The origins of live blocks at a keyframe, and the same from the events before. See cmt_decode.py."""
+from cmt_layout import MASK, ORIGINS, unzigzag
+from cmt_streams import ALLOCATES, COUNTS, RELEASES
+
+# ## Origins
+
+MALLOC, CALLOC, ALIGNED_ALLOC, TOUCH, RESIDENT, LAST_KNOWN = 0, 2, 5, 28, 29, 32
+
+
+def origins(block, table, stacks):
+    """(time, origins by tag): of each block kind, thread, count, size, alignment, time, usable size, stack's node, runs."""
+    cursor, tags = block.raw[ORIGINS], sorted(table)
+    # "0, or the time + 1 of the last event before the keyframe that has one"
+    before = cursor.varint() - 1
+    # "kind << 2, plus 2 if it counts, plus 1 if the alignment is not 0."
+    calls = []
+    for _ in tags:
+        at, call = cursor.at, cursor.varint("a kind", 255)
+        if call >> 2 <= LAST_KNOWN and (call >> 2 not in ALLOCATES or call >> 2 in RELEASES):
+            cursor.fail("a kind that makes no block", at)
+        if call >> 2 <= LAST_KNOWN and (call >> 2 in COUNTS) != (call & 2 != 0):
+            cursor.fail("a kind with another count than its own", at)
+        calls.append(call)
+    threads = [cursor.varint("a thread", 2**32 - 1) for _ in tags]
+    counted = []
+    for tag, call in zip(tags, calls):
+        at, (count, size) = cursor.at, (cursor.varint(), cursor.varint()) if call & 2 else (1, table[tag][1])
+        # "Their bytes(event) is the size in the table"
+        if min(count * size, MASK) != table[tag][1]:
+            cursor.fail("a count and a size that are not the block's", at)
+        counted.append((count, size))
+    alignments = [cursor.varint() if call & 1 else 0 for call in calls]
+    times, time = [], 0
+    for _ in tags:
+        # "0: unknown; any other v is the time of the block before that has one (0 at first) + unzigzag(v - 1)"
+        value = cursor.varint()
+        time = time + unzigzag(value - 1) & MASK if value else time
+        times.append(time if value else None)
+    usable = []
+    for tag in tags:
+        value = cursor.varint()
+        usable.append(table[tag][1] + unzigzag(value - 1) & MASK if value else None)
+    nodes = []
+    for _ in tags:
+        at, number = cursor.at, cursor.varint()
+        if number >= len(stacks):
+            cursor.fail("a stack that is not defined", at)
+        nodes.append(stacks[number])
+    runs = touched(cursor, tags, table)
+    cursor.end()
+    all_made = {}
+    for i, tag in enumerate(tags):
+        kind, alignment = calls[i] >> 2, alignments[i]
+        # "A block of a kind that the reader does not know becomes one of calloc if it counts, else of aligned_alloc if it
+        # has an alignment, else of malloc."
+        if kind > LAST_KNOWN:
+            kind = CALLOC if calls[i] & 2 else ALIGNED_ALLOC if alignment else MALLOC
+            alignment = alignment if kind == ALIGNED_ALLOC else 0
+        all_made[tag] = (kind, threads[i], *counted[i], alignment, times[i], usable[i], nodes[i], runs.get(tag, []))
+    return before if before >= 0 else None, all_made
+
+
+def touched(cursor, tags, table):
+    """Runs of pages by tag: (begin, end, kind, page size)."""
+    by_tag, place = {}, 0
+    for _ in range(cursor.varint("the number of touched blocks", len(tags))):
+        # "the block's place among the n less that of the one before (0 at first), so above 0"
+        at, step = cursor.at, cursor.varint()
+        place += step
+        if step == 0 or place > len(tags):
+            cursor.fail("pages of no block", at)
+        tag, end, runs = tags[place - 1], 0, []
+        for _ in range(cursor.varint()):
+            at = cursor.at
+            kind, gap, length, page_size = (cursor.varint("a kind", 63), *(cursor.varint() for _ in range(3)))
+            # "from the end of the run before (0 at first) to the run's begin, and from there to its end, which is not
+            # behind the block's. The length is above 0"
+            begin, end = end + gap, end + gap + length
+            if kind not in (TOUCH, RESIDENT) or page_size.bit_count() != 1 or not length or end > table[tag][1]:
+                cursor.fail("pages that the block does not have", at)
+            runs.append((begin, end, kind, page_size))
+        by_tag[tag] = runs
+    return by_tag
+
+
+class Made:
+    """What the origins should be, by following the events."""
+
+    def __init__(self):
+        self.time, self.blocks, self.addresses = None, {}, {}
+
+    def add(self, event):
+        self.time = event.time if event.time is not None else self.time
+        if event.kind in (TOUCH, RESIDENT):
+            if event.old_tag in self.blocks:
+                self.tell(event)
+            return
+        if event.ends():
+            self.blocks.pop(event.old_tag, None)
+        if event.tag:
+            # "a block that such a kind has made is one of malloc"
+            kind, count, size = (event.kind, event.count, event.size) if event.kind not in RELEASES else (
+                MALLOC, 1, event.bytes())
+            count = count if kind in COUNTS else 1
+            self.addresses[event.tag] = event.address
+            self.blocks[event.tag] = (kind, event.thread, count, size, event.alignment, event.time, event.usable,
+                                      event.stack, [])
+
+    def tell(self, event):
+        made, page_size, begin = self.blocks[event.old_tag], event.alignment, event.size
+        size = min(made[2] * made[3], MASK)
+        if page_size.bit_count() != 1 or begin >= size:
+            return
+        # "Page i of a run, from 0, has the byte size + i · alignment of the block." "0: all up to the block's end"
+        end = begin + event.count * page_size - (self.addresses[event.old_tag] % page_size if begin == 0 else 0)
+        end = min(end, size) if event.count else size
+        # "What was told of a byte first stands; runs of one kind and page size that follow one another are one."
+        runs = made[8]
+        for other_begin, other_end, _, _ in list(runs):
+            if begin < other_begin < end:
+                runs.append((begin, other_begin, event.kind, page_size))
+            if other_begin < end and other_end > begin:
+                begin = min(max(begin, other_end), end)
+        if begin < end:
+            runs.append((begin, end, event.kind, page_size))
+        runs.sort()
+        for i in range(len(runs) - 1, 0, -1):
+            if runs[i - 1][1] == runs[i][0] and runs[i - 1][2:] == runs[i][2:]:
+                runs[i - 1:i + 1] = [(runs[i - 1][0], *runs[i][1:])]
+
+    def state(self):
+        return self.time, self.blocks
