@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint64_t has_alignment = 1, has_count = 2;
 constexpr unsigned kind_at = 2;
+constexpr std::size_t columns_of_all = 5;  // that have a number for each block
 
 }  // namespace
 
@@ -70,7 +71,8 @@ class OriginReader {
  public:
   OriginReader(std::string_view bytes, std::span<const LiveBlock> live) : cursor_(bytes), live_(live) {
     origins_.time_ns = take_time(cursor_.varint());
-    if (live.size() > bytes.size()) throw WireError(0, "fewer blocks than the table of live blocks has");
+    if (live.size() > bytes.size() / columns_of_all)
+      throw WireError(0, "fewer blocks than the table of live blocks has");
     origins_.blocks.resize(live.size());
   }
 

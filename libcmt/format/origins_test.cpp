@@ -86,14 +86,16 @@ TEST_CASE("origins: kinds of later versions are replaced as their events are") {
 TEST_CASE("origins: what contradicts the table of live blocks or the kinds is an error") {
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) == "nothing");
   CHECK(origins_error({0}) == "0: fewer blocks than the table of live blocks has");
-  CHECK(origins_error({0, 0}) == "2: a number is cut off");
-  CHECK(origins_error({0, 1 << 2, 0}) == "1: a kind that makes no block");
-  CHECK(origins_error({0, 3 << 2, 0}) == "1: a kind that makes no block");
-  CHECK(origins_error({0, 26 << 2, 0}) == "1: a kind that makes no block");
-  CHECK(origins_error({0, 64 << 2, 0}) == "1: a kind 256 is above its limit");
-  CHECK(origins_error({0, 2, 0}) == "1: a kind with another count than its own");
-  CHECK(origins_error({0, 0, 0, std::uint64_t{1} << 32}) == "3: a thread 4294967296 is above its limit");
-  CHECK(origins_error({0, 2 << 2 | 2, 0, 0, 0, 6, 9}) == "5: a count and a size that are not the block's");
+  CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) == "10: a number is cut off");
+  CHECK(origins_error({0, 1 << 2, 0, 0, 0, 0, 0, 0, 0, 0}) == "1: a kind that makes no block");
+  CHECK(origins_error({0, 3 << 2, 0, 0, 0, 0, 0, 0, 0, 0}) == "1: a kind that makes no block");
+  CHECK(origins_error({0, 26 << 2, 0, 0, 0, 0, 0, 0, 0, 0}) == "1: a kind that makes no block");
+  CHECK(origins_error({0, 64 << 2, 0, 0, 0, 0, 0, 0, 0, 0}) == "1: a kind 256 is above its limit");
+  CHECK(origins_error({0, 2, 0, 0, 0, 0, 0, 0, 0, 0}) == "1: a kind with another count than its own");
+  CHECK(origins_error({0, 0, 0, std::uint64_t{1} << 32, 0, 0, 0, 0, 0, 0, 0}) ==
+        "3: a thread 4294967296 is above its limit");
+  CHECK(origins_error({0, 2 << 2 | 2, 0, 0, 0, 6, 9, 0, 0, 0, 0, 0, 0, 0}) ==
+        "5: a count and a size that are not the block's");
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0}) == "9: a stack that is not defined");
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}) == "11: the number of touched blocks 3 is above its limit");
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0}) == "12: pages of no block");

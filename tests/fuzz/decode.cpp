@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "fuzz.h"
+#include "libcmt/trace/source.h"
 #include "trace2cmt/inspect/info.h"
 #include "trace2cmt/inspect/verify.h"
 
@@ -28,6 +29,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     Reader reader(fuzz::file_of(bytes), "fuzz", options);
     reader.read_stacks();
+    for (const BlockStart& block : reader.blocks()) {
+      if (!block.keyframe || block.first_event == 0) continue;
+      const auto origins = reader.impl().source_->list_origins_before(block);
+      fuzz::promise(!origins || origins->blocks.size() == reader.impl().source_->list_live_before(block).size(),
+                    "each live block has an origin");
+    }
     const std::uint64_t middle = all.lines.size() / 2;
     reader.seek(middle);
     const auto events = reader.read();

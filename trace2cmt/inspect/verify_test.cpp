@@ -188,7 +188,7 @@ TEST_CASE("verify: origins without a table of live blocks, or of no call, are a 
     }));
   };
   CHECK(has(with_origins(false, "x"), "origins in a block without a table of live blocks"));
-  CHECK(has(with_origins(true, std::string_view("\0\4", 2)), "stream 8: byte 1: a kind that makes no block"));
+  CHECK(has(with_origins(true, std::string_view("\0\4\0\0\0\0", 6)), "stream 8: byte 1: a kind that makes no block"));
 }
 
 TEST_CASE("verify: a fault's kind is its words without numbers and quotations") {
