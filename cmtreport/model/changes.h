@@ -61,7 +61,7 @@ class PackedChanges {
   }
 
   std::size_t size_bytes() const { return bytes_.size(); }
-  void shrink() { bytes_.shrink_to_fit(); }
+  void clear() { bytes_.clear(); }
 
  private:
   static std::uint64_t take_number(const char*& at) {

@@ -5,19 +5,23 @@
 
 namespace cmt::report {
 
-IntervalCollector::Accumulator& IntervalCollector::touch(KeyId key) {
-  if (key >= index_.size()) index_.resize(std::max<std::size_t>(key + std::size_t{1}, index_.size() * 2));
-  std::uint32_t& index = index_[key];
-  if (index == 0) {
-    accumulators_.push_back({.key = key});
-    index = static_cast<std::uint32_t>(accumulators_.size());
+/// `slot`: the free one where the key's search has ended.
+IntervalCollector::Accumulator& IntervalCollector::add_accumulator(KeyId key, std::size_t slot) {
+  accumulators_.push_back({.key = key, .slot = static_cast<std::uint32_t>(slot)});
+  slots_[slot] = static_cast<std::uint32_t>(accumulators_.size());
+  if (accumulators_.size() * 2 > slots_.size()) double_slots();
+  return accumulators_.back();
+}
+
+void IntervalCollector::double_slots() {
+  slots_.assign(slots_.size() * 2, 0);
+  std::uint32_t place = 0;
+  for (Accumulator& each : accumulators_) {
+    std::size_t slot = home_slot(each.key);
+    while (slots_[slot] != 0) slot = (slot + 1) & (slots_.size() - 1);
+    slots_[slot] = ++place;
+    each.slot = static_cast<std::uint32_t>(slot);
   }
-  Accumulator& accumulator = accumulators_[index - 1];
-  if (!accumulator.is_touched) {
-    accumulator.is_touched = true;
-    touched_.push_back(index - 1);
-  }
-  return accumulator;
 }
 
 /// To be called before the live blocks of a stack change. Nothing is copied when a peak is reached, which most
@@ -38,7 +42,7 @@ void IntervalCollector::set_peak() {
 }
 
 void IntervalCollector::begin_block(KeyId key, std::uint64_t size, bool is_reallocated) {
-  Accumulator& accumulator = touch(key);
+  Accumulator& accumulator = accumulator_of(key);
   save_peak(accumulator);
   Measures& measures = accumulator.measures;
   measures[Measure::allocated_bytes] += size;
@@ -52,7 +56,7 @@ void IntervalCollector::begin_block(KeyId key, std::uint64_t size, bool is_reall
 }
 
 Measures& IntervalCollector::end_block(KeyId key, std::uint64_t size) {
-  Accumulator& accumulator = touch(key);
+  Accumulator& accumulator = accumulator_of(key);
   save_peak(accumulator);
   accumulator.measures[Measure::live_bytes] -= size;
   --accumulator.measures[Measure::live_blocks];
@@ -74,15 +78,16 @@ void IntervalCollector::end_intervals() {
   for (; end_ < position_; end_ += width_) end_interval();
 }
 
-void IntervalCollector::pack_touched(PackedChanges& changes) {
-  for (const std::uint32_t index : touched_) {
-    Accumulator& accumulator = accumulators_[index];
+/// Ends all accumulators.
+PackedChanges IntervalCollector::pack_accumulators() {
+  packing_.clear();
+  for (Accumulator& accumulator : accumulators_) {
     save_peak(accumulator);
-    changes.append(accumulator.key, accumulator.measures);
-    accumulator = {.key = accumulator.key};
+    packing_.append(accumulator.key, accumulator.measures);
+    slots_[accumulator.slot] = 0;
   }
-  touched_.clear();
-  changes.shrink();
+  accumulators_.clear();
+  return packing_;  // a copy has no more memory than it needs
 }
 
 void IntervalCollector::end_interval() {
@@ -92,8 +97,8 @@ void IntervalCollector::end_interval() {
                     .peak_event = peak_event_,
                     .peak_time_ns = peak_time_ns_,
                     .allocated = allocated_,
-                    .resident = resident_};
-  pack_touched(interval.changes);
+                    .resident = resident_,
+                    .changes = pack_accumulators()};
   intervals_.push_back(std::move(interval));
   ++peaks_;
   peak_ = live_;
@@ -114,7 +119,7 @@ void IntervalCollector::join_pairs() {
 Interval IntervalCollector::joined(const Interval& first, Interval second) {
   const bool is_first = first.peak.bytes >= second.peak.bytes;
   const auto add = [&](KeyId key, const SparseMeasures& more, bool is_of_first) {
-    Measures& sum = touch(key).measures;
+    Measures& sum = accumulator_of(key).measures;
     // Live at the peak less live at the start of both: of the first, what changed in it counts before the second's.
     if (is_of_first == is_first) {
       sum[Measure::interval_peak_bytes] += more[Measure::interval_peak_bytes];
@@ -130,21 +135,21 @@ Interval IntervalCollector::joined(const Interval& first, Interval second) {
   };
   first.changes.for_each([&](KeyId key, const SparseMeasures& more) { add(key, more, true); });
   second.changes.for_each([&](KeyId key, const SparseMeasures& more) { add(key, more, false); });
-  for (const std::uint32_t index : touched_) accumulators_[index].saved_after = peaks_;  // it is known already
+  for (Accumulator& each : accumulators_) each.saved_after = peaks_;  // it is known already
   Interval both = std::move(second);
   if (is_first) {
     both.peak = first.peak;
     both.peak_event = first.peak_event;
     both.peak_time_ns = first.peak_time_ns;
   }
-  both.changes = {};
-  pack_touched(both.changes);
+  both.changes = pack_accumulators();
   return both;
 }
 
 void IntervalCollector::finish() {
   if (events_ != 0) end_interval();
-  accumulators_.shrink_to_fit();
+  accumulators_ = {};
+  slots_ = std::vector<std::uint32_t>(slots_min);
 }
 
 void IntervalCollector::widen_to(std::uint64_t width) {
