@@ -55,7 +55,8 @@ ComparedTree tree_of_stacks(const allocations::MergedStacks& merged) {
   std::vector<std::uint64_t> weights(merged.stacks.node_count());
   for (const DiffUses::Entry& entry : merged.uses.entries)
     weights[entry.key] = 1 + magnitude(entry.use.change(Metric::bytes));
-  const std::vector<NodeNumber> node_of = compared.tree.add_stacks(merged.stacks, weights, {});
+  const std::vector<NodeNumber> node_of =
+      compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {});
   compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
   for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;

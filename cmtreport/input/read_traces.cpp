@@ -10,7 +10,6 @@
 
 #include "toolkit/allocations/named_stacks.h"
 #include "toolkit/allocations/selection.h"
-#include "toolkit/allocations/stack_tree.h"
 #include "toolkit/allocations/use.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
@@ -92,14 +91,11 @@ void complain_of_axis(const std::string& tool, AxisUnit unit, const std::vector<
     command::complain(tool, "no two of these processes ran at the same time");
 }
 
-/// The stacks that have allocated, as the tools' shared code about stacks takes them, by rising number.
+/// The stacks that have allocated.
 struct UsedStacks {
-  struct Entry {
-    KeyId key;
-  };
-  std::vector<Entry> entries;
-  std::vector<std::uint64_t> weights;  ///< by stack, what they have allocated: bytes, 1 for each block; at least 1
-  std::uint64_t unknown_blocks = 0;    ///< whose stack is not known
+  std::vector<std::uint64_t> weights;  ///< by stack, what it has allocated: bytes, 1 for each block; at least 1
+  std::uint64_t count = 0;
+  std::uint64_t unknown_blocks = 0;  ///< whose stack is not known
 };
 
 UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
@@ -115,27 +111,48 @@ UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
   }
   for (KeyId key = 0; key < stacks; ++key) {
     if (!is_used[key]) continue;
-    uses.entries.push_back({key});
+    ++uses.count;
     uses.weights[key] = std::max<std::uint64_t>(uses.weights[key], 1);
   }
   return uses;
 }
 
+/// The frames of the stacks that have a weight, and of those that call them, each once.
+std::vector<FrameId> used_frames(const StackTable& stacks, const std::vector<std::uint64_t>& weights) {
+  std::vector<bool> is_used(stacks.node_count()), is_known(stacks.frame_count());
+  for (StackId node = stacks.node_count(); --node > 0;) {  // a parent has a lower number
+    if (weights[node] != 0) is_used[node] = true;
+    if (is_used[node]) is_used[stacks.node(node).parent] = true;
+  }
+  std::vector<FrameId> frames;
+  for (StackId node = 1; node < stacks.node_count(); ++node) {
+    const FrameId frame = stacks.node(node).frame;
+    if (!is_used[node] || frame == 0 || is_known[frame]) continue;
+    is_known[frame] = true;
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+/// Takes the weight from stacks without a function that matches.
+void focus_on(const std::string& focus, const StackTable& named, UsedStacks& uses) {
+  const allocations::MatchingStacks matching(named, focus);
+  for (KeyId key = 0; key < uses.weights.size(); ++key) {
+    if (!matching.has(key)) uses.weights[key] = 0;
+  }
+}
+
 void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Trace& trace,
                       const ReadSettings& settings) {
   UsedStacks uses = used_stacks(*figures.model, trace.stacks().node_count());
-  figures.process.stacks = uses.entries.size();
+  figures.process.stacks = uses.count;
   figures.process.lost.unknown_stack_blocks = uses.unknown_blocks;
-  const StackTable stacks =
-      allocations::named_stacks(trace.stacks(), allocations::StackTree(trace.stacks(), uses).frames(), trace.header(),
-                                {.tool = settings.tool, .debug_directories = settings.debug_directories});
-  if (const std::string& focus = settings.functions.focus; !focus.empty()) {
-    const std::vector<std::uint64_t> all = std::exchange(uses.weights, {});
-    uses = allocations::select_stacks(std::move(uses), stacks, focus, "");
-    uses.weights.resize(all.size());
-    for (const auto& entry : uses.entries) uses.weights[entry.key] = all[entry.key];
-  }
-  figures.node_of_key = tree.add_stacks(stacks, uses.weights, settings.functions);
+  const std::string& focus = settings.functions.focus;
+  const StackTable named = (focus.empty() ? allocations::named_frames : allocations::named_stacks)(
+      trace.stacks(), used_frames(trace.stacks(), uses.weights), trace.header(),
+      {.tool = settings.tool, .debug_directories = settings.debug_directories});
+  if (!focus.empty()) focus_on(focus, named, uses);
+  figures.node_of_key = tree.add_stacks(trace.stacks().nodes(), named, std::move(uses.weights), settings.functions);
 }
 
 void add_sizes(TraceFigures& figures, CallTree& tree) {

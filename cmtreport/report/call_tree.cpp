@@ -13,14 +13,9 @@ using allocations::Labels;
 
 namespace {
 
-/// Which nodes of a table have a stack that has allocated, and what those stacks have in all.
-std::vector<std::uint64_t> weights_of_nodes(const StackTable& stacks, const std::vector<std::uint64_t>& weights) {
-  std::vector<std::uint64_t> sums(stacks.node_count());
-  for (StackId node = stacks.node_count(); --node > 0;) {  // a parent has a lower number
-    if (node < weights.size()) sums[node] += weights[node];
-    sums[stacks.node(node).parent] += sums[node];
-  }
-  return sums;
+/// Adds to each stack's weight those of the stacks that it calls.
+void add_callees(std::span<const StackNode> stacks, std::vector<std::uint64_t>& weights) {
+  for (std::size_t node = stacks.size(); --node > 0;) weights[stacks[node].parent] += weights[node];  // that is lower
 }
 
 }  // namespace
@@ -78,7 +73,7 @@ class CallTree::FrameFunctions {
   std::vector<std::vector<Entry>> lists_;
 };
 
-CallTree::CallTree() {
+CallTree::CallTree() : nodes_(1), slots_(1024) {
   function_of("[all]", "");
   child_of(0, function_of("[unknown]", ""));
 }
@@ -93,24 +88,50 @@ FrameNumber CallTree::function_of(std::string name, std::string library) {
 NodeNumber CallTree::add_named(const std::string& name) { return child_of(0, function_of(name, "")); }
 
 void CallTree::finish() {
-  nodes_.reserve(calls_.node_count());
-  for (const StackNode& node : calls_.nodes()) nodes_.push_back({node.parent, node.frame});
-  calls_ = StackTable();
+  slots_ = {};
+  function_ids_ = {};
+  nodes_.shrink_to_fit();
 }
 
-std::vector<NodeNumber> CallTree::add_stacks(const StackTable& stacks, const std::vector<std::uint64_t>& weights,
-                                             const FunctionOptions& options) {
-  const std::vector<std::uint64_t> sums = weights_of_nodes(stacks, weights);
-  FrameFunctions functions(*this, stacks, options);
-  std::vector<NodeNumber> node_of(stacks.node_count());
-  for (StackId id = 1; id < stacks.node_count(); ++id) {
+/// The node's slot, or the free one where it belongs.
+std::size_t CallTree::slot_of(const Node& node) const {
+  const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.function) * 0x9e3779b97f4a7c15;
+  std::size_t slot = hash >> 32 & (slots_.size() - 1);
+  while (slots_[slot] != 0 && !(nodes_[slots_[slot]] == node)) slot = (slot + 1) & (slots_.size() - 1);
+  return slot;
+}
+
+NodeNumber CallTree::child_in_slots(const Node& node) {
+  NodeNumber& slot = slots_[slot_of(node)];
+  if (slot != 0) return slot;
+  const auto number = static_cast<NodeNumber>(nodes_.size());
+  nodes_.push_back(node);
+  slot = number;
+  if (++used_slots_ * 2 <= slots_.size()) return number;
+  slots_.assign(slots_.size() * 2, 0);
+  for (NodeNumber each = 1; each < nodes_.size(); ++each) {
+    if (nodes_[each].parent + 1 != each) slots_[slot_of(nodes_[each])] = each;
+  }
+  return number;
+}
+
+std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
+                                             std::vector<std::uint64_t> weights, const FunctionOptions& options) {
+  weights.resize(stacks.size());
+  std::vector<bool> has_weight(stacks.size());
+  for (std::size_t id = 0; id < stacks.size(); ++id) has_weight[id] = weights[id] != 0;
+  add_callees(stacks, weights);
+  const std::vector<std::uint64_t>& sums = weights;
+  FrameFunctions functions(*this, frames, options);
+  std::vector<NodeNumber> node_of(stacks.size());
+  for (StackId id = 1; id < stacks.size(); ++id) {
     if (sums[id] == 0) continue;
-    const FrameId frame = stacks.node(id).frame;
-    NodeNumber node = node_of[stacks.node(id).parent];
+    const FrameId frame = stacks[id].frame;
+    NodeNumber node = node_of[stacks[id].parent];
     for (const auto& [function, name] : functions.of_frame(frame)) {
       node = child_of(node, function);
       if (sums[id] <= functions_[function].weight) continue;
-      const std::span<const FrameName> names = stacks.names(frame);
+      const std::span<const FrameName> names = frames.names(frame);
       if (names.empty()) continue;
       functions_[function].weight = sums[id];
       functions_[function].file = std::string(names[name].file);
@@ -120,7 +141,7 @@ std::vector<NodeNumber> CallTree::add_stacks(const StackTable& stacks, const std
   }
   const NodeNumber unknown_node = add_named("[unknown]");
   for (StackId id = 0; id < node_of.size(); ++id) {
-    if (id >= weights.size() || weights[id] == 0)
+    if (!has_weight[id])
       node_of[id] = left_out;
     else if (node_of[id] == 0)
       node_of[id] = unknown_node;  // not known, or all its functions are left out

@@ -27,7 +27,7 @@ struct SmallCalls {
       const StackId caller = add(root, frame(stacks, "caller" + std::to_string(i)), i % 4 == 0 ? 1 : 0);
       add(caller, make, 10);
     }
-    node_of_stack = tree.add_stacks(stacks, bytes, {});
+    node_of_stack = tree.add_stacks(stacks.nodes(), stacks, bytes, {});
     tree.finish();
     totals.emplace(tree.nodes().size());
     for (StackId id = 0; id < bytes.size(); ++id) {

@@ -6,15 +6,45 @@
 
 namespace cmt::allocations {
 
-StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
-                        const NamedStacksOptions& options) {
-  StackTable named = stacks;
+namespace {
+
+StackTable without_nodes(const StackTable& stacks) {
+  StackTable copy;
+  for (ModuleId module = 1; module < stacks.module_count(); ++module) copy.append_module(stacks.module(module));
+  for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) {
+    if (copy.add_frame(stacks.frame(frame)) != frame) return stacks;  // it has one twice
+  }
+  if (!stacks.has_names()) return copy;
+  for (FrameId frame = 0; frame < stacks.frame_count(); ++frame) {
+    const std::span<const FrameName> names = stacks.names(frame);
+    if (!names.empty()) copy.set_names(frame, names);
+  }
+  return copy;
+}
+
+void name(StackTable& named, const std::vector<FrameId>& frames, const Header& header,
+          const NamedStacksOptions& options) {
   symbols::NamingOptions naming{.perf_map = symbols::perf_map_of(header),
                                 .start = symbols::start_of(header),
                                 .say = [&](const std::string& message) { command::complain(options.tool, message); }};
   const auto& directories = options.debug_directories;
   naming.debug_directories.insert(naming.debug_directories.begin(), directories.begin(), directories.end());
   symbols::name_frames(named, frames, naming);
+}
+
+}  // namespace
+
+StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
+                        const NamedStacksOptions& options) {
+  StackTable named = stacks;
+  name(named, frames, header, options);
+  return named;
+}
+
+StackTable named_frames(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
+                        const NamedStacksOptions& options) {
+  StackTable named = without_nodes(stacks);
+  name(named, frames, header, options);
   return named;
 }
 

@@ -18,6 +18,10 @@ struct NamedStacksOptions {
 StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
                         const NamedStacksOptions& options);
 
+/// The same without nodes: its frames and modules only, with their numbers. (The nodes of a large program take 10 MB.)
+StackTable named_frames(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
+                        const NamedStacksOptions& options);
+
 /// Throws FormatError where a trace that was read has no stacks. (The header of a text or an unfinished trace knows
 /// only of the first events.)
 void require_stacks(const StackTable& stacks, const Header& header, const std::string& path);
