@@ -250,7 +250,7 @@ int run(const CommandLine& line) {
   OtherReports others = read_others(line);
   std::optional<PageReading> page_reading;
   if (line.has("pages")) page_reading.emplace(paths.front());
-  const Recording recording = read_traces(paths, settings);
+  Recording recording = read_traces(paths, settings);
   const std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
   HeldPages pages;
   if (pass) pages.pass = &*pass;

@@ -1,129 +1,20 @@
 #include "cmtreport/build/build.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <tuple>
 #include <utility>
 
 #include "cmtreport/findings/findings.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/threads/share_out.h"
 
 namespace cmt::report {
 namespace {
 
-struct Change {
-  NodeNumber node;
-  std::uint32_t moment;
-  std::uint64_t value;
-};
-using Changes = std::array<std::vector<Change>, measure_count>;
-
-/// The changes of the folded nodes in one moment after the other.
-class ChangeCollector {
- public:
-  explicit ChangeCollector(const FoldedTree& folded)
-      : folded_(folded), sums_(folded.nodes.parent.size()), is_touched_(sums_.size()) {}
-
-  /// Appends those of some moments, and returns how many they are. Not more than `most` of them are kept.
-  std::size_t collect(const Recording& recording, const MomentRange& range, std::size_t most, Changes& changes) {
-    std::size_t now = range.first, count = 0;
-    recording.for_each_change(range, [&](NodeNumber whole, std::size_t moment, const SparseMeasures& measures) {
-      if (count > most) return;
-      if (moment != now) count += end_moment(now, changes);
-      now = moment;
-      const NodeNumber node = folded_.node_of[whole];
-      if (!is_touched_[node]) {
-        is_touched_[node] = true;
-        touched_.push_back(node);
-      }
-      measures.add_to(sums_[node]);
-    });
-    return count + end_moment(now, changes);
-  }
-
- private:
-  std::size_t end_moment(std::size_t moment, Changes& changes) {
-    std::size_t count = 0;
-    for (const NodeNumber node : touched_) {
-      for (std::size_t i = 0; i < measure_count; ++i) {
-        if (sums_[node].at(i) == 0) continue;
-        ++count;
-        changes[i].push_back({node, static_cast<std::uint32_t>(moment), sums_[node].at(i)});
-      }
-      sums_[node] = {};
-      is_touched_[node] = false;
-    }
-    touched_.clear();
-    return count;
-  }
-
-  const FoldedTree& folded_;
-  std::vector<Measures> sums_;
-  std::vector<bool> is_touched_;
-  std::vector<NodeNumber> touched_;
-};
-
-/// The changes of the folded nodes, or nothing where there are more than `most`.
-std::optional<Changes> changes_of(const Recording& recording, const FoldedTree& folded, std::size_t most) {
-  constexpr std::size_t parts = 16;
-  const std::vector<MomentRange> ranges = recording.split_moments(parts);
-  std::vector<Changes> by_range(ranges.size());
-  std::vector<std::optional<ChangeCollector>> collectors(recording.jobs());
-  std::atomic<std::size_t> count = 0;
-  threads::share_out(ranges.size(), recording.jobs(), [&](std::size_t i, std::size_t worker) {
-    if (count > most) return;
-    if (!collectors[worker]) collectors[worker].emplace(folded);
-    count += collectors[worker]->collect(recording, ranges[i], most, by_range[i]);
-  });
-  if (count > most) return std::nullopt;
-  Changes changes;
-  threads::share_out(measure_count, recording.jobs(), [&](std::size_t measure, std::size_t) {
-    std::vector<Change>& all = changes[measure];
-    for (const Changes& each : by_range) all.insert(all.end(), each[measure].begin(), each[measure].end());
-    std::stable_sort(all.begin(), all.end(), [](const Change& a, const Change& b) { return a.node < b.node; });
-  });
-  return changes;
-}
-
-/// The largest tree that is small enough. What the functions in its folded nodes change is not known beforehand.
-std::pair<FoldedTree, Changes> fold_until_small(const Recording& recording, const TotalsByNode& totals) {
-  const Folding folding(recording.tree(), totals);
-  constexpr double kept_part = 0.6, more = 1.25;  // of the budget, for the nodes that are kept; of a share, for a retry
-  const auto part = [&](std::uint64_t number) {
-    return static_cast<std::uint64_t>(static_cast<double>(number) * kept_part);
-  };
-  const bool fits = totals.size() <= report_max.nodes;
-  double share = folding.least_share(fits ? FoldBudget{.nodes = report_max.nodes, .changes = report_max.changes}
-                                          : FoldBudget{part(report_max.nodes), part(report_max.changes)});
-  for (;; share *= more) {
-    FoldedTree folded = folding.fold(share);
-    const bool is_last = share > 0.5;
-    if (folded.nodes.parent.size() > report_max.nodes && !is_last) continue;
-    if (auto changes = changes_of(recording, folded, is_last ? ~std::size_t{0} : report_max.changes))
-      return {std::move(folded), std::move(*changes)};
-  }
-}
-
-AllDeltas deltas_of(const Changes& changes) {
-  AllDeltas deltas;
-  for (std::size_t i = 0; i < measure_count; ++i) {
-    for (const Change& each : changes[i]) {
-      deltas.by_measure[i].node.push_back(each.node);
-      deltas.by_measure[i].moment.push_back(each.moment);
-      deltas.by_measure[i].value.push_back(static_cast<std::int64_t>(each.value));
-    }
-  }
-  return deltas;
-}
-
 PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const TotalsByNode& totals) {
   std::vector<heap::LiveTotals> live(folded.nodes.parent.size());
-  for (const NodeNumber node : totals.nodes()) {
-    live[folded.node_of[node]].bytes += totals[node].peak_bytes;
-    live[folded.node_of[node]].blocks += totals[node].peak_blocks;
-  }
+  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
+    live[folded.node_of[node]] += {own.peak_bytes, own.peak_blocks};
+  });
   PeakNodes nodes{.moment = peak.moment,
                   .process = peak.process,
                   .live_bytes = peak.live_bytes,
@@ -272,31 +163,17 @@ Process total_of(const Recording& recording) {
   return total;
 }
 
-/// The first interval of a process that has its peak. The process has events.
-std::size_t peak_interval_of(const TraceFigures& trace) {
-  const std::vector<Interval>& intervals = trace.model->intervals().intervals();
-  const auto has_peak = [&](const Interval& each) { return each.peak.bytes == trace.process.peak_live_bytes; };
-  return static_cast<std::size_t>(std::find_if(intervals.begin(), intervals.end(), has_peak) - intervals.begin());
-}
-
-/// Adds what was live at the peak of one process.
-void add_peak_of(const TraceFigures& trace, TotalsByNode& totals) {
-  const std::vector<Interval>& intervals = trace.model->intervals().intervals();
-  const std::size_t at_peak = peak_interval_of(trace);
-  const auto add = [&](KeyId key, std::uint64_t bytes, std::uint64_t blocks) {
-    const NodeNumber node = trace.node_of_key[key];
-    if (node == CallTree::left_out) return;
-    totals.of(node).peak_bytes += bytes;
-    totals.of(node).peak_blocks += blocks;
-  };
-  for (std::size_t i = 0; i < at_peak; ++i) {
-    intervals[i].changes.for_each([&](KeyId key, const SparseMeasures& measures) {
-      add(key, measures[Measure::live_bytes], measures[Measure::live_blocks]);
-    });
+/// What each node's own allocations have in all.
+TotalsByNode totals_of(const ChangesByNode& changes, std::size_t nodes) {
+  TotalsByNode totals(nodes);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    NodeTotals own;
+    changes.for_each(i, [&](std::size_t moment, const SparseMeasures& measures) { own.add(moment, measures); });
+    own.peak_bytes = changes.at_peak(i).bytes;
+    own.peak_blocks = changes.at_peak(i).blocks;
+    totals.append(changes.node(i), own);
   }
-  intervals[at_peak].changes.for_each([&](KeyId key, const SparseMeasures& measures) {
-    add(key, measures[Measure::interval_peak_bytes], measures[Measure::interval_peak_blocks]);
-  });
+  return totals;
 }
 
 }  // namespace
@@ -313,31 +190,7 @@ PeakPlace peak_of(const Recording& recording, const Moments& moments) {
   return peak;
 }
 
-TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak) {
-  constexpr unsigned jobs_max = 2;  // each needs memory for all nodes
-  const std::vector<MomentRange> ranges = recording.split_moments(std::min(recording.jobs(), jobs_max));
-  std::vector<TotalsByNode> parts(std::max<std::size_t>(ranges.size(), 1),
-                                  TotalsByNode(recording.tree().nodes().size()));
-  threads::share_out(ranges.size(), recording.jobs(), [&](std::size_t i, std::size_t) {
-    TotalsByNode& totals = parts[i];
-    recording.for_each_change(ranges[i], [&](NodeNumber node, std::size_t moment, const SparseMeasures& measures) {
-      NodeTotals& of_node = totals.of(node);
-      of_node.add(moment, measures);
-      if (peak.process || moment > peak.moment) return;
-      of_node.peak_bytes += measures[Measure::live_bytes];
-      of_node.peak_blocks += measures[Measure::live_blocks];
-    });
-  });
-  TotalsByNode totals = std::move(parts.front());
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    for (const NodeNumber node : parts[i].nodes()) totals.of(node).merge(parts[i][node]);
-  }
-  if (peak.process) add_peak_of(recording.traces()[*peak.process], totals);
-  totals.sort();
-  return totals;
-}
-
-Report build_report(const Recording& recording, const HeldPages& pages) {
+Report build_report(Recording& recording, const HeldPages& pages) {
   Report report;
   report.total = total_of(recording);
   report.name =
@@ -351,11 +204,12 @@ Report build_report(const Recording& recording, const HeldPages& pages) {
   report.marks = marks_of(recording);
   report.sizes = sizes_of(recording);
   const PeakPlace peak = peak_of(recording, report.moments);
-  const TotalsByNode totals = totals_of(recording, peak);
-  auto [folded, changes] = fold_until_small(recording, totals);
+  const ChangesByNode changes(recording, peak);
+  const TotalsByNode totals = totals_of(changes, recording.tree().nodes().size());
+  auto [folded, deltas] = fold_until_small(recording.tree(), totals, changes, recording.last_moment());
+  report.deltas = std::move(deltas);
   report.peak = peak_nodes(peak, folded, totals);
-  report.deltas = deltas_of(changes);
-  report.findings = find_findings(recording, report, totals, folded.node_of, pages);
+  report.findings = find_findings(recording, report, totals, changes, folded.node_of, pages);
   report.nodes = std::move(folded.nodes);
   report.frames = std::move(folded.frames);
   report.folded = folded.folded;

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <vector>
 
 #include "cmtreport/pages/page_pass.h"
+#include "cmtreport/report/changes_by_node.h"
 #include "cmtreport/report/fold.h"
 #include "cmtreport/report/recording.h"
 #include "cmtreport/report/report.h"
@@ -16,20 +17,18 @@ inline constexpr FoldBudget report_max{.nodes = 28'000, .changes = 800'000};
 /// The figures at each moment.
 Moments moments_of(const Recording& recording);
 
-/// When live bytes were at their peak: at the peak of one process, or, of several, at a moment of the axis. What
-/// several had together between two moments is not known; where one had more alone than all at any moment, its peak
-/// counts.
-struct PeakPlace {
-  std::size_t moment = 0;                ///< the first at or behind the peak
-  std::optional<std::uint32_t> process;  ///< which had it alone; nothing: all together, at the moment
-  std::uint64_t live_bytes = 0;
-};
+/// Where the peak of all processes is.
 PeakPlace peak_of(const Recording& recording, const Moments& moments);
 
-/// What each node's own allocations have in all, by node of the whole tree.
-TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak);
+/// The largest tree that is small enough, with the changes of its nodes.
+struct SmallTree {
+  FoldedTree folded;
+  AllDeltas deltas;
+};
+SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, const ChangesByNode& changes,
+                           std::size_t moments);
 
-/// All of the report. `pages`: who holds these, where it is known.
-Report build_report(const Recording& recording, const HeldPages& pages);
+/// All of the report. `pages`: who holds these, where it is known. Takes the changes out of the recording.
+Report build_report(Recording& recording, const HeldPages& pages);
 
 }  // namespace cmt::report

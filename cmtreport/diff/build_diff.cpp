@@ -80,7 +80,7 @@ void set_tree(DiffReport& report, const ComparedTree& compared) {
   for (NodeNumber node = 0; node < compared.uses.size(); ++node) {
     const DiffUse& use = compared.uses[node];
     if (use.before.metric(Metric::blocks) != 0 || use.after.metric(Metric::blocks) != 0)
-      totals.of(node) = judged_by(use);
+      totals.append(node, judged_by(use));
   }
   const Folding folding(compared.tree, totals);
   double share = folding.least_share({.nodes = nodes_max / 2, .changes = ~std::uint64_t{0}});
@@ -126,9 +126,11 @@ DiffReport compare_traces(const std::string& before_path, const std::string& aft
                                             .skipped = settings.functions.skipped,
                                             .focus = settings.functions.focus,
                                             .hidden = settings.functions.hidden};
-  const allocations::CompareOptions options{.trace = {.tool = settings.tool, .strict = settings.strict},
-                                            .groups = groups,
-                                            .debug_directories = settings.debug_directories};
+  allocations::CompareOptions options;
+  options.trace.tool = settings.tool;
+  options.trace.strict = settings.strict;
+  options.groups = groups;
+  options.debug_directories = settings.debug_directories;
   ComparedTrace before(options, before_path), after(options, after_path);
   require_stacks_for(settings.functions, before.header(), before_path);
   require_stacks_for(settings.functions, after.header(), after_path);

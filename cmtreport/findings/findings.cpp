@@ -59,12 +59,13 @@ struct Rising {
 
 class Finder {
  public:
-  Finder(const Recording& recording, const Report& report, const TotalsByNode& totals,
+  Finder(const Recording& recording, const Report& report, const TotalsByNode& totals, const ChangesByNode& changes,
          const std::vector<NodeNumber>& node_of, const HeldPages& pages)
       : recording_(recording),
         tree_(recording.tree()),
         report_(report),
         totals_(totals),
+        changes_(changes),
         node_of_(node_of),
         pages_(pages),
         peak_bytes_(report.peak.live_bytes),
@@ -230,7 +231,7 @@ class Finder {
       if (share(most, peak_bytes_) >= least_leak && most >= least_bytes) candidates.push_back(each.function);
     }
     const std::size_t end = end_of_allocation(report_.moments);
-    for (const FunctionSeries& series : series_of(recording_, candidates)) {
+    for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
       const StillLive live = still_live_of(series, end);
       if (live.is_steady && !report_.total.truncated && share(live.bytes, peak_bytes_) >= least_leak &&
           live.bytes >= least_bytes)
@@ -382,9 +383,10 @@ class Finder {
     const std::uint64_t bytes = pinned_bytes(holder);
     TotalsByNode separable_by_node(totals_.size());
     for (const auto& [node, of_node] : holder.separable_by_node) {
-      if (of_node > 0) separable_by_node.of(node).peak_bytes = static_cast<std::uint64_t>(of_node);
+      NodeTotals separable;
+      separable.peak_bytes = static_cast<std::uint64_t>(of_node);
+      if (of_node > 0) separable_by_node.append(node, separable);
     }
-    separable_by_node.sort();
     Finding& finding = add_of_function(
         "pins", holder.function, weight, [](const NodeTotals& node) { return node.peak_bytes; }, &separable_by_node);
     finding.part = "pages";
@@ -462,6 +464,7 @@ class Finder {
   const CallTree& tree_;
   const Report& report_;
   const TotalsByNode& totals_;
+  const ChangesByNode& changes_;
   const std::vector<NodeNumber>& node_of_;
   const HeldPages& pages_;
   std::uint64_t peak_bytes_;
@@ -478,8 +481,9 @@ class Finder {
 }  // namespace
 
 std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
-                                   const std::vector<NodeNumber>& node_of, const HeldPages& pages) {
-  return Finder(recording, report, totals, node_of, pages).find();
+                                   const ChangesByNode& changes, const std::vector<NodeNumber>& node_of,
+                                   const HeldPages& pages) {
+  return Finder(recording, report, totals, changes, node_of, pages).find();
 }
 
 }  // namespace cmt::report

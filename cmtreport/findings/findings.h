@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cmtreport/pages/page_pass.h"
+#include "cmtreport/report/changes_by_node.h"
 #include "cmtreport/report/fold.h"
 #include "cmtreport/report/recording.h"
 #include "cmtreport/report/report.h"
@@ -12,9 +13,10 @@ namespace cmt::report {
 /// What stands out, in words with numbers, the most to be won first. Every number is a sum over the trace, none is an
 /// estimate; bench/report_findings counts them again by other means.
 ///
-/// `report` has its figures but for the tree and the findings; `totals` and `node_of`, the node in the folded tree, are
-/// by node of the whole tree. `pages`: who holds these, where it is known.
+/// `report` has its figures but for the tree and the findings; `totals`, `changes` and `node_of`, the node in the
+/// folded tree, are by node of the whole tree. `pages`: who holds these, where it is known.
 std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
-                                   const std::vector<NodeNumber>& node_of, const HeldPages& pages);
+                                   const ChangesByNode& changes, const std::vector<NodeNumber>& node_of,
+                                   const HeldPages& pages);
 
 }  // namespace cmt::report

@@ -9,12 +9,12 @@ namespace cmt::report {
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals) {
   std::vector<FunctionTotals> found(tree.functions().size());
   for (FrameNumber function = 0; function < found.size(); ++function) found[function].function = function;
-  for (const NodeNumber node : totals.nodes()) {
+  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
     NodeTotals& sum = found[tree.nodes()[node].function].totals;
-    sum.sum += totals[node].sum;
-    sum.peak_bytes += totals[node].peak_bytes;
-    sum.peak_blocks += totals[node].peak_blocks;
-  }
+    sum.sum += own.sum;
+    sum.peak_bytes += own.peak_bytes;
+    sum.peak_blocks += own.peak_blocks;
+  });
   return found;
 }
 
@@ -44,7 +44,8 @@ std::vector<FrameNumber> Callers::path_of(NodeNumber node, std::size_t most) con
   return path;
 }
 
-std::vector<FunctionSeries> series_of(const Recording& recording, const std::vector<FrameNumber>& functions) {
+std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesByNode& changes,
+                                      const std::vector<FrameNumber>& functions) {
   const std::size_t count = recording.last_moment() + 1;
   std::vector<std::size_t> place_of(recording.tree().functions().size(), functions.size());
   std::vector<FunctionSeries> series;
@@ -53,13 +54,15 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const std::vec
     const std::vector<std::uint64_t> zeros(count);
     series.push_back({function, zeros, zeros, zeros});
   }
-  recording.for_each_change([&](NodeNumber node, std::size_t moment, const SparseMeasures& measures) {
-    const std::size_t place = place_of[recording.tree().nodes()[node].function];
-    if (place == series.size()) return;
-    series[place].live_bytes[moment] += measures[Measure::live_bytes];
-    series[place].leaked_bytes[moment] += measures[Measure::leaked_bytes];
-    series[place].leaked_blocks[moment] += measures[Measure::leaked_blocks];
-  });
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t place = place_of[recording.tree().nodes()[changes.node(i)].function];
+    if (place == series.size()) continue;
+    changes.for_each(i, [&](std::size_t moment, const SparseMeasures& measures) {
+      series[place].live_bytes[moment] += measures[Measure::live_bytes];
+      series[place].leaked_bytes[moment] += measures[Measure::leaked_bytes];
+      series[place].leaked_blocks[moment] += measures[Measure::leaked_blocks];
+    });
+  }
   for (FunctionSeries& each : series) {
     for (std::size_t moment = 1; moment < count; ++moment) {
       each.live_bytes[moment] += each.live_bytes[moment - 1];

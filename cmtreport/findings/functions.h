@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cmtreport/report/changes_by_node.h"
 #include "cmtreport/report/fold.h"
 #include "cmtreport/report/recording.h"
 
@@ -46,19 +47,19 @@ LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const
   std::vector<std::uint64_t> by_caller(tree.functions().size());
   LargestCaller largest;
   std::uint64_t most_of_node = 0;
-  for (const NodeNumber node : totals.nodes()) {
-    if (tree.nodes()[node].function != function) continue;
-    const std::uint64_t amount = figure(totals[node]);
+  const auto is_of_function = [&](NodeNumber node) { return tree.nodes()[node].function == function; };
+  totals.for_each_if(is_of_function, [&](NodeNumber node, const NodeTotals& own) {
+    const std::uint64_t amount = figure(own);
     const FrameNumber caller = callers.caller_of(node);
     by_caller[caller] += amount;
     if (by_caller[caller] > largest.amount) {
       largest.caller = caller;
       largest.amount = by_caller[caller];
     }
-    if (amount <= most_of_node) continue;
+    if (amount <= most_of_node) return;
     most_of_node = amount;
     largest.node = node;
-  }
+  });
   return largest;
 }
 
@@ -71,7 +72,8 @@ struct FunctionSeries {
 };
 
 /// Of some functions. Memory: 24 bytes for each and moment.
-std::vector<FunctionSeries> series_of(const Recording& recording, const std::vector<FrameNumber>& functions);
+std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesByNode& changes,
+                                      const std::vector<FrameNumber>& functions);
 
 /// The first moment by which 99 % of all bytes were allocated: behind it a program that ends only frees.
 std::size_t end_of_allocation(const Moments& moments);

@@ -239,7 +239,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   }
   if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
   tree.finish();
-  return Recording(unit, std::move(tree), std::move(traces), settings.jobs);
+  return Recording(unit, std::move(tree), std::move(traces));
 }
 
 }  // namespace cmt::report

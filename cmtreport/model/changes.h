@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cmtreport/model/measures.h"
+#include "cmtreport/model/packed_numbers.h"
 
 namespace cmt::report {
 
@@ -36,8 +37,26 @@ struct SparseMeasures {
   }
 };
 
-/// The measures of some stacks in one interval, in few bytes: of a stack its number, which measures are not 0, and
-/// these as numbers of variable length. Some 12 bytes a stack.
+/// Measures in few bytes: a number that tells which are not 0, and these.
+std::string packed(const Measures& measures);
+
+/// Replaces `measures` by packed ones, and moves behind these.
+inline void take_measures(const char*& at, SparseMeasures& measures) {
+  for (std::uint32_t left = measures.present; left != 0; left &= left - 1)
+    measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = 0;
+  measures.present = static_cast<std::uint32_t>(take_number(at));
+  for (std::uint32_t left = measures.present; left != 0; left &= left - 1) {
+    const std::uint64_t number = take_number(at);
+    measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = number >> 1 ^ (0 - (number & 1));
+  }
+}
+
+/// Moves behind packed measures.
+inline void skip_measures(const char*& at) {
+  for (std::uint64_t left = take_number(at); left != 0; left &= left - 1) skip_number(at);
+}
+
+/// The measures of some stacks in one interval: of a stack its number, and its packed measures. Some 12 bytes a stack.
 class PackedChanges {
  public:
   void append(KeyId key, const Measures& measures);
@@ -49,14 +68,20 @@ class PackedChanges {
     const char* at = bytes_.data();
     for (const char* const end = at + bytes_.size(); at != end;) {
       const auto key = static_cast<KeyId>(take_number(at));
-      for (std::uint32_t left = measures.present; left != 0; left &= left - 1)
-        measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = 0;
-      measures.present = static_cast<std::uint32_t>(take_number(at));
-      for (std::uint32_t left = measures.present; left != 0; left &= left - 1) {
-        const std::uint64_t number = take_number(at);
-        measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = number >> 1 ^ (0 - (number & 1));
-      }
+      take_measures(at, measures);
       visit(key, measures);
+    }
+  }
+
+  /// The same with the bytes of the measures.
+  template <class Visit>
+  void for_each_packed(Visit visit) const {
+    const char* at = bytes_.data();
+    for (const char* const end = at + bytes_.size(); at != end;) {
+      const auto key = static_cast<KeyId>(take_number(at));
+      const char* const begin = at;
+      skip_measures(at);
+      visit(key, std::string_view(begin, static_cast<std::size_t>(at - begin)));
     }
   }
 
@@ -64,16 +89,6 @@ class PackedChanges {
   void clear() { bytes_.clear(); }
 
  private:
-  static std::uint64_t take_number(const char*& at) {
-    auto byte = static_cast<unsigned char>(*at++);
-    std::uint64_t number = byte & 0x7fu;
-    for (unsigned shift = 7; byte >= 0x80; shift += 7) {
-      byte = static_cast<unsigned char>(*at++);
-      number |= std::uint64_t{byte & 0x7fu} << shift;
-    }
-    return number;
-  }
-
   std::string bytes_;
 };
 

@@ -77,6 +77,8 @@ class IntervalCollector {
   void finish();
   /// Makes intervals longer until they have this width, the first one times a power of two. After finish().
   void widen_to(std::uint64_t width);
+  /// Gives up what stacks did in an interval. After the last widen_to().
+  void drop_changes(std::size_t interval) { intervals_[interval].changes = {}; }
 
   std::uint64_t width() const { return width_; }
   /// Of the open interval, on the axis.

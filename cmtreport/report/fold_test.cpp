@@ -30,13 +30,14 @@ struct SmallCalls {
     node_of_stack = tree.add_stacks(stacks.nodes(), stacks, bytes, {});
     tree.finish();
     totals.emplace(tree.nodes().size());
+    std::map<NodeNumber, NodeTotals> by_node;
     for (StackId id = 0; id < bytes.size(); ++id) {
       if (bytes[id] == 0) continue;
       SparseMeasures measures;
       measures.set(Measure::allocated_bytes, bytes[id]);
-      totals->of(node_of_stack[id]).add(1, measures);
+      by_node[node_of_stack[id]].add(1, measures);
     }
-    totals->sort();
+    for (const auto& [node, own] : by_node) totals->append(node, own);
   }
 
   static FrameId frame(StackTable& stacks, const std::string& function) {
@@ -52,8 +53,9 @@ struct SmallCalls {
     for (NodeNumber node = 1; node < folded.nodes.parent.size(); ++node)
       paths.push_back(paths[folded.nodes.parent[node]] + "/" + folded.frames.function[folded.nodes.frame[node]]);
     std::map<std::string, std::uint64_t> bytes;
-    for (const NodeNumber node : totals->nodes())
-      bytes[paths[folded.node_of[node]]] += (*totals)[node].sum[Measure::allocated_bytes];
+    totals->for_each([&](NodeNumber node, const NodeTotals& own) {
+      bytes[paths[folded.node_of[node]]] += own.sum[Measure::allocated_bytes];
+    });
     return bytes;
   }
 
@@ -98,18 +100,31 @@ TEST_CASE("totals of a node: a measure that changes several times up to a moment
   CHECK(totals.sum[Measure::allocated_bytes] == 24);
 }
 
-TEST_CASE("totals of a node: of two threads' moments") {
-  NodeTotals first, second;
-  SparseMeasures measures;
-  measures.set(Measure::allocated_bytes, 8);
-  first.add(1, measures);
-  second.add(2, measures);
-  second.add(3, measures);
-  second.peak_bytes = 5;
-  first.merge(second);
-  CHECK(first.changes == 3);
-  CHECK(first.sum[Measure::allocated_bytes] == 24);
-  CHECK(first.peak_bytes == 5);
+TEST_CASE("totals by node: what is judged, the peak and the changes come back, of nodes that are far apart too") {
+  TotalsByNode totals(1u << 30);
+  NodeTotals own;
+  own.sum[Measure::leaked_bytes] = ~std::uint64_t{0};
+  own.sum[Measure::allocated_blocks] = 300;
+  own.peak_bytes = 128;
+  own.peak_blocks = 2;
+  own.changes = 7;
+  for (const NodeNumber node : {0u, 1u, 1u << 29}) totals.append(node, own);
+  totals.append(~0u, {});
+  std::vector<NodeNumber> nodes;
+  totals.for_each([&](NodeNumber node, const NodeTotals& found) {
+    nodes.push_back(node);
+    if (node == ~0u) return CHECK(found.figure(0) == 0);
+    for (std::size_t i = 0; i < FoldFigures().size(); ++i) CHECK(found.figure(i) == own.figure(i));
+    CHECK(found.peak_blocks == 2);
+    CHECK(found.changes == 7);
+  });
+  CHECK(nodes == std::vector<NodeNumber>{0, 1, 1u << 29, ~0u});
+  nodes.clear();
+  totals.for_each_figure(8, [&](NodeNumber node, std::uint64_t peak_bytes) {
+    nodes.push_back(node);
+    CHECK(peak_bytes == 128);
+  });
+  CHECK(nodes == std::vector<NodeNumber>{0, 1, 1u << 29});
 }
 
 }  // namespace cmt::report

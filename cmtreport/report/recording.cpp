@@ -1,7 +1,6 @@
 #include "cmtreport/report/recording.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace cmt::report {
@@ -11,8 +10,8 @@ constexpr std::size_t shares = 256;  // moments of an axis of shares
 
 }  // namespace
 
-Recording::Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> traces, unsigned jobs)
-    : unit_(unit), jobs_(jobs), tree_(std::move(tree)), traces_(std::move(traces)) {
+Recording::Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> traces)
+    : unit_(unit), tree_(std::move(tree)), traces_(std::move(traces)) {
   for (const TraceFigures& trace : traces_) width_ = std::max(width_, trace.model->intervals().width());
   for (TraceFigures& trace : traces_) {
     IntervalCollector& intervals = trace.model->intervals();
@@ -44,33 +43,6 @@ double Recording::place_of(const TraceFigures& trace, std::uint64_t position) co
   }
   const std::uint64_t end = trace.model->intervals().end_position();
   return end == 0 ? 0 : static_cast<double>(position) * shares / static_cast<double>(end);
-}
-
-/// The first interval of a trace that counts at a moment or later.
-std::size_t Recording::first_interval(const TraceFigures& trace, std::size_t moment) const {
-  const std::size_t count = trace.model->intervals().intervals().size();
-  std::size_t interval = 0;
-  while (interval < count && moment_of(trace, interval) < moment) ++interval;
-  return interval;
-}
-
-std::vector<MomentRange> Recording::split_moments(std::size_t parts) const {
-  std::vector<std::size_t> bytes(last_moment_ + 1);
-  for (const TraceFigures& trace : traces_) {
-    const std::vector<Interval>& intervals = trace.model->intervals().intervals();
-    for (std::size_t i = 0; i < intervals.size(); ++i) bytes[moment_of(trace, i)] += intervals[i].changes.size_bytes();
-  }
-  const std::size_t all = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
-  std::vector<MomentRange> ranges;
-  std::size_t sum = 0, first = 1;
-  for (std::size_t moment = 1; moment <= last_moment_; ++moment) {
-    sum += bytes[moment];
-    const bool is_open = ranges.size() + 1 == parts || sum < all * (ranges.size() + 1) / parts;
-    if (moment != last_moment_ && is_open) continue;
-    ranges.push_back({first, moment});
-    first = moment + 1;
-  }
-  return ranges;
 }
 
 }  // namespace cmt::report

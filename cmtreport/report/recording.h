@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmtreport/model/trace_model.h"
@@ -23,19 +24,18 @@ struct TraceFigures {
   std::uint64_t start = 0;  ///< where it begins on the axis
 };
 
-/// Moments from one to another, both included.
-struct MomentRange {
-  std::size_t first = 1;
-  std::size_t last = 0;
+/// Where a change of a recording is from.
+struct ChangePlace {
+  std::size_t trace = 0;
+  std::size_t interval = 0;  ///< one behind its last: the process has ended
+  std::size_t moment = 0;    ///< up to which it counts
 };
 
 /// All traces of a report, on one axis, by the nodes of one tree.
 class Recording {
  public:
-  /// `jobs`: how many threads may go through it at once.
-  Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> traces, unsigned jobs = 1);
+  Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> traces);
 
-  unsigned jobs() const { return jobs_; }
   AxisUnit unit() const { return unit_; }
   const CallTree& tree() const { return tree_; }
   const std::vector<TraceFigures>& traces() const { return traces_; }
@@ -45,17 +45,19 @@ class Recording {
   std::uint64_t width() const { return width_; }
   std::uint64_t end_position() const { return end_position_; }
 
-  /// Calls `visit(node, moment, measures)` with all that a node's own allocations did up to a moment since the moment
-  /// before, as SparseMeasures, by rising moments; a node may be visited several times for the same moment.
-  template <class Visit>
-  void for_each_change(const MomentRange& range, Visit visit) const;
+  /// Calls `visit(place, node, packed)` with all that a node's own allocations did up to a moment since the moment
+  /// before, as packed measures, by rising moments; a node may be visited several times for the same moment.
   template <class Visit>
   void for_each_change(Visit visit) const {
-    for_each_change(all_moments(), visit);
+    visit_changes(visit, [](const ChangePlace&) {});
   }
-  MomentRange all_moments() const { return {1, last_moment_}; }
-  /// All moments, divided into at most so many ranges with about as many changes each: what several threads go through.
-  std::vector<MomentRange> split_moments(std::size_t parts) const;
+  /// The same, once: the changes of an interval are gone when it was visited.
+  template <class Visit>
+  void take_changes(Visit visit) {
+    visit_changes(visit,
+                  [this](const ChangePlace& at) { traces_[at.trace].model->intervals().drop_changes(at.interval); });
+    for (TraceFigures& trace : traces_) trace.node_of_key = {};
+  }
 
   /// The moment up to which an interval of a trace counts.
   std::size_t moment_of(const TraceFigures& trace, std::size_t interval) const;
@@ -65,14 +67,14 @@ class Recording {
   double place_of(const TraceFigures& trace, std::uint64_t position) const;
 
  private:
+  template <class Visit, class End>
+  void visit_changes(Visit& visit, End end_interval) const;
   template <class Visit>
-  void visit_interval(const TraceFigures& trace, std::size_t interval, std::size_t moment, Visit& visit) const;
+  void visit_interval(const ChangePlace& at, Visit& visit) const;
   template <class Visit>
-  void visit_end(const TraceFigures& trace, std::size_t moment, Visit& visit) const;
-  std::size_t first_interval(const TraceFigures& trace, std::size_t moment) const;
+  void visit_end(const ChangePlace& at, Visit& visit) const;
 
   AxisUnit unit_;
-  unsigned jobs_;
   CallTree tree_;
   std::vector<TraceFigures> traces_;
   std::size_t last_moment_ = 0;
@@ -80,48 +82,50 @@ class Recording {
   std::uint64_t end_position_ = 0;
 };
 
-template <class Visit>
-void Recording::for_each_change(const MomentRange& range, Visit visit) const {
-  std::vector<std::size_t> next;  // interval, by trace
-  next.reserve(traces_.size());
-  for (const TraceFigures& trace : traces_) next.push_back(first_interval(trace, range.first));
-  for (std::size_t moment = range.first; moment <= range.last; ++moment) {
+template <class Visit, class End>
+void Recording::visit_changes(Visit& visit, End end_interval) const {
+  std::vector<std::size_t> next(traces_.size());  // interval, by trace
+  for (std::size_t moment = 1; moment <= last_moment_; ++moment) {
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       const std::size_t count = traces_[i].model->intervals().intervals().size();
-      for (; next[i] < count && moment_of(traces_[i], next[i]) <= moment; ++next[i])
-        visit_interval(traces_[i], next[i], moment, visit);
-      if (moment_after(traces_[i]) == moment) visit_end(traces_[i], moment, visit);
+      for (; next[i] < count && moment_of(traces_[i], next[i]) <= moment; ++next[i]) {
+        const ChangePlace at{i, next[i], moment};
+        visit_interval(at, visit);
+        end_interval(at);
+      }
+      if (moment_after(traces_[i]) == moment) visit_end({i, count, moment}, visit);
     }
   }
 }
 
 /// What the keys of a trace did in an interval, and what of it is live at the end.
 template <class Visit>
-void Recording::visit_interval(const TraceFigures& trace, std::size_t interval, std::size_t moment,
-                               Visit& visit) const {
-  const auto visit_key = [&](KeyId key, const SparseMeasures& measures) {
+void Recording::visit_interval(const ChangePlace& at, Visit& visit) const {
+  const TraceFigures& trace = traces_[at.trace];
+  const auto visit_key = [&](KeyId key, std::string_view measures) {
     const NodeNumber node = trace.node_of_key[key];
-    if (node != CallTree::left_out) visit(node, moment, measures);
+    if (node != CallTree::left_out) visit(at, node, measures);
   };
-  trace.model->intervals().intervals()[interval].changes.for_each(visit_key);
-  for (const LeakedBlocks& leaked : trace.model->leaked_of(interval)) {
-    SparseMeasures measures;
-    measures.set(Measure::leaked_bytes, leaked.amount.bytes);
-    measures.set(Measure::leaked_blocks, leaked.amount.blocks);
-    visit_key(leaked.key, measures);
+  trace.model->intervals().intervals()[at.interval].changes.for_each_packed(visit_key);
+  for (const LeakedBlocks& leaked : trace.model->leaked_of(at.interval)) {
+    Measures measures;
+    measures[Measure::leaked_bytes] = leaked.amount.bytes;
+    measures[Measure::leaked_blocks] = leaked.amount.blocks;
+    visit_key(leaked.key, packed(measures));
   }
 }
 
 /// The process has ended, and the memory is gone that was live at its end.
 template <class Visit>
-void Recording::visit_end(const TraceFigures& trace, std::size_t moment, Visit& visit) const {
+void Recording::visit_end(const ChangePlace& at, Visit& visit) const {
+  const TraceFigures& trace = traces_[at.trace];
   for (const LeakedBlocks& leaked : trace.model->leaked()) {
     const NodeNumber node = trace.node_of_key[leaked.key];
     if (node == CallTree::left_out) continue;
-    SparseMeasures measures;
-    measures.set(Measure::live_bytes, 0 - leaked.amount.bytes);
-    measures.set(Measure::live_blocks, 0 - leaked.amount.blocks);
-    visit(node, moment, measures);
+    Measures measures;
+    measures[Measure::live_bytes] = 0 - leaked.amount.bytes;
+    measures[Measure::live_blocks] = 0 - leaked.amount.blocks;
+    visit(at, node, packed(measures));
   }
 }
 

@@ -1,0 +1,51 @@
+#include "cmtreport/report/node_totals.h"
+
+namespace cmt::report {
+namespace {
+
+constexpr std::size_t figures = FoldFigures().size(), numbers = figures + 2;
+
+}  // namespace
+
+void NodeTotals::add(std::size_t moment, const SparseMeasures& more) {
+  if (moment != moment_) changed_ = 0;
+  moment_ = moment;
+  more.add_to(sum);
+  changes += static_cast<std::uint64_t>(std::popcount(more.present & ~changed_));
+  changed_ |= more.present;
+}
+
+void TotalsByNode::append(NodeNumber node, const NodeTotals& totals) {
+  std::array<std::uint64_t, numbers> all{};
+  for (std::size_t i = 0; i < figures; ++i) all.at(i) = totals.figure(i);
+  all[figures] = totals.peak_blocks;
+  all[figures + 1] = totals.changes;
+  std::uint64_t present = 0;
+  for (std::size_t i = 0; i < numbers; ++i) present |= std::uint64_t{all.at(i) != 0} << i;
+  std::array<char, (numbers + 1) * packed_number_max> packed_numbers;
+  char* end = put_number(packed_numbers.data(), present);
+  for (const std::uint64_t each : all) {
+    if (each != 0) end = put_number(end, each);
+  }
+  std::array<char, packed_number_max + 1> head;
+  char* head_end = put_number(head.data(), node - last_);
+  *head_end++ = static_cast<char>(end - packed_numbers.data());
+  bytes_.append(head.data(), head_end);
+  bytes_.append(packed_numbers.data(), end);
+  last_ = node;
+}
+
+NodeTotals TotalsByNode::unpacked(const char* at) {
+  NodeTotals totals;
+  for (std::uint64_t present = take_number(at); present != 0; present &= present - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(present));
+    const std::uint64_t number = take_number(at);
+    if (i + 1 < figures)
+      totals.sum[judged_measures.at(i)] = number;
+    else
+      (i + 1 == figures ? totals.peak_bytes : i == figures ? totals.peak_blocks : totals.changes) = number;
+  }
+  return totals;
+}
+
+}  // namespace cmt::report

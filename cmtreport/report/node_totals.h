@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+
+#include "cmtreport/model/changes.h"
+#include "cmtreport/report/report.h"
+
+namespace cmt::report {
+
+/// The figures that a node is judged by: none of them is ever below 0.
+inline constexpr std::array<Measure, 8> judged_measures{
+    Measure::allocated_bytes,     Measure::allocated_blocks,   Measure::temporary_blocks, Measure::short_lived_blocks,
+    Measure::other_thread_blocks, Measure::reallocated_blocks, Measure::untouched_bytes,  Measure::leaked_bytes};
+using FoldFigures = std::array<std::uint64_t, judged_measures.size() + 1>;  ///< the last: bytes at the peak
+
+/// What a node's own allocations have in all, and live at the peak.
+struct NodeTotals {
+  Measures sum;  ///< TotalsByNode keeps those that are judged
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t peak_blocks = 0;
+  std::uint64_t changes = 0;  ///< of a measure from a moment to the next
+
+  std::uint64_t figure(std::size_t i) const {
+    return i == judged_measures.size() ? peak_bytes : sum[judged_measures.at(i)];
+  }
+  /// Adds what was done up to a moment; moments never fall.
+  void add(std::size_t moment, const SparseMeasures& more);
+
+ private:
+  std::size_t moment_ = 0;     // the last
+  std::uint32_t changed_ = 0;  // measures in it, a bit for each
+};
+
+/// NodeTotals of the nodes of a tree that have allocations of their own, in few bytes: some 20 for each of these nodes.
+class TotalsByNode {
+ public:
+  /// `nodes`: how many the tree has.
+  explicit TotalsByNode(std::size_t nodes) : size_(nodes) {}
+
+  std::size_t size() const { return size_; }
+  /// Nodes rise.
+  void append(NodeNumber node, const NodeTotals& totals);
+
+  /// Calls `visit(node, totals)` for each with allocations of its own, by rising number.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for_each_if([](NodeNumber) { return true; }, visit);
+  }
+  /// The same for those of which `is_wanted(node)` is true.
+  template <class IsWanted, class Visit>
+  void for_each_if(IsWanted is_wanted, Visit visit) const {
+    for_each_packed([&](NodeNumber node, const char* at) {
+      if (is_wanted(node)) visit(node, unpacked(at));
+    });
+  }
+  /// Calls `visit(node, number)` with one of the figures, where it is not 0.
+  template <class Visit>
+  void for_each_figure(std::size_t figure, Visit visit) const {
+    for_each_packed([&](NodeNumber node, const char* at) {
+      const std::uint64_t present = take_number(at);
+      if ((present >> figure & 1) == 0) return;
+      for (std::uint64_t before = present & ((std::uint64_t{1} << figure) - 1); before != 0; before &= before - 1)
+        skip_number(at);
+      visit(node, take_number(at));
+    });
+  }
+
+ private:
+  template <class Visit>
+  void for_each_packed(Visit visit) const {
+    NodeNumber node = 0;
+    const char* at = bytes_.data();
+    for (const char* const end = at + bytes_.size(); at != end;) {
+      node += static_cast<NodeNumber>(take_number(at));
+      const auto size = static_cast<unsigned char>(*at++);
+      visit(node, at);
+      at += size;
+    }
+  }
+  static NodeTotals unpacked(const char* at);
+
+  std::size_t size_;
+  NodeNumber last_ = 0;
+  // For each node: its number less the one before; how many bytes follow; which of the figures, then of blocks at the
+  // peak and changes, are not 0; and these.
+  std::string bytes_;
+};
+
+}  // namespace cmt::report
