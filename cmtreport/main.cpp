@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -115,15 +116,13 @@ void refuse_replay_of_other(const std::string& path, const Json& replay, const R
                               std::to_string(report.total.events));
 }
 
-std::string json_of(const Report& report, const OtherReports& others) {
-  output::JsonWriter json;
+void write_report(output::JsonWriter& json, const Report& report, const OtherReports& others) {
   json.begin_object();
   output::write_fields(json, report);
   if (others.pages) write_json(json, "pages", *others.pages);
   if (others.replay) write_json(json, "replay", *others.replay);
   if (others.watch) write_json(json, "watch", *others.watch);
   json.end_object();
-  return json.take();
 }
 
 /// All files that are read.
@@ -151,9 +150,20 @@ class Outputs {
   bool needs_json() const { return page_ || has_json_; }
   bool needs_text() const { return has_text_ || !needs_json(); }
 
-  void write_json(const std::string& title, const std::string& json, PageOf page_of) {
+  /// `write` writes a report. For a page alone its text is compressed while it is written.
+  void write_json(const std::string& title, const std::function<void(output::JsonWriter&)>& write, PageOf page_of) {
+    output::PackedData packed(jobs_);
+    std::string text;
+    output::JsonWriter json;
+    json.drain_to([&](std::string_view piece) {
+      if (page_) packed.append(piece);
+      if (has_json_) text += piece;
+    });
+    write(json);
+    const std::string rest = json.take();
+    if (page_) packed.append(rest);
     if (page_) {
-      process::write_all(page_->fd(), to_page(title, json, page_of, jobs_), path_);
+      process::write_all(page_->fd(), to_page(title, std::move(packed), page_of), path_);
       page_->commit();
       if (!page_is_interactive())
         command::complain(
@@ -161,7 +171,7 @@ class Outputs {
                       ": does not draw: built without uPlot and flame-chart-js (run script/bootstrap in the sources, "
                       "and build again)");
     }
-    if (has_json_) command::print(json);
+    if (has_json_) command::print(text + rest);
   }
 
  private:
@@ -220,7 +230,9 @@ int compare(const CommandLine& line, const ReadSettings& settings) {
   refuse_mixed_outputs(line);
   Outputs outputs(line, {before, paths.front()});
   const DiffReport report = compare_traces(before, paths.front(), settings);
-  if (outputs.needs_json()) outputs.write_json(report.name, output::json_text(report), PageOf::difference);
+  if (outputs.needs_json())
+    outputs.write_json(
+        report.name, [&](output::JsonWriter& json) { output::JsonFields(json).element(report); }, PageOf::difference);
   if (outputs.needs_text()) command::print(to_text(report));
   return 0;
 }
@@ -262,7 +274,9 @@ int run(const CommandLine& line) {
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (others.replay) refuse_replay_of_other(line.value("replay", ""), *others.replay, report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
-  if (outputs.needs_json()) outputs.write_json(report.name, json_of(report, others), PageOf::trace);
+  if (outputs.needs_json())
+    outputs.write_json(
+        report.name, [&](output::JsonWriter& json) { write_report(json, report, others); }, PageOf::trace);
   if (outputs.needs_text()) command::print(to_text(report));
   return 0;
 }

@@ -1,8 +1,10 @@
 // Folds the tree of calls until it and what its nodes did are small enough.
 
-#include <algorithm>
+#include <tsl/robin_map.h>
+
+#include <array>
 #include <bit>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "cmtreport/build/build.h"
@@ -11,18 +13,25 @@ namespace cmt::report {
 namespace {
 
 /// The nodes of the whole tree with own allocations, as ChangesByNode counts them, by the folded node that each is in.
-struct Members {
+class Members {
+ public:
   Members(const FoldedTree& folded, const ChangesByNode& changes)
-      : begins(folded.nodes.parent.size() + 1), places(changes.size()) {
-    for (std::size_t i = 0; i < changes.size(); ++i) ++begins[folded.node_of[changes.node(i)] + std::size_t{1}];
-    for (std::size_t node = 1; node < begins.size(); ++node) begins[node] += begins[node - 1];
-    std::vector<std::uint32_t> next = begins;
+      : begins_(folded.nodes.parent.size() + 1), places_(changes.size()) {
+    for (std::size_t i = 0; i < changes.size(); ++i) ++begins_[folded.node_of[changes.node(i)] + std::size_t{1}];
+    for (std::size_t node = 1; node < begins_.size(); ++node) begins_[node] += begins_[node - 1];
+    std::vector<std::uint32_t> next = begins_;
     for (std::size_t i = 0; i < changes.size(); ++i)
-      places[next[folded.node_of[changes.node(i)]]++] = static_cast<std::uint32_t>(i);
+      places_[next[folded.node_of[changes.node(i)]]++] = static_cast<std::uint32_t>(i);
   }
 
-  std::vector<std::uint32_t> begins;  // by folded node, in places; and the end
-  std::vector<std::uint32_t> places;
+  std::size_t nodes() const { return begins_.size() - 1; }
+  std::span<const std::uint32_t> of(std::size_t node) const {
+    return std::span(places_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
+  }
+
+ private:
+  std::vector<std::uint32_t> begins_;  // by folded node, in places_; and the end
+  std::vector<std::uint32_t> places_;
 };
 
 /// The sums of one node at each moment.
@@ -60,28 +69,69 @@ void append(Deltas& deltas, std::size_t node, std::size_t moment, std::uint64_t 
   deltas.value.push_back(static_cast<std::int64_t>(value));
 }
 
-/// The changes of the folded nodes, or nothing where there are more than `most`.
-std::optional<AllDeltas> deltas_of(const FoldedTree& folded, const ChangesByNode& changes, std::size_t moments,
-                                   std::size_t most) {
-  const Members members(folded, changes);
-  MomentSums sums(moments);
-  AllDeltas deltas;
-  std::size_t count = 0;
-  for (std::size_t node = 0; node + 1 < members.begins.size(); ++node) {
-    for (std::uint32_t at = members.begins[node]; at != members.begins[node + 1]; ++at)
-      changes.for_each(members.places[at],
-                       [&](std::size_t moment, const SparseMeasures& more) { sums.add(moment, more); });
-    sums.take([&](std::size_t moment, const Measures& sum) {
+/// The changes of folded nodes.
+class FoldedChanges {
+ public:
+  FoldedChanges(const ChangesByNode& changes, std::size_t moments) : changes_(changes), sums_(moments) {}
+
+  /// Whether there are at most so many. Most nodes have the same members with the next share that is tried: how many
+  /// changes these have is kept.
+  bool are_at_most(std::size_t most, const Members& members) {
+    std::size_t count = 0;
+    for (std::size_t node = 0; node < members.nodes() && count <= most; ++node) {
+      const std::span<const std::uint32_t> places = members.of(node);
+      if (places.empty()) continue;
+      const auto [known, is_new] = counts_.try_emplace(key_of(places), 0);
+      if (is_new) {
+        for_each_of(places, [&](std::size_t, std::size_t, std::uint64_t) { ++known.value(); });
+      }
+      count += known.value();
+    }
+    return count <= most;
+  }
+
+  AllDeltas deltas(const Members& members) {
+    AllDeltas deltas;
+    for (std::size_t node = 0; node < members.nodes(); ++node) {
+      for_each_of(members.of(node), [&](std::size_t measure, std::size_t moment, std::uint64_t value) {
+        append(deltas.by_measure[measure], node, moment, value);
+      });
+    }
+    return deltas;
+  }
+
+ private:
+  /// A set of members: their number, the first one, and a hash of all.
+  using Key = std::array<std::uint64_t, 2>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const { return key[0] ^ key[1]; }
+  };
+
+  static Key key_of(std::span<const std::uint32_t> places) {
+    std::uint64_t hash = 0;
+    for (const std::uint32_t place : places) {
+      hash = (hash ^ place) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    }
+    return {hash, std::uint64_t{places.front()} << 32 | places.size()};
+  }
+
+  /// Calls `visit(measure, moment, value)` with each change of these nodes' sums, by rising moments.
+  template <class Visit>
+  void for_each_of(std::span<const std::uint32_t> places, Visit visit) {
+    for (const std::uint32_t place : places)
+      changes_.for_each(place, [&](std::size_t moment, const SparseMeasures& more) { sums_.add(moment, more); });
+    sums_.take([&](std::size_t moment, const Measures& sum) {
       for (std::size_t i = 0; i < measure_count; ++i) {
-        if (sum.at(i) == 0) continue;
-        ++count;
-        append(deltas.by_measure[i], node, moment, sum.at(i));
+        if (sum.at(i) != 0) visit(i, moment, sum.at(i));
       }
     });
-    if (count > most) return std::nullopt;
   }
-  return deltas;
-}
+
+  const ChangesByNode& changes_;
+  MomentSums sums_;
+  tsl::robin_map<Key, std::uint32_t, KeyHash> counts_;
+};
 
 }  // namespace
 
@@ -96,14 +146,15 @@ SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, con
   const bool fits = totals.size() <= report_max.nodes;
   double share = folding.least_share(fits ? FoldBudget{.nodes = report_max.nodes, .changes = report_max.changes}
                                           : FoldBudget{part(report_max.nodes), part(report_max.changes)});
+  FoldedChanges folded_changes(changes, moments);
   for (;; share *= more) {
     FoldedTree folded = folding.fold_nodes(share);
     const bool is_last = share > 0.5;
     if (folded.nodes.parent.size() > report_max.nodes && !is_last) continue;
-    auto deltas = deltas_of(folded, changes, moments, is_last ? ~std::size_t{0} : report_max.changes);
-    if (!deltas) continue;
+    const Members members(folded, changes);
+    if (!is_last && !folded_changes.are_at_most(report_max.changes, members)) continue;
     folding.name_frames(folded);
-    return {std::move(folded), std::move(*deltas)};
+    return {std::move(folded), folded_changes.deltas(members)};
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "report_parts.h"  // made by CMake
 #include "toolkit/picture/axis.h"
@@ -24,7 +25,13 @@ bool page_is_interactive() {
   return std::none_of(std::begin(scripts), std::end(scripts), [](const PagePart& part) { return part.text.empty(); });
 }
 
-std::string to_page(std::string_view title, std::string_view json, PageOf page_of, unsigned jobs) {
+std::string to_page(std::string_view title, std::string_view json, PageOf page_of) {
+  output::PackedData packed;
+  packed.append(json);
+  return to_page(title, std::move(packed), page_of);
+}
+
+std::string to_page(std::string_view title, output::PackedData json, PageOf page_of) {
   const std::vector<PagePart> styles{svg_style, uplot_style, report_style};
   const bool draws = page_is_interactive();
   std::vector<PagePart> running;
@@ -39,7 +46,7 @@ std::string to_page(std::string_view title, std::string_view json, PageOf page_o
   for (const PagePart& style : styles) page += output::element("style", style.text);
   page += draws ? std::string(frame) : "</head>\n<body>\n" + std::string(lacking);
   page += output::data_element("tick_rules", output::tick_rules_json());
-  page += output::packed_data_element("report", json, jobs);
+  page += output::packed_data_element("report", std::move(json));
   if (draws)
     page += output::licence_comment("uPlot", uplot_licence) +
             output::licence_comment("flame-chart-js", flame_chart_licence);

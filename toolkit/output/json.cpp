@@ -48,6 +48,10 @@ void JsonWriter::close(char bracket) {
 
 void JsonWriter::separate(std::string_view key, bool nests) {
   assert(!levels_.empty() && levels_.back().array == key.empty());
+  if (text_.size() >= piece_size && sink_) {
+    sink_(text_);
+    text_.clear();
+  }
   Level& level = levels_.back();
   if (!level.empty) text_ += ',';
   if (nests) level.plain = false;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <concepts>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +46,8 @@ class JsonWriter {
   /// The text so far, and its size. A long text can be drained piece by piece; take() returns the last piece.
   std::string drain() { return std::exchange(text_, {}); }
   std::size_t size() const { return text_.size(); }
+  /// Has `sink` called with each piece of the text when it has some 64 KiB; take() returns the rest.
+  void drain_to(std::function<void(std::string_view)> sink) { sink_ = std::move(sink); }
 
   /// The text, with the end of its last line. All objects and arrays must be closed.
   std::string take();
@@ -63,15 +68,21 @@ class JsonWriter {
   void append(const std::string& text) { append(std::string_view(text)); }
   void append(bool truth) { text_ += truth ? "true" : "false"; }
   void append(double number);
-  void append(std::integral auto number) { text_ += std::to_string(number); }
+  void append(std::integral auto number) {
+    std::array<char, 24> digits;
+    text_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+  }
   void append(std::nullopt_t) { text_ += "null"; }
   template <class T>
   void append(const std::optional<T>& value) {
     value ? append(*value) : append(std::nullopt);
   }
 
+  static constexpr std::size_t piece_size = 64 << 10;
+
   std::string text_;
   std::vector<Level> levels_;
+  std::function<void(std::string_view)> sink_;  // or none
 };
 
 }  // namespace cmt::output

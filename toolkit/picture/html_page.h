@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "toolkit/picture/packed_data.h"
+
 /// The elements of an HTML page that opens without a network. Its content policy lets the browser run and style only
 /// the parts that the page was made of, so that no name from a trace can become a script.
 namespace cmt::output {
@@ -28,6 +30,9 @@ std::string data_element(std::string_view id, std::string_view json);
 /// The same, of the type application/gzip: compressed and in base64, which takes a fifth of the room. On at most `jobs`
 /// threads.
 std::string packed_data_element(std::string_view id, std::string_view json, unsigned jobs = 1);
+
+/// The same of data that came piece by piece.
+std::string packed_data_element(std::string_view id, PackedData data);
 
 /// A library's name and licence, as a comment.
 std::string licence_comment(std::string_view library, std::string_view licence);

@@ -80,6 +80,9 @@ TEST_CASE("html: data that is packed in pieces is one stream, and the same on an
     json.resize(size);
     const std::string packed = packed_data(json, 1);
     CHECK(packed == packed_data(json, 3));
+    PackedData in_pieces(2);
+    for (std::size_t at = 0; at < size; at += 70'001) in_pieces.append(std::string_view(json).substr(at, 70'001));
+    CHECK(base64(in_pieces.finish()) == packed);
     const bool is_same = gunzip(bytes_of_base64(packed), size + 1) == json;
     CHECK(is_same);
   }
