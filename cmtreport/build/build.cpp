@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cmtreport/findings/findings.h"
+#include "cmtreport/model/freed_memory.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::report {
@@ -205,6 +206,7 @@ Report build_report(Recording& recording, const HeldPages& pages) {
   report.sizes = sizes_of(recording);
   const PeakPlace peak = peak_of(recording, report.moments);
   const ChangesByNode changes(recording, peak);
+  give_back_freed_memory();
   const TotalsByNode totals = totals_of(changes, recording.tree().nodes().size());
   auto [folded, deltas] = fold_until_small(recording.tree(), totals, changes, recording.last_moment());
   report.deltas = std::move(deltas);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cmtreport/build/build.h"
+#include "cmtreport/model/freed_memory.h"
 
 namespace cmt::report {
 namespace {
@@ -154,6 +155,7 @@ SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, con
     const Members members(folded, changes);
     if (!is_last && !folded_changes.are_at_most(report_max.changes, members)) continue;
     folding.name_frames(folded);
+    give_back_freed_memory();
     return {std::move(folded), folded_changes.deltas(members)};
   }
 }

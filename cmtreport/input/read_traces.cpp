@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "cmtreport/model/freed_memory.h"
 #include "toolkit/allocations/named_stacks.h"
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/use.h"
@@ -151,6 +152,7 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Tra
   const StackTable named = (focus.empty() ? allocations::named_frames : allocations::named_stacks)(
       trace.stacks(), used_frames(trace.stacks(), uses.weights), trace.header(),
       {.tool = settings.tool, .debug_directories = settings.debug_directories});
+  give_back_freed_memory();
   if (!focus.empty()) focus_on(focus, named, uses);
   figures.node_of_key = tree.add_stacks(trace.stacks().nodes(), named, std::move(uses.weights), settings.functions);
 }
@@ -229,6 +231,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     trace.for_each_ahead([&](const Event& event, bool is_near) { model.fetch(event, is_near); },
                          [&](const Event& event) { model.count_event(event); });
     figures.model->finish();
+    give_back_freed_memory();
     figures.process = process_of(paths[i], trace, *figures.model);
     if (figures.model->is_by_stack())
       add_named_stacks(figures, tree, trace, settings);
@@ -237,6 +240,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     trace.complaints().say_count();
     traces.push_back(std::move(figures));
   }
+  give_back_freed_memory();
   if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
   tree.finish();
   return Recording(unit, std::move(tree), std::move(traces));

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdlib>  // __GLIBC__
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace cmt::report {
+
+/// Gives the memory between live blocks back to the system, which the C library keeps otherwise. To be called where a
+/// part of the work is done that needed much; takes 3 ms where that was 30 MB.
+inline void give_back_freed_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
+}  // namespace cmt::report
