@@ -42,17 +42,22 @@ class MomentSums {
 
   void add(std::size_t moment, const SparseMeasures& measures) {
     touched_[moment / bits] |= std::uint64_t{1} << moment % bits;
-    measures.add_to(sums_[moment]);
+    sums_[moment].present |= measures.present;
+    measures.add_to(sums_[moment].all);
   }
 
-  /// Calls `visit(moment, sums)` by rising moments for those that were added to, and sets them to 0.
+  /// Calls `visit(measure, moment, sum)` by rising moments for each sum that is not 0, and sets it to 0.
   template <class Visit>
   void take(Visit visit) {
     for (std::size_t word = 0; word < touched_.size(); ++word) {
       for (; touched_[word] != 0; touched_[word] &= touched_[word] - 1) {
         const std::size_t moment = word * bits + static_cast<std::size_t>(std::countr_zero(touched_[word]));
-        visit(moment, sums_[moment]);
-        sums_[moment] = {};
+        SparseMeasures& sum = sums_[moment];
+        sum.for_each([&](std::size_t measure, std::uint64_t value) {
+          if (value != 0) visit(measure, moment, value);
+          sum.all.at(measure) = 0;
+        });
+        sum.present = 0;
       }
     }
   }
@@ -60,7 +65,7 @@ class MomentSums {
  private:
   static constexpr std::size_t bits = 64;
 
-  std::vector<Measures> sums_;
+  std::vector<SparseMeasures> sums_;    // those that are present may be 0
   std::vector<std::uint64_t> touched_;  // a bit for each moment
 };
 
@@ -122,11 +127,7 @@ class FoldedChanges {
   void for_each_of(std::span<const std::uint32_t> places, Visit visit) {
     for (const std::uint32_t place : places)
       changes_.for_each(place, [&](std::size_t moment, const SparseMeasures& more) { sums_.add(moment, more); });
-    sums_.take([&](std::size_t moment, const Measures& sum) {
-      for (std::size_t i = 0; i < measure_count; ++i) {
-        if (sum.at(i) != 0) visit(i, moment, sum.at(i));
-      }
-    });
+    sums_.take(visit);
   }
 
   const ChangesByNode& changes_;

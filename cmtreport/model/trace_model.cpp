@@ -84,14 +84,11 @@ void TraceModel::note_other(const Event& event) {
   marks_.push_back({std::string(event.label), position_, intervals_.events(), event.time_ns});
 }
 
-ThreadCounts& TraceModel::counts_of(std::uint32_t thread) {
-  if (thread != last_thread_ || last_index_ == ~std::uint32_t{0}) {
-    const auto [found, is_new] = thread_index_.try_emplace(thread, static_cast<std::uint32_t>(threads_.size()));
-    if (is_new) threads_.emplace_back(thread, ThreadCounts{});
-    last_thread_ = thread;
-    last_index_ = found->second;
-  }
-  return threads_[last_index_].second;
+void TraceModel::find_thread(std::uint32_t thread) {
+  const auto [found, is_new] = thread_index_.try_emplace(thread, static_cast<std::uint32_t>(threads_.size()));
+  if (is_new) threads_.emplace_back(thread, ThreadCounts{});
+  last_thread_ = thread;
+  last_index_ = found->second;
 }
 
 void TraceModel::finish() {

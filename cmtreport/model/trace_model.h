@@ -126,7 +126,11 @@ class TraceModel {
   void end_block(const Event& event, const Block& block, bool is_temporary);
   void begin_block(const Event& event);
   void note_other(const Event& event);
-  ThreadCounts& counts_of(std::uint32_t thread);
+  ThreadCounts& counts_of(std::uint32_t thread) {
+    if (thread != last_thread_ || last_index_ == ~std::uint32_t{0}) find_thread(thread);
+    return threads_[last_index_].second;
+  }
+  void find_thread(std::uint32_t thread);
 
   ModelOptions options_;
   std::optional<allocations::LiveBlocks<Block>> live_;  // until the end

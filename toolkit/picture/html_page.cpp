@@ -1,5 +1,6 @@
 #include "toolkit/picture/html_page.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -29,14 +30,16 @@ std::string policy_sources(const std::vector<PagePart>& parts) {
 
 std::string base64(std::string_view bytes) {
   constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
+  const auto byte = [bytes](std::size_t i) {
+    return i < bytes.size() ? std::uint32_t{static_cast<unsigned char>(bytes[i])} : 0U;
+  };
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  char* out = text.data();
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = i; j < i + 3; ++j)
-      group = group << 8 | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
-    for (std::size_t digit = 0; digit < 4; ++digit)
-      text += i + digit > bytes.size() ? '=' : alphabet[group >> (18 - 6 * digit) & 63];
+    const std::uint32_t group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    const std::size_t digits = std::min<std::size_t>(bytes.size() - i, 3) + 1;
+    for (std::size_t digit = 0; digit < digits; ++digit) out[digit] = alphabet[group >> (18 - 6 * digit) & 63];
+    out += 4;
   }
   return text;
 }
