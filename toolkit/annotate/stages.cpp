@@ -7,6 +7,21 @@
 #include <utility>
 
 namespace cmt::annotate {
+namespace {
+
+/// Some 1 us without a system call.
+void spin_shortly() {
+  for (int i = 0; i < 40; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+  }
+}
+
+}  // namespace
+
 void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 Stages::Stages(std::vector<Stage> stages, std::size_t places)
@@ -25,15 +40,18 @@ void Stages::run(unsigned threads) {
 }
 
 void Stages::work_as(std::size_t thread) {
+  constexpr unsigned spins_max = 50;
+  unsigned spins = 0;
   std::unique_lock lock(mutex_);
   while (!is_over()) {
     const std::optional<Step> step = find_step(thread);
     lock.unlock();
     if (!step) {
-      wait_a_moment();
+      ++spins < spins_max ? spin_shortly() : wait_a_moment();
       lock.lock();
       continue;
     }
+    spins = 0;
     bool more = false;
     std::exception_ptr error;
     try {

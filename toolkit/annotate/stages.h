@@ -16,7 +16,8 @@
 /// and a batch that passes two stages of one home, mostly stay in the cache of one processor.
 ///
 /// Batches lie in a few places, which are used in turns: so memory is bounded, and a stage that is ahead waits. A step
-/// takes a lock twice, 0.1 us of some 50.
+/// takes a lock twice, 0.1 us of some 50. A thread that finds nothing to do looks again for some 50 us, as a step is
+/// shorter than the shortest sleep, and then sleeps.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +47,9 @@ class Stages {
   /// The first and the last stage are in order.
   Stages(std::vector<Stage> stages, std::size_t places);
 
-  /// How many places so many threads need. A single thread brings one batch after the other to its end.
-  static std::size_t places_for(unsigned threads) { return threads == 1 ? 1 : 4 + 2 * std::size_t{threads}; }
+  /// How many places so many threads need: enough that one can go on while another opens a block of the stream, which
+  /// takes as long as 10 batches. A single thread brings one batch after the other to its end.
+  static std::size_t places_for(unsigned threads) { return threads == 1 ? 1 : 12 + 2 * std::size_t{threads}; }
 
   /// Brings all batches through all stages, on so many threads, or fewer where the system has no more. Throws what a
   /// stage has thrown.
