@@ -172,6 +172,7 @@ class UseCounter {
   void begin_slice();
   void count_end(const Event& event, const Block& block, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);
+  void list_entries();
 
   LiveBlocks<Block> live_;
   LastMade last_made_;

@@ -30,7 +30,15 @@ class GroupWalk {
   using Metric = typename Figures::Metric;
 
   GroupWalk(const StackTable& stacks, const SomeUses& uses, Labels& labels, Metric metric)
-      : stacks_(stacks), uses_(uses), labels_(labels), metric_(metric), own_groups_(uses.entries.size()) {}
+      : stacks_(stacks),
+        uses_(uses),
+        labels_(labels),
+        metric_(metric),
+        own_groups_(uses.entries.size()),
+        entry_numbers_(stacks.node_count()) {
+    for (std::size_t i = 0; i < uses.entries.size(); ++i)
+      entry_numbers_[uses.entries[i].key] = static_cast<std::uint32_t>(i + 1);
+  }
 
   StackGroups<Figures> find_groups() {
     walk();
@@ -97,14 +105,14 @@ class GroupWalk {
         ++groups_[path_groups_.back()].on_path;
       }
     }
-    const auto entry = std::lower_bound(uses_.entries.begin(), uses_.entries.end(), node,
-                                        [](const Entry& each, StackId id) { return each.key < id; });
-    if (entry == uses_.entries.end() || entry->key != node) return;
+    const std::uint32_t number = entry_numbers_[node];
+    if (number == 0) return;
+    const Entry* const entry = &uses_.entries[number - 1];
     const Largest stack{node, entry->use.metric(metric_)};
     path.back().use = entry->use;
     path.back().largest = stack;
     const GroupNumber own = path_groups_.empty() ? group_of(labels_.intern("[unknown]")) : path_groups_.back();
-    own_groups_[static_cast<std::size_t>(entry - uses_.entries.begin())] = own;
+    own_groups_[number - 1] = own;
     Group& group = groups_[own];
     group.self += entry->use;
     group.own.take_larger(stack);
@@ -144,6 +152,7 @@ class GroupWalk {
   std::vector<Group> groups_;
   std::vector<GroupNumber> path_groups_;  // of the path, outermost first
   std::vector<GroupNumber> own_groups_;
+  std::vector<std::uint32_t> entry_numbers_;  // by node: the entry's, from 1 on; 0: it has none
 };
 
 /// Sorts groups, the largest first, those that are to stand behind the others last, and leaves out those below --min
