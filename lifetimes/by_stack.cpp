@@ -8,6 +8,7 @@
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
+#include "toolkit/symbols/modules_ahead.h"
 
 namespace cmt::lifetimes {
 
@@ -81,11 +82,17 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
   const std::uint64_t touched_min = trace.header().touched_min();
   if (asked.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");
+  NamedStacksOptions naming{options.tool, stack_options.debug_directories};
+  symbols::ModulesAhead ahead(naming_options(trace.header(), naming));
+  if (needs_stacks && options.jobs > 1) {
+    naming.ahead = &ahead;
+    trace.call_while_reading([&] { ahead.open_modules_of(trace.stacks()); });
+  }
   Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min}, options.path);
   if (needs_stacks) require_stacks(trace.stacks(), trace.header(), options.path);
-  const StackTable stacks = needs_stacks ? named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(),
-                                                        trace.header(), {options.tool, stack_options.debug_directories})
-                                         : StackTable();
+  const StackTable stacks =
+      needs_stacks ? named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming)
+                   : StackTable();
   if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);
   if (is_export) {
     exported.write(stacks, uses, asked.hidden,

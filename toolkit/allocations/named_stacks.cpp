@@ -2,7 +2,6 @@
 
 #include "cmt/error.h"
 #include "toolkit/command/command_line.h"
-#include "toolkit/symbols/name_frames.h"
 
 namespace cmt::allocations {
 
@@ -22,29 +21,30 @@ StackTable without_nodes(const StackTable& stacks) {
   return copy;
 }
 
-void name(StackTable& named, const std::vector<FrameId>& frames, const Header& header,
-          const NamedStacksOptions& options) {
-  symbols::NamingOptions naming{.perf_map = symbols::perf_map_of(header),
-                                .start = symbols::start_of(header),
-                                .say = [&](const std::string& message) { command::complain(options.tool, message); }};
+}  // namespace
+
+symbols::NamingOptions naming_options(const Header& header, const NamedStacksOptions& options) {
+  symbols::NamingOptions naming{
+      .perf_map = symbols::perf_map_of(header),
+      .start = symbols::start_of(header),
+      .say = [tool = options.tool](const std::string& message) { command::complain(tool, message); },
+      .ahead = options.ahead};
   const auto& directories = options.debug_directories;
   naming.debug_directories.insert(naming.debug_directories.begin(), directories.begin(), directories.end());
-  symbols::name_frames(named, frames, naming);
+  return naming;
 }
-
-}  // namespace
 
 StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
                         const NamedStacksOptions& options) {
   StackTable named = stacks;
-  name(named, frames, header, options);
+  symbols::name_frames(named, frames, naming_options(header, options));
   return named;
 }
 
 StackTable named_frames(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
                         const NamedStacksOptions& options) {
   StackTable named = without_nodes(stacks);
-  name(named, frames, header, options);
+  symbols::name_frames(named, frames, naming_options(header, options));
   return named;
 }
 

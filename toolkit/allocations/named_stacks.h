@@ -5,6 +5,7 @@
 
 #include "cmt/header.h"
 #include "cmt/stacks.h"
+#include "toolkit/symbols/name_frames.h"
 
 namespace cmt::allocations {
 
@@ -12,7 +13,10 @@ namespace cmt::allocations {
 struct NamedStacksOptions {
   std::string tool;                              ///< begins each message on standard error
   std::vector<std::string> debug_directories{};  ///< searched before the system's
+  symbols::ModulesAhead* ahead = nullptr;        ///< has opened modules, by naming_options() of the same
 };
+
+symbols::NamingOptions naming_options(const Header& header, const NamedStacksOptions& options);
 
 /// The stacks of a trace with the names of those frames (StackTree::frames()). The copy borrows the texts of `stacks`.
 StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,

@@ -75,7 +75,8 @@ void add_lifetimes(Lifetimes& sum, const Lifetimes& more) {
   sum.longest = std::max(sum.longest, more.longest);
   auto at = sum.classes.begin();
   for (const auto& each : more.classes) {
-    at = std::lower_bound(at, sum.classes.end(), each.first, [](const auto& a, std::uint32_t b) { return a.first < b; });
+    at =
+        std::lower_bound(at, sum.classes.end(), each.first, [](const auto& a, std::uint32_t b) { return a.first < b; });
     if (at != sum.classes.end() && at->first == each.first) {
       at->second += each.second;
     } else {
@@ -197,7 +198,8 @@ Uses UseCounter::finish(const std::string& path) {
   return std::move(uses_);
 }
 
-/// By rising key: in the order of index_, not of counters_. To sort the entries would move 300 bytes of each many times.
+/// By rising key: in the order of index_, not of counters_. To sort the entries would move 300 bytes of each many
+/// times.
 void UseCounter::list_entries() {
   std::vector<std::uint32_t> places(counters_.size());  // of each counter: that of its entry
   uses_.entries.reserve(counters_.size());

@@ -61,6 +61,8 @@ class BatchReader {
   /// false where there is an error: then the batch is the last one.
   bool begin(TraceBatch& batch);
   bool complete(TraceBatch& batch);
+  /// Whether complete() reads anything. It changes the table of stacks then, else begin() does.
+  bool reads_in_steps() const { return in_steps_; }
 
   /// A defect that the reader tells while begin() runs.
   void add(const Defect& defect) { batch_->defects.push_back({batch_->events.size(), defect}); }

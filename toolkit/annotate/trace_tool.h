@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -78,6 +79,10 @@ class Trace {
     visit_in_stages(fetch, visit);
   }
 
+  /// With several jobs, for_each() of all events has `call` called where some were read: by other threads, but not
+  /// while the tables of stacks and of totals change.
+  void call_while_reading(std::function<void()> call) { call_while_reading_ = std::move(call); }
+
   /// For those that read in batches. `lines`: they are to have the lines of a text.
   BatchReader& batches(bool lines = false) { return batches_ ? *batches_ : batches_.emplace(reader_, lines); }
 
@@ -136,8 +141,13 @@ class Trace {
     const unsigned threads = std::min(options_.jobs, 2U);  // a third would take what the other two have in their caches
     std::vector<TraceBatch> places(Stages::places_for(threads));
     BatchReader& reader = batches();
-    Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place]); }, 1},
-                   {true, [&](std::size_t place) { return reader.complete(places[place]); }, 1},
+    const auto call_after = [&](bool more, bool changes_tables) {
+      if (changes_tables && call_while_reading_) call_while_reading_();
+      return more;
+    };
+    const bool in_steps = reader.reads_in_steps();
+    Stages stages({{true, [&](std::size_t place) { return call_after(reader.begin(places[place]), !in_steps); }, 1},
+                   {true, [&](std::size_t place) { return call_after(reader.complete(places[place]), in_steps); }, 1},
                    {true,
                     [&](std::size_t place) {
                       const TraceBatch& batch = places[place];
@@ -158,6 +168,7 @@ class Trace {
   std::size_t current_ = 0;              // the event that is visited, in its batch
   const TraceBatch* visited_ = nullptr;  // null: the reader's own
   std::size_t defects_told_ = 0;         // of this batch
+  std::function<void()> call_while_reading_;
   std::optional<BatchReader> batches_;
   command::Complaints complaints_;
   Reader reader_;

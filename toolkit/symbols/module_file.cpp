@@ -151,15 +151,23 @@ ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_
 
 ModuleFile::~ModuleFile() = default;
 
+std::uint64_t ModuleFile::open_symbols() {
+  if (!symbols_) symbols_.emplace(handle_->module);
+  Dwarf_Addr bias = 0;
+  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  return dwarf == nullptr ? 0 : bytes_of(dwarf);
+}
+
 void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found) {
-  const SymbolTable symbols(handle_->module);
+  const std::uint64_t debug_bytes = open_symbols();
+  const SymbolTable& symbols = *symbols_;
   std::vector<bool> known(addresses.size());
   Dwarf_Addr bias = 0;
   Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
   if (dwarf != nullptr) {
     std::vector<std::uint64_t> unbiased(addresses.begin(), addresses.end());
     for (std::uint64_t& address : unbiased) address -= bias;
-    DebugInfo info(dwarf, symbols, bias, bytes_of(dwarf));
+    DebugInfo info(dwarf, symbols, bias, debug_bytes);
     info.look_up(unbiased, [&](std::size_t index, std::vector<SourceFrame>&& frames) {
       known[index] = true;
       found(index, std::move(frames));

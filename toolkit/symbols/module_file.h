@@ -27,6 +27,10 @@ class ModuleFile {
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;
 
+  /// Reads what look_up() needs first, which otherwise reads it itself. Returns how long the file is that holds the
+  /// debug information.
+  std::uint64_t open_symbols();
+
   /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise. A function
   /// without a symbol has a name by nameless_function().
   void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);
@@ -36,6 +40,7 @@ class ModuleFile {
 
   std::string path_;
   std::unique_ptr<Handle> handle_;
+  std::optional<SymbolTable> symbols_;
 };
 
 /// What stands for the name of a function that has no symbol: its file and where it begins there, "cc1plus+0x84e3f0".

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <ctime>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "toolkit/symbols/module_file.h"
+#include "toolkit/symbols/modules_ahead.h"
 #include "toolkit/symbols/perf_map.h"
 
 namespace cmt::symbols {
@@ -76,9 +78,10 @@ class Lookup {
 };
 
 void name_from_module(Lookup& lookup, const Module& module, const NamingOptions& options) {
-  ModuleFile file(module, options.debug_directories, options.start, options.root);
+  std::unique_ptr<ModuleFile> file = options.ahead == nullptr ? nullptr : options.ahead->take(module);
+  if (!file) file = std::make_unique<ModuleFile>(module, options.debug_directories, options.start, options.root);
   std::vector<FrameName> names;
-  file.look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
+  file->look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
     names.clear();
     for (const SourceFrame& frame : frames) names.push_back({frame.function, frame.file, frame.line});
     lookup.set_names(index, names);

@@ -4,7 +4,8 @@
 ///     cc1plus + 0x84e3f1    ->    vec<tree>::reserve (inlined)   vec.h:1520
 ///                                 cp_parser_declaration          parser.cc:14801
 ///
-/// Modules are opened one after the other, each once; what the recorded file was is told by its build id.
+/// Modules are opened one after the other, each once, or ahead (modules_ahead.h); what the recorded file was is told by
+/// its build id.
 #pragma once
 
 #include <ctime>
@@ -19,6 +20,8 @@
 
 namespace cmt::symbols {
 
+class ModulesAhead;
+
 struct NamingOptions {
   /// Where separate debug files are, in .build-id/ or by their names.
   std::vector<std::string> debug_directories{"/usr/lib/debug"};
@@ -31,6 +34,8 @@ struct NamingOptions {
   std::optional<std::time_t> start{};
   /// Called with a line for each module whose frames cannot be named: it has changed since, is gone, or is damaged.
   std::function<void(const std::string&)> say{};
+  /// Has opened modules, with these options; null: none.
+  ModulesAhead* ahead = nullptr;
 };
 
 /// How many frames have been looked up, and what of them is known.
