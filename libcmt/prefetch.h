@@ -9,4 +9,10 @@ inline void prefetch(const void* address) {
   asm volatile("");
 }
 
+/// The same of a line that will be changed.
+inline void prefetch_to_change(const void* address) {
+  __builtin_prefetch(address, 1);
+  asm volatile("");
+}
+
 }  // namespace cmt

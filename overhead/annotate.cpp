@@ -48,6 +48,7 @@ class Annotator {
         clock_(options.clock) {}
 
   void fetch(const Event& event, bool is_near) {
+    if (live_.is_cached()) return;
     if (is_near)
       live_.prefetch_blocks(event.ends_block() ? event.old_address : event.address);
     else

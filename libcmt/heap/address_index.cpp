@@ -12,7 +12,7 @@ namespace cmt::heap {
 template <class Packed>
 std::size_t BlockPage<Packed>::larger(std::size_t capacity) {
   if (capacity < 4) return 4;
-  return capacity < 16 ? capacity * 2 : capacity + capacity / 2;
+  return capacity < 16 ? capacity * 2 : capacity + capacity / 4;
 }
 
 template <class Packed>

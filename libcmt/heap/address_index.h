@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "libcmt/prefetch.h"
 
 namespace cmt::heap {
 
@@ -135,7 +136,8 @@ struct PackedTag {
 /// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 2 for the offset at which
 /// each block begins, then 24 for each block, or 8 where only tags and sizes are kept.
 ///
-/// A page is one allocation, which grows by half (a small one to 4, 8 and 16) and shrinks when three quarters are free.
+/// A page is one allocation, which grows by a quarter (a small one to 4, 8 and 16), and shrinks when three quarters are
+/// free.
 /// insert() and erase() move the entries behind: at most some 2 KiB where blocks are 16-byte aligned and touch, and
 /// mostly much less. Offsets lie together, so that a search reads few cache lines. (Two searches were measured and were
 /// slower: comparing eight offsets at once, and searching without a branch. A program's next block is mostly beside its
@@ -166,7 +168,7 @@ class BlockPage {
   /// Fetches the page into the caches, for for_each().
   void prefetch() const {
     const char* const begin = reinterpret_cast<const char*>(this);
-    for (std::size_t at = 64; at < bytes(size_); at += 64) __builtin_prefetch(begin + at);
+    for (std::size_t at = 64; at < bytes(size_); at += 64) cmt::prefetch(begin + at);
   }
 
   /// Makes room for a block at a rank, which is the caller's to fill in. The page may be null, and may move.
@@ -221,14 +223,14 @@ class RegionPages {
   /// Fetches the memory that find() reads, and that of the page's offsets. To be called one after the other, some time
   /// before find().
   void prefetch(std::size_t number) const {
-    if (many_) __builtin_prefetch(&many_->pages[number]);
+    if (many_) cmt::prefetch(&many_->pages[number]);
   }
   void prefetch_page(std::size_t number) const {
     if (!many_) return;
     const char* const page = reinterpret_cast<const char*>(many_->pages[number].get());
     if (page == nullptr) return;
-    __builtin_prefetch(page);
-    __builtin_prefetch(page + 64);
+    cmt::prefetch(page);
+    cmt::prefetch(page + 64);
   }
 
   /// Adds a number; its page is the caller's to make.
@@ -250,7 +252,7 @@ class RegionPages {
     }
     for (std::size_t number = 0; many_ && number < count_max; ++number) {
       const auto& pages = many_->pages;
-      if (number + 4 < count_max) __builtin_prefetch(pages[number + 4].get());
+      if (number + 4 < count_max) cmt::prefetch(pages[number + 4].get());
       if (number + 2 < count_max && pages[number + 2]) pages[number + 2]->prefetch();
       if (pages[number]) visit(number, *pages[number]);
     }
@@ -291,9 +293,9 @@ class RegionPages {
 /// or of the nearest region in the map of regions. The map is searched only at the edges of a region: a table by number
 /// finds the regions used last, and has room for twice as many as there are.
 ///
-/// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB for a region of many pages. Blocks that
-/// lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more are
-/// kept in a map of their own.
+/// Memory: 26 bytes a block, mostly at most a quarter of them again as reserve, and 4 KiB for a region of many pages.
+/// Blocks that lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or
+/// more are kept in a map of their own.
 template <class Packed>
 class AddressIndexOf {
  public:
@@ -317,13 +319,18 @@ class AddressIndexOf {
   /// erase().
   bool take(std::uint64_t address, PlacedBlock& block);
 
+  /// Whether all blocks are mostly in the cache. To fetch them costs more than it saves then, some 7 ns an event.
+  bool is_cached() const { return size_ < cached_max; }
+
   /// Fetches the memory that the calls above read at an address. To be called one after the other, some time before
-  /// them.
+  /// them. Does nothing where is_cached().
   void prefetch_page(std::uint64_t address) const {
+    if (is_cached()) return;
     if (const Region* const region = recent_region(address >> region_shift))
       region->second.prefetch(static_cast<std::size_t>(address >> page_shift) % Pages::count_max);
   }
   void prefetch_blocks(std::uint64_t address) const {
+    if (is_cached()) return;
     if (const Region* const region = recent_region(address >> region_shift))
       region->second.prefetch_page(static_cast<std::size_t>(address >> page_shift) % Pages::count_max);
   }
@@ -350,6 +357,7 @@ class AddressIndexOf {
   static constexpr int page_shift = 12;
   static constexpr std::uint64_t page_size = std::uint64_t{1} << page_shift;
   static constexpr int region_shift = 21;
+  static constexpr std::size_t cached_max = std::size_t{1} << 18;  // blocks
   static_assert(Pages::count_max == std::size_t{1} << (region_shift - page_shift));
 
   using Regions = std::map<std::uint64_t, Pages>;

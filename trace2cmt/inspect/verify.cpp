@@ -89,8 +89,10 @@ void EventChecks::check(std::span<const cmt::Event> events, std::span<const cmt:
     return event.address | event.old_address;
   };
   for (at_ = 0; at_ < events.size(); ++at_) {
-    by_address_.prefetch_page(address(at_ + far));
-    by_address_.prefetch_blocks(address(at_ + near));
+    if (!by_address_.is_cached()) {
+      by_address_.prefetch_page(address(at_ + far));
+      by_address_.prefetch_blocks(address(at_ + near));
+    }
     check(events[at_], ledger_.book(events[at_], given[at_]));
   }
 }

@@ -17,6 +17,7 @@
 
 #include "cmt/event.h"
 #include "libcmt/format/live_blocks.h"
+#include "libcmt/prefetch.h"
 #include "libcmt/trace/sink.h"
 
 namespace cmt::collector {
@@ -119,7 +120,7 @@ class LiveTable final : public BlockKeeper {
   }
 
   /// Prefetches what is read of an address.
-  void prefetch(std::uint64_t address) const { __builtin_prefetch(&buckets_[home(address)], 1); }
+  void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address)]); }
 
   /// The place of the block at an address, or a free one for it.
   Place find_or_reserve(std::uint64_t address) {
@@ -153,7 +154,7 @@ class LiveTable final : public BlockKeeper {
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    void prefetch(std::uint64_t address) const { __builtin_prefetch(&buckets_[home(address, shift_)], 1); }
+    void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address, shift_)]); }
 
     /// Adds a block of a size below `large`. False, and nothing has changed, where a block lives at its address.
     bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {

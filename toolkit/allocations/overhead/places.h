@@ -75,6 +75,7 @@ class alignas(128) PlaceFollower {
 
   /// Fetches memory for an event that follow() will be called for.
   void fetch(const Event& event, bool is_near) const {
+    if (live_.is_cached()) return;
     const std::uint64_t address = event.ends_block() ? event.old_address : event.address;
     if (is_near)
       live_.prefetch_blocks(address);
