@@ -75,7 +75,8 @@ void describe(Visitor& field, Facts& facts) {
   field("failed_calls", facts.failed_calls, "calls that were refused when recorded, and are left out");
   field("unknown_blocks", facts.unknown_blocks,
         "events that free or resize a block that the trace does not know; the frees are left out");
-  field("other_events", facts.other_events, "threads, marks, samples, touched pages of unknown blocks");
+  field("other_events", facts.other_events,
+        "threads, marks, samples, pages of unknown blocks, resident pages that are not written");
   field("defects", facts.defects, "things in the trace that are missing, altered or left out");
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
   field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");

@@ -51,7 +51,7 @@ Event UntouchedBytes::assume_written(const Event& told) const {
   if (event.kind != Kind::resident) return event;
   const auto block = blocks_.find(event.old_tag);
   const auto found = block != blocks_.end() ? uses_.find(block->second.alike) : uses_.end();
-  if (found == uses_.end() || event.alignment == 0) return event;
+  if (found == uses_.end() || !found->second.has_idle || event.alignment == 0) return event;
   const std::uint64_t size = block->second.size, end = std::max(found->second.written_end, found->second.idle_begin);
   if (end >= size) return event;
   if (end <= event.size) {
@@ -71,7 +71,9 @@ void UntouchedBytes::end_block(Tag tag) {
   if (uses_.size() == uses_max && !uses_.contains(block.alike)) return;
   Use& use = uses_[block.alike];
   use.written_end = std::max(use.written_end, block.written_end);
-  if (block.size - block.idle_begin >= page_bytes) use.idle_begin = std::min(use.idle_begin, block.idle_begin);
+  if (block.size - block.idle_begin < page_bytes) return;
+  use.idle_begin = std::max(use.idle_begin, block.idle_begin);
+  use.has_idle = true;
 }
 
 }  // namespace cmt::replay

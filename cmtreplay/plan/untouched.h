@@ -12,9 +12,8 @@ namespace cmt::replay {
 ///
 /// It also says which of the pages that are `resident`, of which nobody knows, are to be written. Programs use blocks
 /// of one call and size alike: php takes 256 KiB for each request and writes one page of it, which is known of the
-/// first such block, while later ones lie in memory that others have used. So pages are left out that lie behind all
-/// that was seen written in such blocks, and where one of them was seen to write nothing. Without such a block all are
-/// written.
+/// first such block, while later ones lie in memory that others have used. So once a block was seen that left its end
+/// as it was, pages are left out that lie behind all that was seen written in any of them. Until then all are written.
 class UntouchedBytes {
  public:
   /// 0: the trace does not tell.
@@ -34,9 +33,11 @@ class UntouchedBytes {
     std::uint64_t alike = 0;                        ///< the same for all of its call and size
     std::uint64_t written_end = 0, idle_begin = 0;  ///< what lies between is not known
   };
-  /// The same of all blocks of a call and size that have ended.
+  /// Of all blocks of a call and size that have ended.
   struct Use {
-    std::uint64_t written_end = 0, idle_begin = unknown;
+    std::uint64_t written_end = 0;
+    std::uint64_t idle_begin = 0;  ///< the largest of those that have left their end as it was
+    bool has_idle = false;         ///< there was such a block
   };
 
   void count_pages(const Event& event);

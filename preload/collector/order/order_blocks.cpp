@@ -96,8 +96,8 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
   if (!forced) return block_on(ring, event.address);
   const format::LiveBlock old = live_.block(*place);
   if (place->is_in_realloc()) end_realloc_of(event.address);
+  if (touched_.is_large(old.size)) tell_pages(touched_.end_block(old, ring.thread, PagesReport{}), old, event.time_ns);
   live_.erase(*place);
-  touched_.forget(old);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
   BookedEvent& end = batch_.next_other();

@@ -57,10 +57,6 @@ class TouchedBlocks {
   /// A report of its own. `since`: 0, or the block must have been allocated before.
   Events add_report(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
 
-  /// The block has ended otherwise.
-  void forget(const format::LiveBlock& block) {
-    if (is_large(block.size)) blocks_.erase(block.tag);
-  }
   /// For a recovery: an event that the trace has already.
   void restore(const Event& event);
 
