@@ -87,8 +87,9 @@ class FoldedChanges {
     for (std::size_t node = 0; node < members.nodes() && count <= most; ++node) {
       const std::span<const std::uint32_t> places = members.of(node);
       if (places.empty()) continue;
-      const auto [known, is_new] = counts_.try_emplace(key_of(places), 0);
-      if (is_new) {
+      const auto added = counts_.try_emplace(key_of(places), 0);
+      const auto known = added.first;  // which a lambda may take, unlike a structured binding in clang 14
+      if (added.second) {
         for_each_of(places, [&](std::size_t, std::size_t, std::uint64_t) { ++known.value(); });
       }
       count += known.value();
