@@ -23,13 +23,6 @@ constexpr std::uint64_t look_ns_max = 1'000'000;  // between the stamps of one l
 std::uint64_t block_bytes(const Slot& record) { return record.body >> block_bytes_shift; }
 std::uint64_t block_address(const Slot& record) { return record.head >> slot_address_shift; }
 
-/// What is new of a block.
-struct Report {
-  std::uint64_t address, bytes;
-  bool is_first;  ///< nothing of it was told before
-  std::vector<PageRun> runs;
-};
-
 class PageWatcher {
  public:
   PageWatcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints)
@@ -81,7 +74,7 @@ class PageWatcher {
     for (auto next = blocks.begin(); next != blocks.end();) {
       const std::uint64_t since = clock_stamp(memory_.control()), until_ns = clock_ns() + look_ns_max;
       memory_.raise_clock(since);
-      std::vector<Report> found;
+      std::vector<PagesNews> found;
       while (next != blocks.end() && clock_ns() < until_ns) {
         auto& [address, block] = *next++;
         if (block.is_done) continue;
@@ -90,29 +83,22 @@ class PageWatcher {
           blocks_.set_done(block);  // its end tells
           continue;
         }
-        std::vector<PageRun> news;
-        block.seen.add(*runs, [&](const PageRun& run) { news.push_back(run); });
-        if (!news.empty() || (!block.was_asked && !block.was_seen))
-          found.push_back({address, block.bytes, !block.was_seen, std::move(news)});
-        block.was_seen = true;
-        const std::uint64_t pages =
-            (address % block_page_bytes + block.bytes + block_page_bytes - 1) / block_page_bytes;
-        if (block.seen.has_all_below(pages)) blocks_.set_done(block);
+        if (auto news = blocks_.note_runs(address, block, *runs)) found.push_back(std::move(*news));
       }
       const std::uint64_t stamp = clock_stamp(memory_.control());
       memory_.raise_clock(stamp + 1);
-      for (const Report& report : found) put_report(report, since, stamp);
+      for (const PagesNews& news : found) put_report(news, since, stamp);
     }
   }
 
-  void put_report(const Report& report, std::uint64_t since, std::uint64_t stamp) {
-    const std::vector<PageRun>& runs = report.runs;
-    const std::uint64_t flags = report.is_first ? block_is_whole : 0, size = report.bytes << block_bytes_shift;
+  void put_report(const PagesNews& news, std::uint64_t since, std::uint64_t stamp) {
+    const std::vector<PageRun>& runs = news.runs;
+    const std::uint64_t flags = news.is_first ? block_is_whole : 0, size = news.bytes << block_bytes_shift;
     std::size_t done = 0;
     do {
       const std::size_t count = std::min(runs.size() - done, runs_at_once);
       const bool has_more = done + count < runs.size();
-      const std::uint64_t head = report.address << slot_address_shift;
+      const std::uint64_t head = news.address << slot_address_shift;
       Packer records;
       records.append(record_stamp_high, stamp >> 32);
       records.append(record_since, since);
@@ -189,6 +175,16 @@ bool WatchedBlocks::note_end(std::uint64_t address) {
   if (!found->second.is_done) --undone_;
   blocks_.erase(found);
   return true;
+}
+
+std::optional<PagesNews> WatchedBlocks::note_runs(std::uint64_t address, Block& block,
+                                                  const std::vector<PageRun>& runs) {
+  PagesNews news{address, block.bytes, !std::exchange(block.was_seen, true), {}};
+  block.seen.add(runs, [&](const PageRun& run) { news.runs.push_back(run); });
+  const bool is_baseline = news.is_first && !block.was_asked;
+  const std::uint64_t pages = (address % block_page_bytes + block.bytes + block_page_bytes - 1) / block_page_bytes;
+  if (block.seen.has_all_below(pages)) set_done(block);
+  return !news.runs.empty() || is_baseline ? std::optional(std::move(news)) : std::nullopt;
 }
 
 void WatchedBlocks::set_done(Block& block) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -40,6 +41,13 @@ class LargeBlockHints {
   bool is_closed_ = false;
 };
 
+/// What a look at a block has found, that no look before has.
+struct PagesNews {
+  std::uint64_t address, bytes;  ///< of the block
+  bool is_first;                 ///< there was no look before
+  std::vector<PageRun> runs;
+};
+
 /// The large blocks that live, as far as is known, and their pages that were seen.
 class WatchedBlocks {
  public:
@@ -56,6 +64,8 @@ class WatchedBlocks {
   void note(const std::vector<Slot>& records);
   /// Whether there are none but those that are done.
   bool empty() const { return undone_ == 0; }
+  /// One of them has these pages in memory. Nothing: that is not to be told.
+  std::optional<PagesNews> note_runs(std::uint64_t address, Block& block, const std::vector<PageRun>& runs);
   /// One of them needs no further look.
   void set_done(Block& block);
   /// By address.

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "preload/protocol.h"
 
 namespace cmt::collector {
@@ -39,6 +41,28 @@ TEST_CASE("the end of a block may come before its begin") {
   CHECK(watched.empty());
   watched.note({begin_of_block()});
   CHECK(!watched.empty());
+}
+
+TEST_CASE("what is new of a block is told, and whether it is all that was ever seen of it") {
+  WatchedBlocks watched;
+  const auto look = [&](const std::vector<PageRun>& runs) -> std::string {
+    const auto news = watched.note_runs(watched_address, watched.blocks().at(watched_address), runs);
+    if (!news) return "nothing";
+    std::string text = news->is_first ? "first:" : "then:";
+    for (const PageRun& run : news->runs) text += " " + std::to_string(run.first) + "+" + std::to_string(run.count);
+    return text;
+  };
+  watched.note({begin_of_block()});
+  CHECK(look({{0, 2}}) == "first: 0+2");
+  CHECK(look({{0, 2}}) == "nothing");
+  CHECK(look({{0, 5}}) == "then: 2+3");
+  watched.note({end_of_block(), begin_of_block()});
+  CHECK(look({}) == "first:");  // so that it is known that it had none
+  CHECK(look({{0, 300}}) == "then: 0+300");
+  CHECK(watched.empty());  // its 257 pages
+  watched.note({begin_of_block(block_is_asked)});
+  CHECK(look({}) == "nothing");
+  CHECK(look({{7, 1}}) == "then: 7+1");
 }
 
 TEST_CASE("after a refused realloc a block is watched again") {
