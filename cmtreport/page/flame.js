@@ -143,6 +143,8 @@
         },
       }});
       for (const engine of this.chart.renderEngine.children) engine.minTextWidth = narrowestLabel;
+      canvas.style.opacity = 0;  // it is black until the library draws, in the next frame
+      requestAnimationFrame(() => { canvas.style.opacity = ""; });
     }
 
     resize() {
