@@ -14,14 +14,32 @@ namespace cmt::lifetimes {
 
 using namespace allocations;
 
+namespace {
+
+Uses count_slice(annotate::Trace& trace, UseCounter& counter, const UseOptions& options, const std::string& path) {
+  const auto visit = [&](const Event& event) { return counter.count_event(event); };
+  std::optional<annotate::LateStart> start;
+  if (UseCounter::can_start_late(options)) start = trace.start_late(*options.slice);
+  if (!start) {
+    trace.for_each(visit);
+    return counter.finish(path);
+  }
+  EarlyEvents early(path, start->event, options.clock);
+  counter.start_late(*start, early.find_first_tag());
+  trace.for_each(visit);
+  early.complete(counter.early_ends());
+  Uses uses = counter.finish(path);
+  if (uses.peak_event == start->event) uses.peak_time_ns = early.last_time_ns();  // origins tell the last one known
+  return uses;
+}
+
+}  // namespace
+
 Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::string& path) {
   if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header(), path);
   UseCounter counter(options, trace.complaints());
-  if (options.slice) {
-    trace.for_each([&](const Event& event) { return counter.count_event(event); });
-  } else {
-    trace.for_each([&](const Event& event) { counter.count_event(event); });
-  }
+  if (options.slice) return count_slice(trace, counter, options, path);
+  trace.for_each([&](const Event& event) { counter.count_event(event); });
   return counter.finish(path);
 }
 

@@ -113,18 +113,9 @@ bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, c
 
 /// Where a .cmt has the origins of the live blocks before a slice, it is read from there on. A strict reader reads it
 /// all.
-std::optional<Inputs::Start> start_late(Inputs& inputs, const Options& options) {
-  if (options.strict || !options.slice || !options.slice->from) return std::nullopt;
-  const cmt::annotate::SliceBound& from = *options.slice->from;
-  switch (from.unit) {
-    case cmt::annotate::SliceBound::Unit::events:
-      return inputs.start_late([&](const cmt::BlockStart& block) { return block.first_event <= from.value; });
-    case cmt::annotate::SliceBound::Unit::time:
-      return inputs.start_late([&](const cmt::BlockStart& block) { return block.time_ns < from.value; });
-    case cmt::annotate::SliceBound::Unit::mark:
-      return std::nullopt;  // it may stand anywhere
-  }
-  return std::nullopt;
+std::optional<cmt::annotate::LateStart> start_late(Inputs& inputs, const Options& options) {
+  if (options.strict || !options.slice) return std::nullopt;
+  return inputs.start_late(*options.slice);
 }
 
 /// Filters all events that are read.
@@ -154,7 +145,7 @@ void convert_events(const Options& options) {
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
   cmt::files::OutputFile output(options.output);
-  const std::optional<Inputs::Start> start = start_late(inputs, options);
+  const std::optional<cmt::annotate::LateStart> start = start_late(inputs, options);
 
   std::unique_ptr<Sink> sink;
   cmt::Repairs refused;

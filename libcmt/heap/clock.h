@@ -51,6 +51,8 @@ class Clock {
   }
 
   std::uint64_t now() const { return now_; }
+  /// For a trace that is not read from its begin: what the events before have advanced the clock to.
+  void start_at(std::uint64_t now) { now_ = now; }
 
  private:
   static constexpr std::array<std::string_view, 3> names{"events", "time", "bytes"};

@@ -1,10 +1,18 @@
-# --slice of a .cmt begins at the origins before it: the same bytes as from the start, which --strict reads.
+# --slice of a .cmt begins at the origins before it: the same bytes as from the start, which --strict reads. So does that of
+# lifetimes --by.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 make_random="$BUILD/tests/format/make_random"
 decode="python3 $SOURCE/format-spec/decoder/cmt_decode.py"
 export PYTHONDONTWRITEBYTECODE=1
+
+# uses SLICE FILE: what lifetimes says of it, in each form, with messages.
+uses() {
+  for form in "--by=function --json" "--by=caller --clock=time" "--by=size --json" "--by=size --clock=time --json"; do
+    lifetimes $form --slice=$1 "${@:3}" $2 2>&1 || echo "failed: $?"
+  done
+}
 
 # Whatever a trace holds, with and without addresses, by events and by time, with one thread and two.
 for addresses in none reused random; do
@@ -25,12 +33,23 @@ for addresses in none reused random; do
       [ ! -s err ] || complain "$addresses $slice: $(cat err)"
       cmp out expected || complain "$addresses.cmt: --slice=$slice --jobs=$jobs is another"
     done
+    uses $slice $addresses.cmt --strict >expected
+    grep -q '"events": ' expected && ! grep 'failed:' expected || complain "lifetimes --slice=$slice --strict $addresses.cmt"
+    for jobs in 1 2; do
+      uses $slice $addresses.cmt --jobs=$jobs | cmp - expected || complain "$addresses.cmt: lifetimes --slice=$slice --jobs=$jobs is another"
+    done
   done
   trace2cmt --slice=12000:15000 -o out.cmt $addresses.cmt
   trace2cmt --slice=12000:15000 --strict -o expected.cmt $addresses.cmt
   cmp out.cmt expected.cmt || complain "$addresses.cmt: --slice=12000:15000 as .cmt is another"
   status=0; trace2cmt -s --slice=30000: $addresses.cmt >out 2>err || status=$?
   [ "$status: $(cat err)" = "1: trace2cmt: $addresses.cmt: the trace ends before --slice=30000:" ] || complain "behind the end: $(cat err)"
+  for options in --by=thread --by=phase "--by=size --clock=bytes"; do  # which origins do not tell
+    lifetimes $options --json --slice=15000:16000 --strict $addresses.cmt >expected
+    lifetimes $options --json --slice=15000:16000 $addresses.cmt | cmp - expected || complain "$addresses.cmt: lifetimes $options is another"
+  done
+  status=0; lifetimes --by=size --slice=30000: $addresses.cmt >out 2>err || status=$?
+  [ "$status: $(cat err)" = "1: lifetimes: $addresses.cmt: the trace ends before --slice=30000:" ] || complain "lifetimes behind the end: $(cat err)"
   trace2cmt -s --slice=19000: - <$addresses.cmt >out
   trace2cmt -s --slice=19000: $addresses.cmt | cmp - out || complain "$addresses.cmt from standard input is another"
   cat $addresses.cmt | trace2cmt -s --slice=19000: - | cmp - out || complain "$addresses.cmt from a pipe is another"
@@ -48,6 +67,14 @@ for offset in $(stream core 3p) $(stream stack 5p) $(stream origin '$p') $index;
   trace2cmt -s --slice=19000:19900 damaged.cmt >out 2>err || complain "damage at $offset: $(cat err)"
   [ ! -s err ] || complain "damage at $offset: $(cat err)"
   trace2cmt -s --strict --slice=19000:19900 none.cmt | cmp - out || complain "damage at $offset: another slice"
+done
+# Nor for lifetimes, unless the calls are damaged that made a block which ends in the slice.
+for offset in $(stream stack 5p) $(stream origin '$p') $index; do
+  damage $offset
+  for by in function size; do
+    lifetimes --by=$by --json --slice=19000:19900 damaged.cmt 2>err | sed 's/"damaged.cmt"/"none.cmt"/' >out
+    lifetimes --by=$by --json --slice=19000:19900 --strict none.cmt 2>/dev/null | cmp - out || complain "lifetimes, damage at $offset: $(cat err)"
+  done
 done
 # Damaged definitions of stacks do, as they did: the error names them.
 damage $(stream 'stack definition' 2p)

@@ -21,6 +21,14 @@ class LiveBlocks {
   const heap::Clock& clock() const { return clock_; }
   std::size_t size() const { return table_.size(); }
 
+  /// Instead of the events before: what the clock is at, the first block of the trace, and by add_early() the live
+  /// ones.
+  void start_late(std::uint64_t now, Tag first) {
+    clock_.start_at(now);
+    first_tag_.note(first);
+  }
+  void add_early(const Block& block) { table_.insert(block); }
+
   void start_event(const Event& event) { clock_.advance_to(event); }
 
   /// Removes the block of a tag and returns it, valid until the next change. Null where it is not live: it is from

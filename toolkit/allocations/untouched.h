@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "cmt/event.h"
+#include "libcmt/format/origins.h"
 #include "libcmt/heap/touched_pages.h"
 
 namespace cmt::allocations {
@@ -17,6 +18,12 @@ class UntouchedBytes {
   /// Counts an event that tells pages of a live block of this size.
   void touch(const Event& run, std::uint64_t size) {
     if (is_watched(size)) pages_.add(run, heap::bytes_of(run, run.old_address, size), size);
+  }
+
+  /// The same of bytes of such a block.
+  void touch(const format::OriginRun& run, std::uint64_t size) {
+    if (!is_watched(size)) return;
+    pages_.add({.kind = run.kind, .alignment = run.page_size, .old_tag = run.tag}, {run.begin, run.end}, size);
   }
 
   /// How many bytes of a live block; 0 where nothing is known.

@@ -121,11 +121,28 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
 
 /// What is live is so from before the slice, and its first peak.
 void UseCounter::begin_slice() {
-  for (Counter& counter : counters_) counter.bytes_at_begin = counter.live.now().bytes;
+  for (Counter& counter : counters_) counter.at_begin = counter.live.now();
   peak_bytes_ = live_total_.bytes;
   ++peaks_;
   uses_.peak_event = read_;
   uses_.peak_time_ns = last_time_ns_;
+}
+
+void UseCounter::start_late(const annotate::LateStart& start, Tag first) {
+  const bool is_timed = live_.clock().unit() == heap::Clock::Unit::time;
+  const std::uint64_t time_ns = start.origins.time_ns;
+  live_.start_late(!is_timed ? start.event : time_ns != unknown ? time_ns : 0, first);
+  slice_->skip_to(read_ = start.event);
+  last_time_ns_ = time_ns;
+  std::span<const format::OriginRun> runs = start.origins.runs;
+  for (const Event& made : start.origins.blocks) {
+    const std::uint64_t size = made.bytes();
+    const KeyId key = keys_.key_of(made);
+    live_.add_early({made.tag, size, is_timed ? made.time_ns : unknown, key, made.thread});
+    last_made_.set_last(made.thread, newest_early_ = made.tag);
+    count_block(made, key, false);
+    for (; !runs.empty() && runs.front().tag == made.tag; runs = runs.subspan(1)) untouched_.touch(runs.front(), size);
+  }
 }
 
 bool UseCounter::count_event(const Event& event) {
@@ -162,12 +179,21 @@ void UseCounter::count_end(const Event& event, const Block& block, bool is_tempo
   const std::uint64_t untouched = untouched_.end_block(block.tag, block.size);
   if (place_ != Place::inside) return;
   if (untouched != 0) counter.counts.untouched_bytes += untouched;
-  const std::uint64_t age = live_.clock().now() - block.born;
+  counter.counts.other_thread += block.thread != event.thread;
+  const auto place = static_cast<std::size_t>(&counter - counters_.data());
+  const std::uint64_t now = live_.clock().now();
+  if (block.tag <= newest_early_ && (block.born == unknown || is_temporary)) {
+    early_ends_.push_back({block.tag, block.born, now, place, block.thread, is_temporary});
+  } else {
+    count_age(place, now - block.born, is_temporary);
+  }
+}
+
+void UseCounter::count_age(std::size_t place, std::uint64_t age, bool is_temporary) {
+  Counter& counter = counters_[place];
   counter.longest_lifetime = std::max(counter.longest_lifetime, age);
   counter.counts.temporary += is_temporary;
   counter.counts.short_lived += age <= uses_.short_lived_max;
-  counter.counts.other_thread += block.thread != event.thread;
-  const auto place = static_cast<std::uint64_t>(&counter - counters_.data());
   ++lifetimes_[place * AgeClasses::count + AgeClasses::index(age)];
 }
 
@@ -190,6 +216,7 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
 Uses UseCounter::finish(const std::string& path) {
   if (slice_ && !slice_->finish(path)) begin_slice();
   uses_.end_time_ns = last_time_ns_;
+  for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
   live_.for_each([this](const Block& block) {
     if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
       counter_of(block.key).counts.untouched_bytes += bytes;
@@ -206,6 +233,7 @@ void UseCounter::list_entries() {
   for (const std::uint32_t index : index_) {
     if (index == 0) continue;
     const Counter& counter = counters_[index - 1];
+    if (slice_ && counter.allocated.blocks == 0 && counter.at_begin.blocks == 0) continue;
     places[index - 1] = static_cast<std::uint32_t>(uses_.entries.size());
     Uses::Entry& entry = uses_.entries.emplace_back();
     entry.key = counter.key;
@@ -213,7 +241,7 @@ void UseCounter::list_entries() {
     entry.use.allocated = counter.allocated;
     entry.use.peak = counter.live.at_peak(peaks_);
     entry.use.leaked = counter.live.now();
-    entry.use.growth = static_cast<std::int64_t>(entry.use.leaked.bytes - counter.bytes_at_begin);
+    entry.use.growth = static_cast<std::int64_t>(entry.use.leaked.bytes - counter.at_begin.bytes);
     entry.lifetimes.longest = counter.longest_lifetime;
     entry.name = keys_.name(counter.key);
     entry.squared_bytes = counter.squared_bytes;

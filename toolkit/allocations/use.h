@@ -13,9 +13,11 @@
 #include "libcmt/heap/live_totals.h"
 #include "libcmt/number_hash.h"
 #include "toolkit/allocations/amount.h"
+#include "toolkit/allocations/early_events.h"
 #include "toolkit/allocations/last_made.h"
 #include "toolkit/allocations/live_blocks.h"
 #include "toolkit/allocations/untouched.h"
+#include "toolkit/annotate/late_start.h"
 #include "toolkit/annotate/slice.h"
 
 namespace cmt::allocations {
@@ -118,7 +120,8 @@ struct UseOptions {
   std::uint64_t touched_min = 0;  ///< as Header has it
 };
 
-/// The stacks that have allocated, or other sets, with what they have.
+/// The stacks that have allocated, or other sets, with what they have. Of a slice: those that have allocated in it, or
+/// had blocks live at its begin.
 struct Uses {
   struct Entry {
     KeyId key;
@@ -143,6 +146,17 @@ class UseCounter {
   /// Borrows `complaints`.
   UseCounter(const UseOptions& options, command::Complaints& complaints);
 
+  /// Whether what is counted of a slice can begin at origins. Those do not tell marks, names of threads and in which
+  /// order these come, nor how many bytes were allocated before.
+  static bool can_start_late(const UseOptions& options) {
+    return (is_of_stacks(options.by) || options.by == By::size) && options.clock != heap::Clock::Unit::bytes;
+  }
+  /// Before the first event, where those before do not come. `first`: the first block that the trace makes.
+  void start_late(const annotate::LateStart& start, Tag first);
+  /// After the last event: blocks that were made before a late start, and ended in the slice. Those who have them
+  /// complete them.
+  std::vector<EarlyEnd>& early_ends() { return early_ends_; }
+
   /// Whether there is more to count: false behind the slice.
   bool count_event(const Event& event);
 
@@ -161,7 +175,7 @@ class UseCounter {
     KeyId key = 0;
     Amount allocated;
     heap::AtPeak<Amount> live;
-    std::uint64_t bytes_at_begin = 0;
+    Amount at_begin{};
     double squared_bytes = 0;
     std::uint64_t longest_lifetime = 0;
     Use counts{};  ///< the members that only rise
@@ -171,6 +185,7 @@ class UseCounter {
   Counter& counter_of(KeyId key);
   void begin_slice();
   void count_end(const Event& event, const Block& block, bool is_temporary);
+  void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);
   void list_entries();
 
@@ -189,6 +204,8 @@ class UseCounter {
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t read_ = 0;   // events, those before the slice too
   std::uint64_t last_time_ns_ = unknown;
+  Tag newest_early_ = 0;  // block from before a late start
+  std::vector<EarlyEnd> early_ends_;
   Uses uses_;
 };
 

@@ -52,17 +52,27 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
 Trace::Trace(const Options& options, bool addresses, bool stacks)
     : options_(options),
       complaints_(options.strict, [this](const std::string& message) { say(message); }),
-      reader_(command::open_trace(options.path, {.strict = options.strict,
-                                                 .addresses = addresses,
-                                                 .addresses_of_touched = true,
-                                                 .stacks = stacks,
-                                                 .on_defect = [this](const Defect& defect) {
-                                                   if (batches_ && batches_->is_filling()) return batches_->add(defect);
-                                                   complaints_.add(defect.place, defect.what);
-                                                 }})) {
+      reader_(open(addresses, stacks)),
+      reopen_([this, addresses, stacks] { return open(addresses, stacks); }) {
   complaints_.set_place([this] { return place(); });
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
+}
+
+Reader Trace::open(bool addresses, bool stacks) {
+  return command::open_trace(options_.path, {.strict = options_.strict,
+                                             .addresses = addresses,
+                                             .addresses_of_touched = true,
+                                             .stacks = stacks,
+                                             .on_defect = [this](const Defect& defect) {
+                                               if (batches_ && batches_->is_filling()) return batches_->add(defect);
+                                               complaints_.add(defect.place, defect.what);
+                                             }});
+}
+
+std::optional<LateStart> Trace::start_late(const SliceRange& range) {
+  if (options_.strict || options_.path == "-") return std::nullopt;
+  return annotate::start_late(reader_, range, reopen_);
 }
 
 std::string Trace::place() const {

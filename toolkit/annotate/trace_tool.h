@@ -18,6 +18,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/heap/clock.h"
+#include "toolkit/annotate/late_start.h"
 #include "toolkit/annotate/stages.h"
 #include "toolkit/annotate/trace_batch.h"
 #include "toolkit/command/command_line.h"
@@ -57,6 +58,10 @@ class Trace {
   /// Borrows `options`. `addresses` and `stacks`: whether events have them. Throws FormatError where ages are to be
   /// counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
+
+  /// Before the first event was read: where for_each() goes on for this slice, if that is not the begin. A strict
+  /// reader reads it all, and so does one of standard input.
+  std::optional<LateStart> start_late(const SliceRange& range);
 
   /// Calls `visit` with every event, one after the other. With several jobs other threads read ahead. They do not if
   /// `visit` returns a bool: where that is false, the rest is not read.
@@ -121,6 +126,7 @@ class Trace {
   const std::optional<Totals>& totals() const { return reader_.totals(); }
 
  private:
+  Reader open(bool addresses, bool stacks);
   void say(const std::string& message) const { command::complain(options_.tool, message); }
   std::string place() const;
   std::string name() const;
@@ -172,6 +178,7 @@ class Trace {
   std::optional<BatchReader> batches_;
   command::Complaints complaints_;
   Reader reader_;
+  std::function<Reader()> reopen_;
 };
 
 /// The first block that a trace makes. Its tag tells the end of a block from before the trace, which is no defect, from

@@ -57,27 +57,10 @@ void Inputs::read(const Visit& visit) {
   current_ = files_.size() - 1;
 }
 
-std::optional<Inputs::Start> Inputs::start_late(const std::function<bool(const cmt::BlockStart&)>& is_before) {
-  if (files_.size() > 1 || files_.front().path == "-") return std::nullopt;
-  try {
-    return start_at_origins(is_before);
-  } catch (const cmt::FormatError&) {  // reading from the begin tells of damage where it gets there
-    files_.front().reader = open_(files_.front().path);
-    return std::nullopt;
-  }
-}
-
-std::optional<Inputs::Start> Inputs::start_at_origins(const std::function<bool(const cmt::BlockStart&)>& is_before) {
-  cmt::Reader& reader = files_.front().reader;
-  const std::vector<cmt::BlockStart>& blocks = reader.blocks();
-  for (auto block = blocks.rbegin(); block != blocks.rend() && block->first_event != 0; ++block) {
-    if (!block->keyframe || !is_before(*block)) continue;
-    auto origins = reader.impl().source_->list_origins_before(*block);
-    if (!origins) continue;
-    reader.seek(block->first_event);
-    return Start{block->first_event, std::move(*origins)};
-  }
-  return std::nullopt;
+std::optional<cmt::annotate::LateStart> Inputs::start_late(const cmt::annotate::SliceRange& range) {
+  File& file = files_.front();
+  if (files_.size() > 1 || file.path == "-") return std::nullopt;
+  return cmt::annotate::start_late(file.reader, range, [&] { return open_(file.path); });
 }
 
 std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {

@@ -9,6 +9,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/trace/source.h"
+#include "toolkit/annotate/late_start.h"
 #include "trace2cmt/input/open_log.h"
 #include "trace2cmt/stacks/stack_copy.h"
 
@@ -42,14 +43,8 @@ class Inputs {
   using Visit = std::function<bool(const cmt::Event&)>;
   void read(const Visit& visit);
 
-  /// Before the first read() of the one .cmt that there is: moves to the last keyframe with origins for which
-  /// `is_before` holds, from which the next read() goes on. Returns them, and the number of the event there; nothing
-  /// where there is none, or where it is damaged.
-  struct Start {
-    std::uint64_t event;
-    cmt::format::Origins origins;
-  };
-  std::optional<Start> start_late(const std::function<bool(const cmt::BlockStart&)>& is_before);
+  /// Before the first read() of the one .cmt that there is: moves to where the next read() goes on for this slice.
+  std::optional<cmt::annotate::LateStart> start_late(const cmt::annotate::SliceRange& range);
 
   /// After an error of read() in the one .cmt that there is: moves to the last keyframe that is behind the damage and
   /// not behind an event, from which the next read() goes on. Nothing where there is none.
@@ -81,7 +76,6 @@ class Inputs {
     cmt::Reader reader;
   };
 
-  std::optional<Start> start_at_origins(const std::function<bool(const cmt::BlockStart&)>& is_before);
   bool begin_file(const File& file, const Visit& visit);
   void end_file(const File& file);
   void begin_stacks(const File& file);
