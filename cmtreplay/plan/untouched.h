@@ -36,7 +36,7 @@ class UntouchedBytes {
   /// Of all blocks of a call and size that have ended.
   struct Use {
     std::uint64_t written_end = 0;
-    std::uint64_t idle_begin = 0;  ///< the largest of those that have left their end as it was
+    std::uint64_t idle_begin = 0;  ///< the largest of blocks whose last page or more was left as it was
     bool has_idle = false;         ///< there was such a block
   };
 

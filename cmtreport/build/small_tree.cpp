@@ -108,7 +108,7 @@ class FoldedChanges {
   }
 
  private:
-  /// A set of members: their number, the first one, and a hash of all.
+  /// Identifies a set of members: a hash of all, then the first (upper 32 bits) and their number.
   using Key = std::array<std::uint64_t, 2>;
   struct KeyHash {
     std::size_t operator()(const Key& key) const { return key[0] ^ key[1]; }

@@ -85,7 +85,6 @@ class PackedChanges {
     }
   }
 
-  std::size_t size_bytes() const { return bytes_.size(); }
   void clear() { bytes_.clear(); }
 
  private:

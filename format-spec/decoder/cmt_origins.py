@@ -98,7 +98,7 @@ class Made:
         if event.ends():
             self.blocks.pop(event.old_tag, None)
         if event.tag:
-            # "a block that such a kind has made is one of malloc"
+            # "a block that one which also releases has made (realloc) has the kind malloc"
             kind, count, size = (event.kind, event.count, event.size) if event.kind not in RELEASES else (
                 MALLOC, 1, event.bytes())
             count = count if kind in COUNTS else 1

@@ -125,7 +125,7 @@ enum Holding holders_take(uint8_t self, const void* block, uint64_t size);
 /// Before a block is given back, by free or realloc. `is_of_malloc`: the allocator may be asked for its size.
 enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc);
 
-/// Whether another ring is known to have touched the begin of a block last.
+/// Whether another ring is the known holder of a block's begin.
 bool holders_are_others(uint8_t self, const void* block);
 
 /// Whether all of `count` bytes, 1 at least, are `self`.

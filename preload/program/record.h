@@ -98,8 +98,8 @@ struct Thread {
   uintptr_t load_place;           ///< of hooks/loads.c: where the return address of the dlopen stands,
   const void* load_caller;        ///< and what it is
   bool load_is_deep;              ///< the dlopen has RTLD_DEEPBIND
-  uint32_t foreign_frees;         ///< blocks that it has freed, and another ring is known to have had, since
-  uint64_t foreign_since;         ///< so many positions of its ring were reserved
+  uint32_t foreign_frees;         ///< of blocks that another ring had, since foreign_since
+  uint64_t foreign_since;         ///< reserved positions of its ring when foreign_frees was last 0
 };
 enum { no_generation = 0x7fffffff };
 

@@ -1,7 +1,7 @@
-/// Where a slice of a .cmt begins at the origins of its live blocks (annotate/late_start.h), these tell how each block
-/// was made and when, but not at which event, nor whether its thread has had others since. Ages of blocks that end in
-/// the slice need that. The blocks of the file that made them are read for it, and of these nothing but the calls, and
-/// the times where ages are times:
+/// A slice of a .cmt may begin at a keyframe with origins (annotate/late_start.h). Origins tell by which call and at
+/// what time each live block was made. They do not tell at which event, nor whether its thread had an event since. Of a
+/// block that ends in the slice, its age and whether it is temporary need both. So the blocks of the file with those
+/// allocations are decoded, without addresses, and with times only where ages are times:
 ///
 ///     file     | made <7> |          | made <9> | origins  |  slice: free(<9>), free(<7>)
 ///     read         core                  core      all     |  all
@@ -32,10 +32,10 @@ class EarlyEvents {
   EarlyEvents(const std::string& path, std::uint64_t end, heap::Clock::Unit clock)
       : path_(path), end_(end), unit_(clock) {}
 
-  /// The first block that the trace makes; 0 where they make none.
+  /// The first block that the trace makes; 0 where no event before `end` makes one.
   Tag find_first_tag() const;
 
-  /// Of the last of them.
+  /// Of the last event before `end`; unknown where it has none.
   std::uint64_t last_time_ns() const;
 
   /// Fills in when the blocks were made, and whether they are temporary. Sorts them by tag. Throws FormatError.

@@ -153,8 +153,8 @@ class UseCounter {
   }
   /// Before the first event, where those before do not come. `first`: the first block that the trace makes.
   void start_late(const annotate::LateStart& start, Tag first);
-  /// After the last event: blocks that were made before a late start, and ended in the slice. Those who have them
-  /// complete them.
+  /// After the last event: blocks that were live at a late start, and have ended in the slice. The caller must have
+  /// EarlyEvents::complete() fill them in before finish().
   std::vector<EarlyEnd>& early_ends() { return early_ends_; }
 
   /// Whether there is more to count: false behind the slice.

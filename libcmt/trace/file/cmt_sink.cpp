@@ -9,7 +9,7 @@
 // So keyframes add at most an eighth to the addresses.
 //
 // Some keyframes have the origins of the live blocks too, for slices. They are at most a 32nd of the bytes since the
-// last such keyframe, and not in the first four blocks. Where no addresses are recorded, these are the only keyframes.
+// last such keyframe, which is at least four blocks before. Where no addresses are recorded, only these are keyframes.
 //
 // With two threads, one encodes the core stream, and the other the columns (addresses, times, usable sizes) of batches;
 // it also compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the size

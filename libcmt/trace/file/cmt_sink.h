@@ -89,7 +89,8 @@ class CmtSink : public Sink {
  private:
   /// Far below a stream's limit, since one stack more may define many modules. Programs do not come near it.
   static constexpr std::size_t definitions_enough = 1 << 24;
-  /// Live blocks. Bounds the memory for their origins, 128 MB, and the time that a keyframe takes.
+  /// With more live blocks no origins are kept. Bounds their memory, to some 128 MiB if no block has an Extra
+  /// (OriginTable), and the time of a keyframe.
   static constexpr std::size_t origins_max = 1 << 21;
 
   bool begin(const BookedEvent& booked);

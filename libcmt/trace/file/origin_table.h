@@ -16,8 +16,8 @@
 namespace cmt {
 
 /// Keeps the origin of each live block while a trace is written or checked. An event costs 3 to 13 ns (doc/figures.md).
-/// Memory: below 64 bytes a live block; as much again for blocks of calloc and its kin, with an alignment or a usable
-/// size.
+/// Memory: below 64 bytes a live block; twice that on top for blocks of calloc and its kin, with an alignment or a
+/// usable size.
 class OriginTable {
  public:
   /// With more live blocks the table gives up for good: origins of so many are never worth their bytes.

@@ -119,7 +119,7 @@ class PageWatcher {
   const SessionState& state_;
   LargeBlockHints& hints_;
   // The page watcher's own.
-  std::int64_t credit_ns_ = credit_max_ns;  // that looks may take
+  std::int64_t credit_ns_ = credit_max_ns;  // processor time that looks may still take; below 0: debt
   PageMap map_;
   WatchedBlocks blocks_;
 };

@@ -64,7 +64,8 @@ class WatchedBlocks {
   void note(const std::vector<Slot>& records);
   /// Whether there are none but those that are done.
   bool empty() const { return undone_ == 0; }
-  /// One of them has these pages in memory. Nothing: that is not to be told.
+  /// Notes which pages of a watched block are in memory. Returns those that were not seen before, also none of them if
+  /// it is the first look at a block that the program could not ask about. nullopt: there is nothing to tell.
   std::optional<PagesNews> note_runs(std::uint64_t address, Block& block, const std::vector<PageRun>& runs);
   /// One of them needs no further look.
   void set_done(Block& block);
@@ -85,9 +86,9 @@ class WatchedBlocks {
 /// slowly is seen so. What is new goes to the backlog, as records of a ring of its own (preload/protocol.h, "Pages of
 /// large blocks").
 ///
-/// It looks more often at a young process: after a 64th of its age, at least 1 ms and at most 250 ms. It spends a
-/// hundredth of a processor's time at most, and 2 ms in advance, so that a process of a tenth of a second is looked at
-/// some twenty times. A block all of whose pages were seen is not looked at any more.
+/// The interval between looks is a 64th of the process's age, from 1 to 250 ms. Looks may take a hundredth of a
+/// processor's time, and 2 ms in advance; when that is used up, the interval grows beyond. So a process of a tenth of a
+/// second gets some twenty looks. A block all of whose pages were seen is not looked at any more.
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints);
 
 }  // namespace cmt::collector
