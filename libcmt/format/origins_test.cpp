@@ -104,8 +104,17 @@ TEST_CASE("origins: what contradicts the table of live blocks or the kinds is an
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7}) == "12: bytes after the last block");
 }
 
-TEST_CASE("origins: a table has what makes each live block, and gives up where there are too many") {
-  OriginTable table(3);
+/// What the live blocks are after each of some events.
+struct Live : BlockKeeper {
+  std::size_t live_blocks() const override { return blocks.size(); }
+  std::vector<LiveBlock> list_live_blocks() const override { return blocks; }
+
+  std::vector<LiveBlock> blocks;
+};
+
+TEST_CASE("origins: a table has what makes each live block") {
+  Live live;
+  OriginTable table(3, live);
   table.add({.kind = Kind::calloc, .size = 16, .count = 3, .tag = 3, .address = 0x1000}, {}, 1);
   table.add({.size = 8, .tag = 5}, {}, 0);
   table.add({.kind = Kind::realloc, .size = 16, .tag = 9, .old_tag = 5, .address = 0x2000}, {5, 0, 8}, 2);
@@ -114,9 +123,35 @@ TEST_CASE("origins: a table has what makes each live block, and gives up where t
   CHECK(to_line(read.blocks[0]) == "calloc(3, 16) = 1000<3> stack=5");
   CHECK(to_line(read.blocks[1]) == "malloc(16) = 2000<9> stack=9");
   CHECK(read.runs.size() == 1);
-  CHECK(table.put(std::vector<LiveBlock>{{5, 0, 8}}, 8, same_number).empty());
-  table.add({.size = 8, .tag = 10}, {}, 0);
+  CHECK(table.put(std::vector<LiveBlock>{{4, 0, 8}}, 8, same_number).empty());
+  CHECK(table.put(std::vector<LiveBlock>{{9, 0, 16}, {10, 0, 8}}, 8, same_number).empty());
+}
+
+TEST_CASE("origins: a table drops the blocks that have ended, and gives up where too many live") {
+  Live live;
+  OriginTable table(3, live);
+  live.blocks = {two_blocks[0]};
+  table.add({.kind = Kind::calloc, .size = 16, .count = 3, .tag = 3, .address = 0x1000}, {}, 1);
+  table.add({.kind = Kind::touch, .count = 0, .alignment = 4096, .old_tag = 3}, two_blocks[0], 0);
+  Tag tag = 4;
+  const auto make_many = [&] {
+    for (const Tag end = tag + 600'000; tag < end; ++tag) {
+      const LiveBlock block{tag, 0x1000, 8};
+      if (tag % 200'000 == 0) live.blocks.push_back(block);
+      table.add({.kind = Kind::aligned_alloc, .size = 8, .alignment = 64, .tag = tag, .time_ns = tag}, {}, 2);
+      table.add({.kind = Kind::touch, .count = 0, .alignment = 4096, .old_tag = tag}, block, 0);
+    }
+  };
+  make_many();
+  CHECK(!table.put(std::vector<LiveBlock>{{tag - 1, 0, 8}}, 8, same_number).empty());
+  CHECK(table.put(std::vector<LiveBlock>{{4, 0, 8}}, 8, same_number).empty());
+  const Origins read = take_origins(table.put(live.blocks, 8, same_number), live.blocks, node_of_stack);
+  REQUIRE(read.blocks.size() == 4);
+  CHECK(to_line(read.blocks[0]) == "calloc(3, 16) = 1000<3> stack=5");
+  CHECK(to_line(read.blocks[1]) == "aligned_alloc(64, 8) = 1000<200000> time=200000 stack=9");
+  CHECK(to_line(read.blocks[3]) == "aligned_alloc(64, 8) = 1000<600000> time=600000 stack=9");
+  CHECK(read.runs.size() == 4);
   CHECK(table.is_kept());
-  table.add({.size = 8, .alignment = 16, .tag = 11}, {}, 0);
+  make_many();
   CHECK(!table.is_kept());
 }

@@ -100,6 +100,15 @@ class TouchedPages {
     return next != runs->begin() && std::prev(next)->second.end > begin;
   }
 
+  /// How many blocks have such events.
+  std::size_t blocks() const { return blocks_.size(); }
+
+  /// Drops the blocks of which `keep(tag)` is false.
+  template <class Keep>
+  void keep_only(Keep keep) {
+    std::erase_if(blocks_, [&](const auto& block) { return !keep(block.first); });
+  }
+
   void end_block(Tag tag) {
     if (!blocks_.empty()) blocks_.erase(tag);
   }

@@ -35,6 +35,18 @@ namespace {
 
 using namespace cmt::format;
 
+/// The live blocks of a decoder.
+class DecodedBlocks : public cmt::BlockKeeper {
+ public:
+  explicit DecodedBlocks(const LiveBlocks& live) : live_(live) {}
+
+  std::size_t live_blocks() const override { return live_.size(); }
+  std::vector<cmt::LiveBlock> list_live_blocks() const override { return by_tag(live_); }
+
+ private:
+  const LiveBlocks& live_;
+};
+
 class CmtVerifier {
  public:
   CmtVerifier(const TraceFile& file, unsigned jobs, const TellFault& tell);
@@ -102,7 +114,8 @@ class CmtVerifier {
   StackDefinitions definitions_{stack_table_};
   StackNumberDecoder stacks_;
   bool has_all_stacks_ = true;  // no block's definitions were damaged
-  cmt::OriginTable origins_{cmt::unknown};
+  DecodedBlocks live_{addresses_.live()};
+  cmt::OriginTable origins_{cmt::unknown, live_};
   bool checks_origins_ = true;
   std::uint64_t origins_time_ns_ = cmt::unknown;  // of the last event that has one
   std::optional<Section> names_;

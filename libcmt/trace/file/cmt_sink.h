@@ -130,7 +130,7 @@ class CmtSink : public Sink {
   std::string live_table_, origins_stream_;  // of a keyframe
   std::uint64_t origins_written_ = 0;        // live blocks in the latter
   format::StackEncoder stacks_;
-  OriginTable origins_{origins_max};
+  OriginTable origins_{origins_max, keeper_};
   std::optional<FullBlock> last_;    // the block that was full last
   std::uint64_t last_written_ = 0;   // the task that compresses and writes it
   std::uint64_t last_ns_ = unknown;  // of the last event that has a time

@@ -1,98 +1,164 @@
 #include "libcmt/trace/file/origin_table.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace cmt {
+namespace {
 
-inline void OriginTable::make_short(Tag tag, Kind kind, std::uint32_t thread, std::uint64_t time_ns, StackId stack) {
-  origins_.insert({tag, time_ns, stack, static_cast<std::uint32_t>(kind) | thread << thread_at});
+/// Appends a value to a column that is empty as long as all values are `none`.
+template <class Value>
+void append_to(std::vector<Value>& column, Value value, Value none, std::size_t size_before) {
+  if (column.empty()) {
+    if (value == none) return;
+    column.resize(size_before, none);
+  }
+  column.push_back(value);
 }
 
-inline void OriginTable::end(Tag tag) {
-  const Origin* const origin = origins_.erase(tag);
-  if (origin == nullptr) return;
-  if ((origin->call & has_extra) != 0) extras_.erase(tag);
-  pages_.end_block(tag);
+}  // namespace
+
+/// Finds the allocations of rising tags.
+class OriginTable::Search {
+ public:
+  explicit Search(const OriginTable& table) : table_(table) {}
+
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+
+  /// The place of a block's allocation in the columns, or `nowhere`.
+  std::size_t find(Tag tag) {
+    const std::vector<Run>& runs = table_.runs_;
+    while (run_ < runs.size() && runs[run_].tag <= tag) ++run_;
+    if (run_ == 0) return nowhere;
+    const Run& run = runs[run_ - 1];
+    const std::size_t place = run.place + (tag - run.tag);
+    return place < (run_ < runs.size() ? runs[run_].place : table_.calls_.size()) ? place : nowhere;
+  }
+
+  /// The Extra of the block that was found last.
+  const Extra* extra(std::size_t place, Tag tag) {
+    if ((table_.calls_[place] & has_extra) == 0) return nullptr;
+    while (table_.extras_[extra_].tag < tag) ++extra_;
+    return &table_.extras_[extra_];
+  }
+
+ private:
+  const OriginTable& table_;
+  std::size_t run_ = 0;  // behind the one that has the tag
+  std::size_t extra_ = 0;
+};
+
+[[gnu::always_inline]] inline void OriginTable::append(Tag tag, Call call, std::uint64_t time_ns, StackId stack) {
+  if (tag != next_tag_) runs_.push_back({tag, calls_.size()});
+  next_tag_ = tag + 1;
+  append_to(stacks_, stack, StackId{0}, calls_.size());
+  append_to(times_, time_ns, unknown, calls_.size());
+  calls_.push_back(call);
+}
+
+void OriginTable::make(const Event& event, StackId stack) {
+  const bool is_wide = event.thread >= threads_max;
+  auto call = static_cast<Call>(event.kind);
+  if (!is_wide) call |= event.thread << thread_at;
+  if (traits(event.kind).counts || event.alignment != 0 || event.usable != unknown || is_wide) {
+    call |= has_extra;
+    extras_.push_back({event.tag, event.size, event.count, event.alignment, event.usable, event.thread});
+  }
+  append(event.tag, call, event.time_ns, stack);
 }
 
 void OriginTable::add(const Event& event, const LiveBlock& old, StackId stack) {
   if (!is_kept_) return;
-  const KindTraits& kind = traits(event.kind);
-  if (old.tag != 0 && event.ends_block()) end(old.tag);
   if (event.tag != 0) {
-    if (kind.releases) return make(format::origin_of(event), stack);
-    if (kind.counts || event.alignment != 0 || event.usable != unknown || event.thread >> (32 - thread_at) != 0)
-      return make(event, stack);
-    make_short(event.tag, event.kind, event.thread, event.time_ns, stack);
-    if (origins_.size() > limit_) give_up();
+    make(traits(event.kind).releases ? format::origin_of(event) : event, stack);
   } else if (old.tag != 0 && tells_pages(event.kind)) {
     pages_.add(event, heap::bytes_of(event, old.address, old.size), old.size);
   }
+  if (is_full()) drop_ended();
 }
 
 void OriginTable::add_batch(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other,
                             bool has_stacks) {
-  if (!is_kept_) return;
-  constexpr std::size_t ahead = 16, block_ahead = 8;
   has_stacks &= !batch.stacks().empty();
-  const std::span<const BlockEvent> events = batch.events();
-  for (std::size_t i = first; i < first + count; ++i) {
-    const std::size_t last = events.size() - 1;
-    origins_.prefetch(events[std::min(i + ahead, last)].tag);
-    origins_.prefetch_block(events[std::min(i + block_ahead, last)].tag);
-    const BlockEvent& event = events[i];
+  for (std::size_t i = first; i < first + count && is_kept_; ++i) {
+    const BlockEvent& event = batch.events()[i];
     const StackId stack = has_stacks ? batch.stacks()[i] : 0;
     if (event.tag == 0) {
       Event whole = other->event;
       if (!batch.has_times()) whole.time_ns = unknown;
       add(whole, other++->old, stack);
-      if (!is_kept_) return;
     } else if (!event.makes_block) {
-      end(event.tag);
-    } else if (event.alignment_log != 0 || event.thread >> (32 - thread_at) != 0) {
+      continue;
+    } else if (event.alignment_log != 0 || event.thread >= threads_max) {
       Event whole = event.event();
       if (!batch.has_times()) whole.time_ns = unknown;
       make(whole, stack);
     } else {
-      make_short(event.tag, event.kind, event.thread, batch.has_times() ? event.time_ns : unknown, stack);
+      append(event.tag, static_cast<Call>(event.kind) | event.thread << thread_at,
+             batch.has_times() ? event.time_ns : unknown, stack);
     }
   }
-  if (origins_.size() > limit_) give_up();
+  if (is_kept_ && is_full()) drop_ended();
 }
 
 void OriginTable::give_up() {
   is_kept_ = false;
-  origins_ = {};
+  runs_ = {};
+  calls_ = {};
+  stacks_ = {};
+  times_ = {};
   extras_ = {};
   pages_ = heap::TouchedPages(true);
 }
 
-void OriginTable::make(const Event& event, StackId stack) {
-  const bool is_wide = event.thread >> (32 - thread_at) != 0;
-  auto call = static_cast<std::uint32_t>(event.kind);
-  if (traits(event.kind).counts || event.alignment != 0 || event.usable != unknown || is_wide) {
-    call |= has_extra;
-    extras_.insert({event.tag, event.size, event.count, event.alignment, event.usable, event.thread});
-  }
-  if (!is_wide) call |= event.thread << thread_at;
-  origins_.insert({event.tag, event.time_ns, stack, call});
-  if (origins_.size() > limit_) give_up();
+/// Drops the blocks that have ended, if they may be most.
+void OriginTable::drop_ended() {
+  const std::size_t live = keeper_.live_blocks();
+  if (live > limit_) return give_up();
+  calls_max_ = std::max(calls_min, 3 * live);
+  extras_max_ = std::max(extras_min, 3 * live);
+  if (!is_full()) return;
+  keep_only(keeper_.list_live_blocks());
+  touched_max_ = std::max(touched_min, 3 * pages_.blocks());
 }
 
-Event OriginTable::made_by(const Origin& origin, const LiveBlock& block) {
-  Event made{.kind = static_cast<Kind>(origin.call % has_extra),
-             .thread = origin.call >> thread_at,
+void OriginTable::keep_only(std::span<const LiveBlock> live) {
+  Search search(*this);
+  std::vector<Run> runs;
+  std::size_t kept = 0, kept_extras = 0;
+  for (const LiveBlock& block : live) {
+    const std::size_t place = search.find(block.tag);
+    if (place == Search::nowhere) continue;
+    if (const Extra* const extra = search.extra(place, block.tag)) extras_[kept_extras++] = *extra;
+    if (runs.empty() || block.tag != runs.back().tag + (kept - runs.back().place)) runs.push_back({block.tag, kept});
+    calls_[kept] = calls_[place];
+    if (!stacks_.empty()) stacks_[kept] = stacks_[place];
+    if (!times_.empty()) times_[kept] = times_[place];
+    ++kept;
+  }
+  runs_ = std::move(runs);
+  calls_.resize(kept);
+  stacks_.resize(std::min(stacks_.size(), kept));
+  times_.resize(std::min(times_.size(), kept));
+  extras_.resize(kept_extras);
+  next_tag_ = 0;
+  pages_.keep_only([live](Tag tag) { return std::ranges::binary_search(live, tag, std::less(), &LiveBlock::tag); });
+}
+
+Event OriginTable::made_by(std::size_t place, const Extra* extra, const LiveBlock& block) const {
+  const Call call = calls_[place];
+  Event made{.kind = static_cast<Kind>(call % has_extra),
+             .thread = call >> thread_at,
              .size = block.size,
              .tag = block.tag,
              .address = block.address,
-             .time_ns = origin.time_ns};
-  if ((origin.call & has_extra) == 0) return made;
-  const Extra& extra = *extras_.find(block.tag);
-  made.size = extra.size;
-  made.count = extra.count;
-  made.alignment = extra.alignment;
-  made.usable = extra.usable;
-  made.thread = extra.thread;
+             .time_ns = times_.empty() ? unknown : times_[place]};
+  if (extra == nullptr) return made;
+  made.size = extra->size;
+  made.count = extra->count;
+  made.alignment = extra->alignment;
+  made.usable = extra->usable;
+  made.thread = extra->thread;
   return made;
 }
 
@@ -104,14 +170,16 @@ void OriginTable::list_runs(Tag tag, std::vector<format::OriginRun>& runs) const
 }
 
 std::string OriginTable::put(std::span<const LiveBlock> live, std::uint64_t time_ns,
-                             const std::function<std::uint64_t(StackId)>& number_of) {
+                             const std::function<std::uint64_t(StackId)>& number_of) const {
   format::OriginWriter writer;
   std::vector<format::OriginRun> runs;
+  Search search(*this);
   for (const LiveBlock& block : live) {
-    const Origin* const origin = origins_.find(block.tag);
-    if (origin == nullptr) return {};
+    const std::size_t place = search.find(block.tag);
+    if (place == Search::nowhere) return {};
     list_runs(block.tag, runs);
-    writer.add(made_by(*origin, block), number_of(origin->stack), runs);
+    const StackId stack = stacks_.empty() ? 0 : stacks_[place];
+    writer.add(made_by(place, search.extra(place, block.tag), block), number_of(stack), runs);
   }
   std::string table = writer.finish(time_ns);
   return table.size() <= bytes_max ? table : std::string();
