@@ -26,7 +26,7 @@ struct SmallTree {
   AllDeltas deltas;
 };
 SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, const ChangesByNode& changes,
-                           std::size_t moments);
+                           std::size_t last_moment);
 
 /// All of the report. `pages`: who holds these, where it is known. Takes the changes out of the recording.
 Report build_report(Recording& recording, const HeldPages& pages);

@@ -35,10 +35,10 @@ class Members {
   std::vector<std::uint32_t> places_;
 };
 
-/// The sums of one node at each moment.
+/// The sums of one node at each moment from 1 to the last.
 class MomentSums {
  public:
-  explicit MomentSums(std::size_t moments) : sums_(moments + 1), touched_(moments / bits + 1) {}
+  explicit MomentSums(std::size_t last_moment) : sums_(last_moment + 1), touched_(last_moment / bits + 1) {}
 
   void add(std::size_t moment, const SparseMeasures& measures) {
     touched_[moment / bits] |= std::uint64_t{1} << moment % bits;
@@ -78,7 +78,7 @@ void append(Deltas& deltas, std::size_t node, std::size_t moment, std::uint64_t 
 /// The changes of folded nodes.
 class FoldedChanges {
  public:
-  FoldedChanges(const ChangesByNode& changes, std::size_t moments) : changes_(changes), sums_(moments) {}
+  FoldedChanges(const ChangesByNode& changes, std::size_t last_moment) : changes_(changes), sums_(last_moment) {}
 
   /// Whether there are at most so many. Most nodes have the same members with the next share that is tried: how many
   /// changes these have is kept.
@@ -140,7 +140,7 @@ class FoldedChanges {
 
 /// What the functions in its folded nodes change is not known beforehand.
 SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, const ChangesByNode& changes,
-                           std::size_t moments) {
+                           std::size_t last_moment) {
   const Folding folding(tree, totals);
   constexpr double kept_part = 0.6, more = 1.25;  // of the budget, for the nodes that are kept; of a share, for a retry
   const auto part = [&](std::uint64_t number) {
@@ -149,7 +149,7 @@ SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, con
   const bool fits = totals.size() <= report_max.nodes;
   double share = folding.least_share(fits ? FoldBudget{.nodes = report_max.nodes, .changes = report_max.changes}
                                           : FoldBudget{part(report_max.nodes), part(report_max.changes)});
-  FoldedChanges folded_changes(changes, moments);
+  FoldedChanges folded_changes(changes, last_moment);
   for (;; share *= more) {
     FoldedTree folded = folding.fold_nodes(share);
     const bool is_last = share > 0.5;

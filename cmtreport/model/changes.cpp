@@ -5,17 +5,14 @@
 namespace cmt::report {
 namespace {
 
-/// Small numbers of either sign become small ones: 0, -1, 1, -2, ...
-std::uint64_t zigzag(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
-
-constexpr std::size_t measures_max = (measure_count + 1) * packed_number_max;  // bytes
+constexpr std::size_t measures_max = (measure_count + 1) * format::varint_max;  // bytes
 
 char* put_measures(char* at, const Measures& measures) {
   std::uint64_t present = 0;
   for (std::size_t i = 0; i < measure_count; ++i) present |= std::uint64_t{measures.at(i) != 0} << i;
-  at = put_number(at, present);
+  at = format::put_varint(at, present);
   for (; present != 0; present &= present - 1)
-    at = put_number(at, zigzag(measures.at(static_cast<std::size_t>(std::countr_zero(present)))));
+    at = format::put_varint(at, format::zigzag(measures.at(static_cast<std::size_t>(std::countr_zero(present)))));
   return at;
 }
 
@@ -27,8 +24,8 @@ std::string packed(const Measures& measures) {
 }
 
 void PackedChanges::append(KeyId key, const Measures& measures) {
-  std::array<char, packed_number_max + measures_max> bytes;
-  const char* const end = put_measures(put_number(bytes.data(), key), measures);
+  std::array<char, format::varint_max + measures_max> bytes;
+  const char* const end = put_measures(format::put_varint(bytes.data(), key), measures);
   bytes_.append(bytes.data(), static_cast<std::size_t>(end - bytes.data()));
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cmtreport/model/measures.h"
-#include "cmtreport/model/packed_numbers.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::report {
 
@@ -44,16 +44,16 @@ std::string packed(const Measures& measures);
 inline void take_measures(const char*& at, SparseMeasures& measures) {
   for (std::uint32_t left = measures.present; left != 0; left &= left - 1)
     measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = 0;
-  measures.present = static_cast<std::uint32_t>(take_number(at));
+  measures.present = static_cast<std::uint32_t>(format::take_own_varint(at));
   for (std::uint32_t left = measures.present; left != 0; left &= left - 1) {
-    const std::uint64_t number = take_number(at);
-    measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = number >> 1 ^ (0 - (number & 1));
+    const std::uint64_t number = format::take_own_varint(at);
+    measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = format::unzigzag(number);
   }
 }
 
 /// Moves behind packed measures.
 inline void skip_measures(const char*& at) {
-  for (std::uint64_t left = take_number(at); left != 0; left &= left - 1) skip_number(at);
+  for (std::uint64_t left = format::take_own_varint(at); left != 0; left &= left - 1) format::skip_own_varint(at);
 }
 
 /// The measures of some stacks in one interval: of a stack its number, and its packed measures. Some 12 bytes a stack.
@@ -65,29 +65,35 @@ class PackedChanges {
   template <class Visit>
   void for_each(Visit visit) const {
     SparseMeasures measures;
-    const char* at = bytes_.data();
-    for (const char* const end = at + bytes_.size(); at != end;) {
-      const auto key = static_cast<KeyId>(take_number(at));
+    for_each_key([&](KeyId key, const char*& at) {
       take_measures(at, measures);
       visit(key, measures);
-    }
+    });
   }
 
   /// The same with the bytes of the measures.
   template <class Visit>
   void for_each_packed(Visit visit) const {
-    const char* at = bytes_.data();
-    for (const char* const end = at + bytes_.size(); at != end;) {
-      const auto key = static_cast<KeyId>(take_number(at));
+    for_each_key([&](KeyId key, const char*& at) {
       const char* const begin = at;
       skip_measures(at);
       visit(key, std::string_view(begin, static_cast<std::size_t>(at - begin)));
-    }
+    });
   }
 
   void clear() { bytes_.clear(); }
 
  private:
+  /// `take(key, at)` moves behind the key's measures.
+  template <class Take>
+  void for_each_key(Take take) const {
+    const char* at = bytes_.data();
+    for (const char* const end = at + bytes_.size(); at != end;) {
+      const auto key = static_cast<KeyId>(format::take_own_varint(at));
+      take(key, at);
+    }
+  }
+
   std::string bytes_;
 };
 

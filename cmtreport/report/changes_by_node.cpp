@@ -1,6 +1,7 @@
 #include "cmtreport/report/changes_by_node.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace cmt::report {
 namespace {
@@ -40,7 +41,7 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
   const std::size_t peak_interval = peak.process ? peak_interval_of(recording.traces()[*peak.process]) : 0;
   recording.take_changes([&](const ChangePlace& at, NodeNumber node, std::string_view packed) {
     const std::uint32_t place = places[node];
-    char* const end = put_number(bytes_.get() + next[place], at.moment);
+    char* const end = format::put_varint(bytes_.get() + next[place], at.moment);
     next[place] = static_cast<std::size_t>(std::copy(packed.begin(), packed.end(), end) - bytes_.get());
     const PeakPart part = part_of_peak(peak, peak_interval, at);
     if (part != PeakPart::none) add_part(at_peak_[place], packed, part);
@@ -51,7 +52,7 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
 void ChangesByNode::count_bytes(const Recording& recording, std::vector<std::uint32_t>& places) {
   std::vector<std::size_t> sizes(recording.tree().nodes().size());
   recording.for_each_change([&](const ChangePlace& at, NodeNumber node, std::string_view packed) {
-    sizes[node] += number_size(at.moment) + packed.size();
+    sizes[node] += format::varint_size(static_cast<unsigned>(std::bit_width(at.moment))) + packed.size();
   });
   const auto count =
       static_cast<std::size_t>(std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size != 0; }));

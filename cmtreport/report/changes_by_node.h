@@ -39,7 +39,7 @@ class ChangesByNode {
     SparseMeasures measures;
     const char* at = bytes_.get() + begins_[i];
     for (const char* const end = bytes_.get() + begins_[i + 1]; at != end;) {
-      const auto moment = static_cast<std::size_t>(take_number(at));
+      const auto moment = static_cast<std::size_t>(format::take_own_varint(at));
       take_measures(at, measures);
       visit(moment, measures);
     }

@@ -22,13 +22,13 @@ void TotalsByNode::append(NodeNumber node, const NodeTotals& totals) {
   all[figures + 1] = totals.changes;
   std::uint64_t present = 0;
   for (std::size_t i = 0; i < numbers; ++i) present |= std::uint64_t{all.at(i) != 0} << i;
-  std::array<char, (numbers + 1) * packed_number_max> packed_numbers;
-  char* end = put_number(packed_numbers.data(), present);
+  std::array<char, (numbers + 1) * format::varint_max> packed_numbers;
+  char* end = format::put_varint(packed_numbers.data(), present);
   for (const std::uint64_t each : all) {
-    if (each != 0) end = put_number(end, each);
+    if (each != 0) end = format::put_varint(end, each);
   }
-  std::array<char, packed_number_max + 1> head;
-  char* head_end = put_number(head.data(), node - last_);
+  std::array<char, format::varint_max + 1> head;
+  char* head_end = format::put_varint(head.data(), node - last_);
   *head_end++ = static_cast<char>(end - packed_numbers.data());
   bytes_.append(head.data(), head_end);
   bytes_.append(packed_numbers.data(), end);
@@ -37,9 +37,9 @@ void TotalsByNode::append(NodeNumber node, const NodeTotals& totals) {
 
 NodeTotals TotalsByNode::unpacked(const char* at) {
   NodeTotals totals;
-  for (std::uint64_t present = take_number(at); present != 0; present &= present - 1) {
+  for (std::uint64_t present = format::take_own_varint(at); present != 0; present &= present - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(present));
-    const std::uint64_t number = take_number(at);
+    const std::uint64_t number = format::take_own_varint(at);
     if (i + 1 < figures)
       totals.sum[judged_measures.at(i)] = number;
     else

@@ -60,11 +60,11 @@ class TotalsByNode {
   template <class Visit>
   void for_each_figure(std::size_t figure, Visit visit) const {
     for_each_packed([&](NodeNumber node, const char* at) {
-      const std::uint64_t present = take_number(at);
+      const std::uint64_t present = format::take_own_varint(at);
       if ((present >> figure & 1) == 0) return;
       for (std::uint64_t before = present & ((std::uint64_t{1} << figure) - 1); before != 0; before &= before - 1)
-        skip_number(at);
-      visit(node, take_number(at));
+        format::skip_own_varint(at);
+      visit(node, format::take_own_varint(at));
     });
   }
 
@@ -74,7 +74,7 @@ class TotalsByNode {
     NodeNumber node = 0;
     const char* at = bytes_.data();
     for (const char* const end = at + bytes_.size(); at != end;) {
-      node += static_cast<NodeNumber>(take_number(at));
+      node += static_cast<NodeNumber>(format::take_own_varint(at));
       const auto size = static_cast<unsigned char>(*at++);
       visit(node, at);
       at += size;

@@ -45,12 +45,35 @@ inline constexpr std::uint64_t attachment_steps = 128;
 /// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the
 /// last.
 
+inline constexpr std::size_t varint_max = 10;  ///< bytes
+
+/// Writes a number to memory that has room for varint_max bytes, and returns where it ends.
+inline char* put_varint(char* at, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+
 inline void put_varint(std::string& out, std::uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
+  std::array<char, varint_max> bytes;
+  out.append(bytes.data(), static_cast<std::size_t>(put_varint(bytes.data(), value) - bytes.data()));
+}
+
+/// Reads a number from bytes that this program has written itself, without a check, and moves behind it.
+inline std::uint64_t take_own_varint(const char*& at) {
+  auto byte = static_cast<unsigned char>(*at++);
+  std::uint64_t value = byte & 0x7fu;
+  for (unsigned shift = 7; byte >= 0x80; shift += 7) {
+    byte = static_cast<unsigned char>(*at++);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
   }
-  out += static_cast<char>(value);
+  return value;
+}
+
+/// Moves behind such a number.
+inline void skip_own_varint(const char*& at) {
+  while (static_cast<unsigned char>(*at++) >= 0x80) {
+  }
 }
 
 /// Bytes that put_varint() writes for a number of `bits` significant bits.
@@ -173,7 +196,7 @@ class VarintWriter {
   const Item* put_while(const Item* from, const Item* to, const NumberOf& number_of) {
     while (from != to) {
       if (out_.size() - size_ < room_min) grow(room_min);
-      const auto room = static_cast<std::ptrdiff_t>((out_.size() - size_) / longest);
+      const auto room = static_cast<std::ptrdiff_t>((out_.size() - size_) / varint_max);
       const Item* const end = from + std::min(to - from, room);
       char* at = out_.data() + size_;
       std::uint64_t number;
@@ -195,16 +218,11 @@ class VarintWriter {
   }
 
  private:
-  static constexpr std::size_t longest = 10, room_min = 64 * longest;
+  static constexpr std::size_t room_min = 64 * varint_max;
 
   static char* put_at(char* at, std::uint64_t value) {
     if (value < std::uint64_t{1} << 28) return put_short_at(at, static_cast<std::uint32_t>(value));
-    while (value >= 0x80) {
-      *at++ = static_cast<char>(value | 0x80);
-      value >>= 7;
-    }
-    *at++ = static_cast<char>(value);
-    return at;
+    return put_varint(at, value);
   }
 
   /// By the significant bits of a number of at most four bytes: how many bytes, and their high bits.

@@ -51,26 +51,36 @@ class TouchedPages {
   /// Adds a run of a live block of this size; what was told before stays as it was. `change(begin, end, added)` gets
   /// each gap between runs that goes and each that is left. At first a block is one gap.
   template <class Change>
-  void add(const Event& event, const RunBytes& bytes, std::uint64_t size, Change change) {
-    Runs& runs = blocks_[event.old_tag];
-    for (std::uint64_t at = bytes.begin; at < bytes.end;) {
+  void add(Tag tag, std::uint64_t begin, const Run& run, std::uint64_t size, Change change) {
+    Runs& runs = blocks_[tag];
+    for (std::uint64_t at = begin; at < run.end;) {
       const auto next = runs.upper_bound(at);
       const std::uint64_t gap_begin = next == runs.begin() ? 0 : std::prev(next)->second.end;
       if (gap_begin > at) {
         at = gap_begin;
         continue;
       }
-      const std::uint64_t gap_end = next == runs.end() ? size : next->first, end = std::min(bytes.end, gap_end);
+      const std::uint64_t gap_end = next == runs.end() ? size : next->first, end = std::min(run.end, gap_end);
       change(gap_begin, gap_end, false);
       if (gap_begin != at) change(gap_begin, at, true);
       if (end != gap_end) change(end, gap_end, true);
-      insert(runs, next, at, {end, event.kind, event.alignment});
+      insert(runs, next, at, {end, run.kind, run.page_size});
       at = end;
     }
   }
 
+  void add(Tag tag, std::uint64_t begin, const Run& run, std::uint64_t size) {
+    add(tag, begin, run, size, [](std::uint64_t, std::uint64_t, bool) {});
+  }
+
+  /// The same of what an event tells.
+  template <class Change>
+  void add(const Event& event, const RunBytes& bytes, std::uint64_t size, Change change) {
+    add(event.old_tag, bytes.begin, {bytes.end, event.kind, event.alignment}, size, change);
+  }
+
   void add(const Event& event, const RunBytes& bytes, std::uint64_t size) {
-    add(event, bytes, size, [](std::uint64_t, std::uint64_t, bool) {});
+    add(event.old_tag, bytes.begin, {bytes.end, event.kind, event.alignment}, size);
   }
 
   /// Calls `visit(begin, end)` with each gap of a block.

@@ -22,8 +22,7 @@ class UntouchedBytes {
 
   /// The same of bytes of such a block.
   void touch(const format::OriginRun& run, std::uint64_t size) {
-    if (!is_watched(size)) return;
-    pages_.add({.kind = run.kind, .alignment = run.page_size, .old_tag = run.tag}, {run.begin, run.end}, size);
+    if (is_watched(size)) pages_.add(run.tag, run.begin, {run.end, run.kind, run.page_size}, size);
   }
 
   /// How many bytes of a live block; 0 where nothing is known.

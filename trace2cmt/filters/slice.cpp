@@ -30,10 +30,8 @@ class LiveAllocations {
       blocks_.insert(made);
       newest_ = made.tag;
     }
-    for (const cmt::format::OriginRun& run : origins.runs) {
-      pages_.add({.kind = run.kind, .alignment = run.page_size, .old_tag = run.tag}, {run.begin, run.end},
-                 blocks_.find(run.tag)->bytes());
-    }
+    for (const cmt::format::OriginRun& run : origins.runs)
+      pages_.add(run.tag, run.begin, {run.end, run.kind, run.page_size}, blocks_.find(run.tag)->bytes());
   }
 
   /// By rising tag.
