@@ -12,7 +12,7 @@ status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
 [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
 events=$(trace2cmt -s app.cmt | grep -vc '^#')
-tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ m?s; nothing was lost" ||
+tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ [mun]?s; nothing was lost" ||
   complain "$events events, but: $(cat err)"
 
 # A second run replaces the trace; one without -o, and the tracer alone, write nothing over.
@@ -114,13 +114,13 @@ done
 # The line says what is missing, and why. Nothing is missing only where nothing is said.
 lost() {  # TEXT OPTION... -- COMMAND
   status_of cmttrace -o lost.cmt "${@:2}"
-  [ "$status" = 0 ] && grep -qE " m?s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
+  [ "$status" = 0 ] && grep -qE " [mun]?s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
   trace2cmt --verify lost.cmt >said 2>&1 || [ $? = 3 ] || complain "lost, ${*:2}: $(cat said)"
 }
 many='push @x, "x" x $_ for 1..20000'
-lost 'stopped by --max-events in the first [0-9.]+ m?s' --max-events=1000 -- perl -e "$many"
-lost 'stopped by --max-time in the first [0-9.]+ m?s' --max-time=1ns -- perl -e "$many"
-lost 'stopped by --max-bytes in the first [0-9.]+ m?s' --max-bytes=10K -- perl -e "$many"
+lost 'stopped by --max-events in the first [0-9.]+ [mun]?s' --max-events=1000 -- perl -e "$many"
+lost 'stopped by --max-time in the first [0-9.]+ [mun]?s' --max-time=1ns -- perl -e "$many"
+lost 'stopped by --max-bytes in the first [0-9.]+ [mun]?s' --max-bytes=10K -- perl -e "$many"
 [ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"
 lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
 rm -f lost.*
@@ -144,7 +144,7 @@ for step in $(seq 0 6 90); do
   # The command has succeeded, its recording has not.
   [ "$status" = "$(grep -q 'stopped by an error' err && echo 125 || echo 0)" ] || complain "a handler that leaves: $status $(cat err)"
 done
-grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ m?s$' jump.[0-9]* | grep -q . ||
+grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ [mun]?s$' jump.[0-9]* | grep -q . ||
   complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
 grep -hE '^cmttrace:.*nothing was lost$' jump.[0-9]* | grep -q . || complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
 
