@@ -21,9 +21,9 @@ class Sample:
 
 
 def compile_sampler(folder):
-    """The library that makes a program log its own smaps; see own_maps.c."""
+    """The library that makes a program log its own smaps; see programs/own_maps.c."""
     path = folder + "/own_maps.so"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE + "/own_maps.c", "-o", path], check=True)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE + "/programs/own_maps.c", "-o", path], check=True)
     return path
 
 

@@ -141,9 +141,9 @@ class Tracers:
             for name in OURS:
                 self.ours[name if number == 1 else f"{name} ({number})"] = (build + "/preload/libcmttrace.so", name)
         for floor, flags in (("floor", []), ("floor_clock", ["-DFLOOR_CLOCK"])):
-            compile_c(work, floor + ".so", "floor.c", "-fPIC", "-shared", "-ftls-model=initial-exec", *flags)
-        compile_c(work, "floor_drain", "floor_drain.c")
-        compile_c(work, "forward.so", "forward.c", "-fPIC", "-shared")
+            compile_c(work, floor + ".so", "programs/floor.c", "-fPIC", "-shared", "-ftls-model=initial-exec", *flags)
+        compile_c(work, "floor_drain", "programs/floor_drain.c")
+        compile_c(work, "forward.so", "programs/forward.c", "-fPIC", "-shared")
         self.unsupported = [name for name in self.ours if not self.is_supported(name)]
         self.sessiond = None
         if self.has_lttng():  # ends at once where another is at work, which does as well

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/tree_walk.h"
+#include "bench/programs/tree_walk.h"
 
 namespace {
 

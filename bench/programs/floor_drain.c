@@ -1,6 +1,6 @@
-// floor_drain: makes the rings that bench/floor.c writes to, prints the path of their file, and reads them until
-// SIGTERM: 16 bytes a slot, of which it makes nothing. Then prints the events that it read, and its own processor time
-// in ns.
+// floor_drain: makes the rings that bench/programs/floor.c writes to, prints the path of their file, and reads them
+// until SIGTERM: 16 bytes a slot, of which it makes nothing. Then prints the events that it read, and its own processor
+// time in ns.
 //
 // It sleeps until the fullest ring is a quarter full, by its speed so far; where nothing comes, until a thread wakes
 // it. The tracer's collector does the same.

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/stack_agree.h"
+#include "bench/programs/stack_agree.h"
 #include "preload/program/unwind/unwind.h"
 
 void* __libc_malloc(size_t size);

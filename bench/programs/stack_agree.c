@@ -1,4 +1,4 @@
-#include "bench/stack_agree.h"
+#include "bench/programs/stack_agree.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

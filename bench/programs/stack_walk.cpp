@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/tree_walk.h"
+#include "bench/programs/tree_walk.h"
 #include "preload/program/unwind/unwind.h"
 
 namespace {
