@@ -120,7 +120,7 @@ for file in many.trace every_kind.trace many.cmt slice.cmt thread.cmt part.cmt j
   [ "$status" = 0 ] || complain "$file: $(head -n 3 out)"
 done
 status=0; trace2cmt --verify - <many.cmt >out || status=$?
-[ "$status" = 0 ] && grep -q '^standard input: ok, 30,000 events in 1 blocks, ' out || complain "-: $(cat out)"
+[ "$status" = 0 ] && grep -q '^standard input: ok, 30,000 events in 1 block, ' out || complain "-: $(cat out)"
 cat many.cmt | trace2cmt --verify | grep -q 'ok, 30,000 events' || complain "a pipe"
 
 # What cannot be read, and wrong use.

@@ -170,9 +170,9 @@ std::uint64_t CmtVerifier::faults_so_far() {
 Verdict CmtVerifier::run() {
   check_sections();
   faults_so_far();
-  verdict_.checked = cmt::output::counted(next_event_, "event") + " in " + cmt::output::with_commas(blocks_.size()) +
-                     " blocks, " + cmt::output::with_commas(frames_) +
-                     " frames: checksums, every block by itself, index, totals, tags, addresses, times, stacks";
+  verdict_.checked = cmt::output::counted(next_event_, "event") + " in " +
+                     cmt::output::counted(blocks_.size(), "block") + ", " + cmt::output::counted(frames_, "frame") +
+                     ": checksums, every block by itself, index, totals, tags, addresses, times, stacks";
   return verdict_;
 }
 
