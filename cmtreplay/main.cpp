@@ -139,7 +139,7 @@ std::string report_text(const Report& report, const Options& options) {
 }
 
 int run(const Options& options) {
-  AllocatorFinder finder(find_worker(), options.prefix);
+  AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   const std::vector<Allocator> allocators = find_all(finder, options);
   check_outputs(options, allocators);
   std::optional<cmt::output::PictureFile> picture;

@@ -205,7 +205,7 @@ int run_matrix_command(const Options& given) {
     return show_scoreboard({}, with_defaults, file);
   }
   Options options = with_defaults;
-  AllocatorFinder finder(find_worker(), options.prefix);
+  AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   const command::Interrupts interrupts;
   output::LiveView line(STDERR_FILENO);
   MatrixSettings settings{.worker = find_worker(),

@@ -231,6 +231,8 @@ struct control {
       stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/clock/other_clocks.h) */
   uint32_t stamps_read;  /* it read that counter */
   uint32_t clock_strays; /* times that one of its threads did not sleep by the clock, and was left behind */
+  uint32_t waits_for_parent;
+  uint32_t calls_outside; /* calls of the allocator, and checks of blocks, outside the trace, as far as they are made */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

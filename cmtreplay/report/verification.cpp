@@ -123,8 +123,9 @@ std::string verification_text(const Verification& verified, std::uint64_t events
   const std::uint64_t further = verified.faults - shown - (is_fatal ? 1 : 0);
   if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
   if (is_fatal) {
-    text += name + ": after the last event: a " + verified.fatal_call +
-            " of more than there can be: ended the process instead of returning NULL\n";
+    text += name + ": after the last event: a " + verified.fatal_call + " of more than there can be: " +
+            (verified.death && verified.death->hung() ? "did not return" : "ended the process") +
+            " instead of returning NULL\n";
   }
   if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +

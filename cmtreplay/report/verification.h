@@ -49,7 +49,7 @@ struct Verification {
   std::uint64_t refused_calls = 0;  ///< returned NULL here and not when recorded: no fault
   bool has_usable_size = false;
   std::optional<Death> death = {};
-  std::string fatal_call = {};  ///< the impossible request that it died of; empty: none
+  std::string fatal_call = {};  ///< the impossible request that it died of, or hung in; empty: none
 
   /// Whether it refused all that could have been checked: no fault was found, and none could be.
   bool checked_nothing() const { return blocks == 0 && refused_calls != 0 && faults == 0 && !death; }

@@ -258,6 +258,9 @@ AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const 
   options.output_fd = output.get();
   options.error_fd = error.get();
   command::ChildProcess child(options);
+  if (!child.ends_within(timeout_seconds_))
+    throw AllocatorError(allocator.name + ": a process that loads it has not started for " +
+                         std::to_string(timeout_seconds_) + " s");
   Probe probe{.ending = child.wait()};
   std::string buffer;
   probe.messages = process::read_again(error.get(), buffer);

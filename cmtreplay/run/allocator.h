@@ -59,9 +59,10 @@ command::SpawnOptions worker_command(const std::string& worker, const std::strin
 /// follow. Each allocator is tried in a process of its own.
 class AllocatorFinder {
  public:
-  /// `prefix`: of libraries that have PREFIXmalloc the calls with this prefix are used.
-  explicit AllocatorFinder(std::string worker, std::string prefix = {})
-      : worker_(std::move(worker)), prefix_(std::move(prefix)) {}
+  /// `prefix`: of libraries that have PREFIXmalloc the calls with this prefix are used. `timeout_seconds`: within which
+  /// a process with the allocator has to start.
+  AllocatorFinder(std::string worker, std::string prefix, unsigned timeout_seconds)
+      : worker_(std::move(worker)), prefix_(std::move(prefix)), timeout_seconds_(timeout_seconds) {}
   ~AllocatorFinder();
   AllocatorFinder(const AllocatorFinder&) = delete;
   AllocatorFinder& operator=(const AllocatorFinder&) = delete;
@@ -90,6 +91,7 @@ class AllocatorFinder {
 
   std::string worker_;
   std::string prefix_;
+  unsigned timeout_seconds_;
   std::filesystem::path links_;  ///< a private folder of symbolic links; empty: none was needed yet
 };
 

@@ -10,11 +10,17 @@
 
 namespace cmt::replay {
 
+/// What a worker does outside the lanes.
+struct Outside {
+  bool rests = true;        ///< it waits for the parent
+  std::uint32_t calls = 0;  ///< how far it has come
+};
+
 /// Tells a worker that hangs from one that is slow: it hangs where for some seconds no lane has come any further,
-/// though there are operations to carry out. A lane that keeps the recorded pace may sleep as long as the program did,
-/// and one that touches a large block may take as long as the kernel needs for its pages.
-/// Between two checks at most half a second counts: more means that this process stood still too (Ctrl-Z, a halted
-/// virtual machine).
+/// though there are operations to carry out, nor the worker where no lane runs: before it is ready, and after the end.
+/// A lane that keeps the recorded pace may sleep as long as the program did, and one that touches a large block may
+/// take as long as the kernel needs for its pages. Between two checks at most half a second counts: more means that
+/// this process stood still too (Ctrl-Z, a halted virtual machine).
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,18 +28,19 @@ class Watchdog {
   explicit Watchdog(unsigned seconds) : patience_(seconds) {}
 
   /// To be called at least twice a second.
-  bool hangs(std::span<const lane> lanes, Clock::time_point now) {
-    std::uint64_t progress = 0;
-    bool is_patient = false, works = false;
+  bool hangs(std::span<const lane> lanes, const Outside& outside, Clock::time_point now) {
+    std::uint64_t progress = outside.calls;
+    bool is_patient = false, works = false, is_outside = !outside.rests;
     for (const lane& lane : lanes) {
       const std::uint32_t state = state_of(lane);
       progress += __atomic_load_n(&lane.position, __ATOMIC_RELAXED) + state;
       is_patient = is_patient || state == lane_pacing || state == lane_touching;
       works = works || state == lane_running;
+      is_outside = is_outside && (state == lane_unused || state == lane_ended);
     }
     stood_ += std::min<Clock::duration>(now - checked_, between_checks_max);
     checked_ = now;
-    if (progress_ != progress || is_patient || !works) {
+    if (progress_ != progress || is_patient || !(works || is_outside)) {
       progress_ = progress;
       stood_ = {};
     }

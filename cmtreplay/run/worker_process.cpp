@@ -52,7 +52,8 @@ bool is_clock_recorded(const ReplaySettings& settings, bool memory_run) {
 }
 
 std::string Death::text() const {
-  if (hung()) return "no call has returned for " + std::to_string(timeout_seconds) + " s";
+  if (hung())
+    return (began ? "no call has returned for " : "it has not started for ") + std::to_string(timeout_seconds) + " s";
   const std::string killed = ending.signal == SIGKILL ? ", perhaps by the kernel, as memory was short" : "";
   return ending_text(ending) + killed + (touched ? ", while its block was touched" : "");
 }
@@ -182,7 +183,10 @@ void WorkerProcess::check_worker() {
   poll(&wanted, 1, 0);
   if (settings_.interrupts.pending()) throw Interrupted();
   if (wanted.revents & POLLHUP) throw_death(false);
-  if (watchdog_.hangs(region_->lanes(), Watchdog::Clock::now())) throw_death(true);
+  const control& control = region_->get();
+  const Outside outside{.rests = __atomic_load_n(&control.waits_for_parent, __ATOMIC_ACQUIRE) != 0,
+                        .calls = __atomic_load_n(&control.calls_outside, __ATOMIC_RELAXED)};
+  if (watchdog_.hangs(region_->lanes(), outside, Watchdog::Clock::now())) throw_death(true);
 }
 
 void WorkerProcess::wait_for_byte() {

@@ -92,4 +92,4 @@ int count_usable(struct calls* calls, uint64_t* total);
 int verify(struct calls* calls, uint32_t replaced, struct verification* shared);
 
 /* After the replay, on one thread: checks the blocks that were never freed, and makes requests that cannot be met. */
-void verify_end(void);
+void verify_end(struct control* control);

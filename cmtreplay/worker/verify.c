@@ -19,7 +19,7 @@ static uint32_t stand_ins;
 static struct verification* shared;
 static usable_size_call* usable_size;
 static uint64_t seed_next;
-static int at_end;
+static struct control* control_at_end; /* NULL: the trace has not ended */
 
 static int is_stand_in(enum call call) { return stand_ins >> call & 1; }
 
@@ -35,7 +35,7 @@ static void report(enum fault fault, const struct block_request* request, const 
                               .alignment = request->alignment,
                               .other = other};
   finding->position = finding_at_end;
-  if (at_end) return;
+  if (control_at_end) return;
   const struct runner* const runner = current_runner;
   finding->lane = (uint64_t)(runner->lane - runner->replay->lanes);
   finding->position = runner->lane->position / sizeof(uint64_t);
@@ -161,7 +161,10 @@ int verify(struct calls* calls, uint32_t replaced, struct verification* verifica
 
 /* The end: blocks that the trace never frees, and requests that no allocator can meet. */
 
+static void tell_progress(void) { __atomic_fetch_add(&control_at_end->calls_outside, 1, __ATOMIC_RELAXED); }
+
 static void verify_live_block(const struct live_block* block) {
+  tell_progress();
   const char* const wrong = first_changed((char*)block->begin, block->size, block->seed);
   if (wrong)
     report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
@@ -173,7 +176,10 @@ static int is_null(const void* address, struct block_request request) {
   return !address;
 }
 
-static void announce(enum call call) { __atomic_store_n(&shared->trying_impossible, call + 1U, __ATOMIC_RELEASE); }
+static void announce(enum call call) {
+  tell_progress();
+  __atomic_store_n(&shared->trying_impossible, call + 1U, __ATOMIC_RELEASE);
+}
 
 /* A realloc that is refused leaves its block as it was. Returns 0 where it was not refused: the block is gone. */
 static int refuses_huge(void* block, size_t size) {
@@ -212,8 +218,8 @@ static void verify_impossible(void* block) {
   unchecked.free(block);
 }
 
-void verify_end(void) {
-  at_end = 1;
+void verify_end(struct control* control) {
+  control_at_end = control;
   live_blocks_for_each(verify_live_block);
   announce(call_malloc);
   void* const block = unchecked.malloc(100);

@@ -141,12 +141,14 @@ static void set_up(struct replay* replay, struct control* control) {
 
 /* Stopping and measuring. */
 
-static void wait_for_parent(const struct control* control) {
+static void wait_for_parent(struct control* control) {
   char byte = 'r';
+  __atomic_store_n(&control->waits_for_parent, 1U, __ATOMIC_RELEASE);
   while (write(control->socket_fd, &byte, 1) < 0 && errno == EINTR) continue;
   ssize_t got;
   while ((got = read(control->socket_fd, &byte, 1)) < 0 && errno == EINTR) continue;
   if (got != 1) _exit(1);
+  __atomic_store_n(&control->waits_for_parent, 0U, __ATOMIC_RELEASE);
 }
 
 static uint64_t kernel_ns(const struct rusage* usage) {
@@ -209,6 +211,7 @@ static void drain(const struct replay* replay) {
   for (uint32_t i = 0; i < replay->control->drain_count; ++i) {
     void** const slot = &replay->slots[replay->drained_slots[i]];
     replay->calls.free(replay->control->several ? schedule_take_own_block(slot) : *slot);
+    __atomic_store_n(&replay->control->calls_outside, replay->control->calls_outside + 1, __ATOMIC_RELAXED);
   }
 }
 
@@ -220,7 +223,7 @@ static int run(int control_fd) {
   catch_faults(control);
   wait_for_parent(control);
   measure(&replay);
-  if (control->verification_fd >= 0) verify_end();
+  if (control->verification_fd >= 0) verify_end(control);
   wait_for_parent(control);
   if (control->drain_fd >= 0) {
     drain(&replay);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -25,6 +26,12 @@ static char* last_block;
 
 static size_t* size_of(void* block) { return (size_t*)(void*)((char*)block - header_bytes); }
 
+#ifdef FAULT_starts
+__attribute__((constructor)) static void start(void) {
+  for (;;) pause();
+}
+#endif
+
 static int reserve(void) {
   const size_t bytes = (size_t)1 << 36;
   void* range = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -38,6 +45,9 @@ static void* cut(size_t alignment, size_t size) {
   if (!next && !reserve()) return NULL;
 #ifdef FAULT_impossible
   if (size > PTRDIFF_MAX) size = 1;
+#endif
+#ifdef FAULT_hangs
+  while (size > PTRDIFF_MAX) pause();
 #endif
 #ifdef FAULT_overlap
   if (size == odd_size && last_block) return last_block + 16;

@@ -87,3 +87,14 @@ grep -qx "cmtreplay: $faulty: died after the last event: signal [0-9]* (.*)" wor
 grep -qx "$faulty: 1 fault in 1 event, 1 blocks, 10 B; has no usable size to check" lines
 cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
 grep -q '"death_event": null' report.json
+
+# An allocator that never returns is not waited for, be it at its start or after the last event.
+hangs() {  # FAULT MESSAGE: of the allocator with FAULT, in files of its own
+  local library=$BUILD/tests/replay/libbroken_$1.so status=0
+  cmtreplay --verify --timeout=5 --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
+  [ $status = "$2" ] && grep -qx "cmtreplay: $library: $3" "$1.words" || { echo "$1: $status"; cat "$1.words"; return 1; }
+}
+hangs starts 1 'a process that loads it has not started for 5 s' &
+hangs hangs 1 'died after the last event: no call has returned for 5 s'
+wait $!
+grep -q ': after the last event: a malloc of more than there can be: did not return instead of returning NULL$' hangs.lines

@@ -1,16 +1,20 @@
 #include "toolkit/launch/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -18,6 +22,7 @@
 #include <system_error>
 
 #include "toolkit/command/interrupts.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::command {
 namespace {
@@ -207,6 +212,20 @@ Ended ChildProcess::wait() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
   has_ended_ = true;
   return ended_ = ended_of(status);
+}
+
+bool ChildProcess::ends_within(unsigned seconds) {
+  const process::Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (process.get() >= 0) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd ended{process.get(), POLLIN, 0};
+    const int count = poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (count > 0) break;
+    if (count == 0) return false;
+  }
+  wait();
+  return true;
 }
 
 }  // namespace cmt::command

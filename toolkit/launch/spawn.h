@@ -65,6 +65,9 @@ class ChildProcess {
   void kill();
   /// Waits for its end.
   Ended wait();
+  /// Waits for it so many seconds at most, and returns whether it came. For its end itself where the kernel has no
+  /// pidfd_open(2).
+  bool ends_within(unsigned seconds);
 
  private:
   pid_t pid_;
