@@ -26,7 +26,8 @@ and memory that they took: a table on standard output, fastest first.
                  and 10 or more, until the median is known to 1 % or the budget
                  is spent
   --budget=TIME  for the timed runs of an allocator: 2min; a number alone is
-                 seconds (default 10s; 1s with -v or -o)
+                 seconds (default 10s; 5s with --against; 1s with -v or
+                 -o)
   --seed=N       seed of the order in which allocators take turns (default 1)
   --threads=1    replay all calls on one thread, in recorded order; else
                  (recorded) each thread's on its own, which starts and ends as
@@ -75,9 +76,10 @@ for each kind of warning in how many cells it is.
   --results=DIR  keep each cell (a trace on an allocator) as a file in DIR, and
                  do not run again what is there, by the same builds and options:
                  after Ctrl-C the same command goes on
-  --suite        the corpus of cmt (CMT_CORPUS, or as installed): ten timed runs
-                 and three for memory; --suite=quick: the traces that are marked
-                 quick, five runs and one for memory
+  --suite[=quick|full]
+                 the corpus of cmt (CMT_CORPUS, or as installed): ten timed runs
+                 and three for memory; quick: the traces that are marked quick,
+                 five runs and one for memory
   --scoreboard=DIR
                  show the cells of DIR, without running any; with traces also
                  which are missing. Where DIR has cells of several options, give

@@ -47,17 +47,19 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --follow=yes|no   record the command's children too. Default: yes
   --time[=STEP]     record when each call was made; with a STEP, from 10us on,
                     from a clock that the collector sets so often, where a
-                    thread does not read its own: costs one thread nothing
+                    thread does not read it: costs a program of one thread
+                    nothing
   --usable          record each block's usable size (malloc_usable_size)
   --stacks[=N]      record the call stack of each allocation; with N, its
                     innermost N frames
   --stacks-of-frees
                     record those of frees too
-  --touched=SIZE|auto|off
+  --touched[=SIZE|auto|off]
                     record which pages of blocks of SIZE and more the command
-                    writes to, and when. auto: from 64K on while that takes at
-                    most a 64th of its time; off: of none. Default: auto, but
-                    off in a container or where else system calls are filtered
+                    writes to, and when. auto, or no value: from 64K on while
+                    that takes at most a 64th of its time; off: of none.
+                    Default: auto, but off in a container or where else system
+                    calls are filtered
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,

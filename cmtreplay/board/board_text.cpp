@@ -244,7 +244,7 @@ std::string board_text(const Board& board) {
     const auto faults = [](const BoardCell& cell) { return faults_text(cell.broken_promises); };
     Board copy = board;  // also of cells that were only verified
     for (BoardCell& cell : copy.summaries) cell.state = cell.broken_promises ? "" : cell.state;
-    text += figure_table(copy, {"broken promises", faults}) + "\n";
+    text += figure_table(copy, {"faults", faults}) + "\n";
   }
   return text + board_notes(board);
 }
@@ -262,7 +262,7 @@ std::string board_markdown(const Board& board) {
     return a->time.is_known() && (!b->time.is_known() || a->time.ratio < b->time.ratio);
   });
   std::string text =
-      markdown_row({"allocator", "time", "peak memory", "mean memory", "traces", "broken promises"}) + markdown_rule(6);
+      markdown_row({"allocator", "time", "peak memory", "mean memory", "traces", "faults"}) + markdown_rule(6);
   for (const BoardAllocator* allocator : order) {
     text += markdown_row({markdown(allocator->name), ratio_text(allocator->time), ratio_text(allocator->peak),
                           ratio_text(allocator->mean),

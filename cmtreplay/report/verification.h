@@ -72,7 +72,7 @@ void describe(Visitor& field, V& verification) {
   const std::uint64_t event = verification.death ? verification.death->event : 0;
   field("death_event", event == 0 ? std::nullopt : std::optional(event),
         "the event in which it died, counted from 1; null: in none");
-  field("findings", verification.findings, "the first thousand broken promises");
+  field("findings", verification.findings, "the first thousand faults");
 }
 
 /// Replays once and checks every call (worker/verify.c). Throws Interrupted.

@@ -103,7 +103,7 @@ printf 'malloc(64) = 1000<1>\nmalloc(333) = 2000<2>\nfree(1000<1>)\nfree(2000<2>
 status=0
 cmtreplay --verify --alloc=libc --alloc="$faulty" --results=bad small.trace odd.trace > table 2> words || status=$?
 test $status = 1
-grep -q '^broken promises  *libc  *libbroken_overlap.so$' table
+grep -q '^faults  *libc  *libbroken_overlap.so$' table
 grep -q '^odd  *0  *[1-9]' table
 grep -q 'odd: libbroken_overlap.so: broke [0-9,]* promises* (--verify)' table
 
