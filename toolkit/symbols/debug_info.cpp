@@ -157,11 +157,10 @@ void DebugInfo::report_frames(std::size_t index) {
   known_[index] = true;
   std::vector<SourceFrame> frames;
   frames.reserve(chain_.size());
-  SourceFrame place = place_of(index);
   for (std::size_t i = chain_.size(); i-- > 0;) {
-    place.function = name_of(chain_[i], addresses_[index]);
-    frames.push_back(std::move(place));
-    if (i > 0) place = call_place(chain_[i]);
+    const bool is_innermost = i + 1 == chain_.size();
+    SourceFrame& frame = frames.emplace_back(is_innermost ? place_of(index) : call_place(chain_[i + 1]));
+    frame.function = name_of(chain_[i], addresses_[index]);
     if (dwarf_tag(&chain_[i]) == DW_TAG_subprogram) break;  // one within another is not inlined
   }
   (*found_)(index, std::move(frames));
