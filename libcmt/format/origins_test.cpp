@@ -104,12 +104,16 @@ TEST_CASE("origins: what contradicts the table of live blocks or the kinds is an
   CHECK(origins_error({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7}) == "12: bytes after the last block");
 }
 
-/// What the live blocks are after each of some events.
+/// The live blocks after the events so far.
 struct Live : BlockKeeper {
   std::size_t live_blocks() const override { return blocks.size(); }
-  std::vector<LiveBlock> list_live_blocks() const override { return blocks; }
+  std::vector<LiveBlock> list_live_blocks() const override {
+    ++listed;
+    return blocks;
+  }
 
   std::vector<LiveBlock> blocks;
+  mutable int listed = 0;
 };
 
 TEST_CASE("origins: a table has what makes each live block") {
@@ -127,31 +131,91 @@ TEST_CASE("origins: a table has what makes each live block") {
   CHECK(table.put(std::vector<LiveBlock>{{9, 0, 16}, {10, 0, 8}}, 8, same_number).empty());
 }
 
-TEST_CASE("origins: a table drops the blocks that have ended, and gives up where too many live") {
-  Live live;
-  OriginTable table(3, live);
-  live.blocks = {two_blocks[0]};
-  table.add({.kind = Kind::calloc, .size = 16, .count = 3, .tag = 3, .address = 0x1000}, {}, 1);
-  table.add({.kind = Kind::touch, .count = 0, .alignment = 4096, .old_tag = 3}, two_blocks[0], 0);
-  Tag tag = 4;
-  const auto make_many = [&] {
-    for (const Tag end = tag + 600'000; tag < end; ++tag) {
-      const LiveBlock block{tag, 0x1000, 8};
-      if (tag % 200'000 == 0) live.blocks.push_back(block);
-      table.add({.kind = Kind::aligned_alloc, .size = 8, .alignment = 64, .tag = tag, .time_ns = tag}, {}, 2);
-      table.add({.kind = Kind::touch, .count = 0, .alignment = 4096, .old_tag = tag}, block, 0);
+/// A table to which allocations are added, of which one of 100,000 stays live.
+struct Churn {
+  /// `runs`: events that tell pages of each block, every second one.
+  void make(Tag count, Event event, std::uint64_t runs = 0) {
+    for (const Tag end = next + count; next < end; ++next) {
+      event.tag = next;
+      event.time_ns = next;
+      const LiveBlock block{next, 0x1000, event.bytes()};
+      if (next % 100'000 == 0) live.blocks.push_back(block);
+      table.add(event, {}, 2);
+      for (std::uint64_t run = 0; run < runs; ++run) {
+        table.add({.kind = Kind::touch, .size = 8192 * run, .count = 1, .alignment = 4096, .old_tag = next}, block, 0);
+      }
     }
+  }
+  bool has(Tag tag) const { return !table.put(std::vector<LiveBlock>{{tag, 0, 8}}, 8, same_number).empty(); }
+  Origins of_live() const { return take_origins(table.put(live.blocks, 8, same_number), live.blocks, node_of_stack); }
+
+  Live live;
+  OriginTable table{100, live};
+  Tag next = 1;
+};
+
+TEST_CASE("origins: a table drops the blocks that have ended, whatever fills it") {
+  Churn churn;
+  SUBCASE("allocations") {
+    churn.make(400'000, {.address = 0x1000});
+    CHECK(churn.live.listed == 0);
+    churn.make(200'000, {.address = 0x1000});
+    CHECK(churn.live.listed == 1);
+    CHECK(to_line(churn.of_live().blocks[0]) == "malloc(0) = 1000<100000> time=100000 stack=9");
+    CHECK(to_line(churn.of_live().blocks[5]) == "malloc(0) = 1000<600000> time=600000 stack=9");
+  }
+  SUBCASE("those of calloc") {
+    churn.make(300'000, {.kind = Kind::calloc, .size = 16, .count = 3, .address = 0x1000});
+    CHECK(churn.live.listed == 2);
+    CHECK(to_line(churn.of_live().blocks[0]) == "calloc(3, 16) = 1000<100000> time=100000 stack=9");
+    CHECK(to_line(churn.of_live().blocks[2]) == "calloc(3, 16) = 1000<300000> time=300000 stack=9");
+  }
+  SUBCASE("runs of pages") {
+    churn.next = 99'900;
+    churn.make(200, {.size = 1 << 23}, 1000);
+    CHECK(churn.live.listed == 3);
+    CHECK(churn.of_live().blocks.size() == 1);
+    CHECK(churn.of_live().runs.size() == 1000);
+  }
+  CHECK(!churn.has(99'900));
+  CHECK(churn.has(churn.next - 1));
+  CHECK(!churn.has(churn.next));
+  CHECK(churn.table.is_kept());
+}
+
+TEST_CASE("origins: a table gives up for good as soon as too many live") {
+  Churn churn;
+  churn.live.blocks.resize(100);
+  churn.make(1, {});
+  CHECK(churn.table.is_kept());
+  churn.live.blocks.resize(101);
+  churn.make(1, {});
+  CHECK(!churn.table.is_kept());
+  churn.live.blocks.clear();
+  churn.make(1, {});
+  CHECK(!churn.table.is_kept());
+}
+
+TEST_CASE("origins: where many live, they are listed seldom") {
+  Live live;
+  OriginTable table(10'000'000, live);
+  live.blocks.resize(400'000);
+  for (Tag tag = 1; tag <= 1'000'000; ++tag) {
+    table.add({.tag = tag}, {}, 0);
+    table.add({.kind = Kind::touch, .count = 0, .alignment = 4096, .old_tag = tag}, {tag, 0, 8}, 0);
+  }
+  CHECK(live.listed == 10);
+}
+
+TEST_CASE("origins: where tags fall, as in a damaged file, only what is there is read") {
+  Live live;
+  OriginTable table(100, live);
+  const auto make = [&table](Tag from, Tag to) {
+    for (Tag tag = from; tag != to; ++tag) table.add({.kind = Kind::calloc, .size = 1, .tag = tag}, {}, 0);
   };
-  make_many();
-  CHECK(!table.put(std::vector<LiveBlock>{{tag - 1, 0, 8}}, 8, same_number).empty());
-  CHECK(table.put(std::vector<LiveBlock>{{4, 0, 8}}, 8, same_number).empty());
-  const Origins read = take_origins(table.put(live.blocks, 8, same_number), live.blocks, node_of_stack);
-  REQUIRE(read.blocks.size() == 4);
-  CHECK(to_line(read.blocks[0]) == "calloc(3, 16) = 1000<3> stack=5");
-  CHECK(to_line(read.blocks[1]) == "aligned_alloc(64, 8) = 1000<200000> time=200000 stack=9");
-  CHECK(to_line(read.blocks[3]) == "aligned_alloc(64, 8) = 1000<600000> time=600000 stack=9");
-  CHECK(read.runs.size() == 4);
-  CHECK(table.is_kept());
-  make_many();
-  CHECK(!table.is_kept());
+  make(5, 4000);
+  table.add({.size = 1, .tag = ~Tag{0}}, {}, 0);
+  make(1, 3000);
+  for (const Tag tag : {Tag{1}, Tag{5}, Tag{2999}, Tag{3999}, Tag{4000}, ~Tag{0} - 1, ~Tag{0}})
+    table.put(std::vector<LiveBlock>{{tag, 0, 1}}, 8, same_number);
 }

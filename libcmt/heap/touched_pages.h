@@ -110,17 +110,24 @@ class TouchedPages {
     return next != runs->begin() && std::prev(next)->second.end > begin;
   }
 
-  /// How many blocks have such events.
-  std::size_t blocks() const { return blocks_.size(); }
+  /// Of all blocks.
+  std::size_t runs() const { return runs_; }
 
   /// Drops the blocks of which `keep(tag)` is false.
   template <class Keep>
   void keep_only(Keep keep) {
-    std::erase_if(blocks_, [&](const auto& block) { return !keep(block.first); });
+    std::erase_if(blocks_, [&](const auto& block) {
+      if (keep(block.first)) return false;
+      runs_ -= block.second.size();
+      return true;
+    });
   }
 
   void end_block(Tag tag) {
-    if (!blocks_.empty()) blocks_.erase(tag);
+    const auto block = blocks_.empty() ? blocks_.end() : blocks_.find(tag);
+    if (block == blocks_.end()) return;
+    runs_ -= block->second.size();
+    blocks_.erase(block);
   }
 
  private:
@@ -132,16 +139,19 @@ class TouchedPages {
     if (next != runs.end() && next->first == run.end && is_like(next->second, run)) {
       run.end = next->second.end;
       next = runs.erase(next);
+      --runs_;
     }
     if (next != runs.begin()) {
       const auto before = std::prev(next);
       if (before->second.end == begin && is_like(before->second, run)) return void(before->second.end = run.end);
     }
     runs.emplace_hint(next, begin, run);
+    ++runs_;
   }
 
   bool keeps_kinds_;
   std::unordered_map<Tag, Runs> blocks_;
+  std::size_t runs_ = 0;
 };
 
 }  // namespace cmt::heap

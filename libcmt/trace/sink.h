@@ -12,7 +12,8 @@
 
 namespace cmt {
 
-/// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe.
+/// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe, and to forget blocks
+/// that have ended.
 class BlockKeeper {
  public:
   virtual ~BlockKeeper() = default;

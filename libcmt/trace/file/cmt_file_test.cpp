@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <random>
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
@@ -68,6 +69,20 @@ TEST_CASE("cmt file: what the second thread cannot write is thrown") {
   CHECK_THROWS_AS((std::for_each(events.begin(), events.end(), [&](const Event& event) { writer.add(event); })),
                   std::system_error);
   close(full);
+}
+
+TEST_CASE("cmt file: among the events before the first allocation no keyframe begins") {
+  std::mt19937 random(3);
+  std::vector<std::string> labels(200, std::string(100, ' '));
+  std::vector<Event> events;
+  for (std::string& label : labels) {
+    for (char& each : label) each = static_cast<char>('a' + random() % 26);
+    events.push_back({.kind = Kind::mark, .label = label});
+  }
+  events.push_back({.size = 8, .tag = 1});
+  Reader reader(file_of(written(events, in_blocks_of(10))), "trace");
+  REQUIRE(reader.blocks().size() == 21);
+  CHECK(std::count_if(reader.blocks().begin(), reader.blocks().end(), [](auto& each) { return each.keyframe; }) == 1);
 }
 
 TEST_CASE("cmt file: an empty trace is read as one") {

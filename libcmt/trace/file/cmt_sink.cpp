@@ -103,12 +103,12 @@ void CmtSink::start_core(Tag next_tag) {
   start_block();
   for (auto& [event, label] : waiting_) {
     event.label = label;
-    encode({event, {}});
+    encode({event, {}}, false);  // the keeper has the first allocation already
   }
   waiting_.clear();
 }
 
-void CmtSink::encode(const BookedEvent& booked) {
+void CmtSink::encode(const BookedEvent& booked, bool may_begin_keyframe) {
   take_columns_back();
   core_.add(booked.event);
   addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
@@ -120,7 +120,7 @@ void CmtSink::encode(const BookedEvent& booked) {
   ++events_;
   if (!block_is_full()) return;
   flush_block();
-  start_block();
+  start_block(may_begin_keyframe);
 }
 
 /// Encodes events until the block is full. Returns how many. `other`: the first of those that are not in short form.

@@ -94,7 +94,7 @@ class CmtSink : public Sink {
   static constexpr std::size_t origins_max = 1 << 21;
 
   bool begin(const BookedEvent& booked);
-  void encode(const BookedEvent& booked);
+  void encode(const BookedEvent& booked, bool may_begin_keyframe = true);
   std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
   void note_times(std::span<const BlockEvent> events);
   void note_stacks(const EventBatch& batch, std::size_t first, std::size_t count);

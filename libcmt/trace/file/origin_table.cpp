@@ -18,7 +18,7 @@ void append_to(std::vector<Value>& column, Value value, Value none, std::size_t 
 
 }  // namespace
 
-/// Finds the allocations of rising tags.
+/// Finds the allocations of rising tags. In a damaged file the table's may not rise: then it may not find them.
 class OriginTable::Search {
  public:
   explicit Search(const OriginTable& table) : table_(table) {}
@@ -31,15 +31,16 @@ class OriginTable::Search {
     while (run_ < runs.size() && runs[run_].tag <= tag) ++run_;
     if (run_ == 0) return nowhere;
     const Run& run = runs[run_ - 1];
-    const std::size_t place = run.place + (tag - run.tag);
-    return place < (run_ < runs.size() ? runs[run_].place : table_.calls_.size()) ? place : nowhere;
+    const std::size_t end = run_ < runs.size() ? runs[run_].place : table_.calls_.size();
+    return tag - run.tag < end - run.place ? run.place + (tag - run.tag) : nowhere;
   }
 
-  /// The Extra of the block that was found last.
+  /// The Extra of the block that was found last; nullptr where it has none.
   const Extra* extra(std::size_t place, Tag tag) {
     if ((table_.calls_[place] & has_extra) == 0) return nullptr;
-    while (table_.extras_[extra_].tag < tag) ++extra_;
-    return &table_.extras_[extra_];
+    const std::vector<Extra>& extras = table_.extras_;
+    while (extra_ < extras.size() && extras[extra_].tag < tag) ++extra_;
+    return extra_ < extras.size() && extras[extra_].tag == tag ? &extras[extra_] : nullptr;
   }
 
  private:
@@ -74,7 +75,7 @@ void OriginTable::add(const Event& event, const LiveBlock& old, StackId stack) {
   } else if (old.tag != 0 && tells_pages(event.kind)) {
     pages_.add(event, heap::bytes_of(event, old.address, old.size), old.size);
   }
-  if (is_full()) drop_ended();
+  check_room();
 }
 
 void OriginTable::add_batch(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other,
@@ -98,7 +99,7 @@ void OriginTable::add_batch(const EventBatch& batch, std::size_t first, std::siz
              batch.has_times() ? event.time_ns : unknown, stack);
     }
   }
-  if (is_kept_ && is_full()) drop_ended();
+  if (is_kept_) check_room();
 }
 
 void OriginTable::give_up() {
@@ -111,15 +112,27 @@ void OriginTable::give_up() {
   pages_ = heap::TouchedPages(true);
 }
 
-/// Drops the blocks that have ended, if they may be most.
+void OriginTable::check_room() {
+  if (keeper_.live_blocks() > limit_) return give_up();
+  if (is_full()) drop_ended();
+}
+
+/// Drops the blocks that have ended, unless most live: to list all live blocks takes longer than to keep some more.
 void OriginTable::drop_ended() {
   const std::size_t live = keeper_.live_blocks();
-  if (live > limit_) return give_up();
   calls_max_ = std::max(calls_min, 3 * live);
-  extras_max_ = std::max(extras_min, 3 * live);
+  extras_max_ = std::max(extras_min, 2 * live);
+  runs_max_ = std::max({runs_min, live / 4, 3 * live_runs_});
   if (!is_full()) return;
   keep_only(keeper_.list_live_blocks());
-  touched_max_ = std::max(touched_min, 3 * pages_.blocks());
+  live_runs_ = pages_.runs();
+  runs_max_ = std::max(runs_max_, 3 * live_runs_);
+  if (calls_.capacity() > 4 * calls_max_) {
+    calls_.shrink_to_fit();
+    stacks_.shrink_to_fit();
+    times_.shrink_to_fit();
+  }
+  if (extras_.capacity() > 4 * extras_max_) extras_.shrink_to_fit();
 }
 
 void OriginTable::keep_only(std::span<const LiveBlock> live) {

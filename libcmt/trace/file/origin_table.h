@@ -21,12 +21,15 @@ namespace cmt {
 /// It only appends the allocations, and takes no notice of their ends. When it has enough of them, it asks which blocks
 /// live, and drops all others.
 ///
-/// Memory: 4 bytes an allocation, 4 more with stacks, 8 more with times, for half a million allocations and up to three
-/// times the live blocks. 48 more for those of calloc and its kin, and those with an alignment or a usable size.
+/// Memory: 4 bytes an allocation, 4 more with stacks, 8 more with times, for half a million allocations or three times
+/// the live blocks. 48 more for those of calloc and its kin, and those with an alignment or a usable size, of which
+/// there are at most 128 Ki or twice the live blocks. 80 bytes a run of pages: 64 Ki, or a quarter of the live blocks,
+/// or three times the runs of live blocks.
 class OriginTable {
  public:
-  /// `keeper`: has the live blocks after the events that were added, or after later ones. With more than `limit` of
-  /// them the table gives up for good: origins of so many are never worth their bytes.
+  /// `keeper`: has the live blocks after the events that were added, or after later ones. A block that ends meanwhile
+  /// is forgotten too early, so put() must not be called before these events are added. With more than `limit` live
+  /// blocks the table gives up for good: origins of so many are never worth their bytes.
   OriginTable(std::size_t limit, const BlockKeeper& keeper) : limit_(limit), keeper_(keeper) {}
 
   /// `old`: the live block that the event was given, tag 0 where none is known. `stack` instead of the event's.
@@ -61,17 +64,18 @@ class OriginTable {
   static constexpr unsigned thread_at = 7;
   static constexpr std::uint32_t threads_max = std::uint32_t{1} << (32 - thread_at);
   static constexpr std::size_t bytes_max = std::size_t{1} << 27;
-  /// So many allocations, of them with an Extra, and blocks with pages are kept before the first are dropped.
-  static constexpr std::size_t calls_min = 1 << 19, extras_min = 1 << 17, touched_min = 1 << 14;
+  /// So many allocations, of them with an Extra, and runs of pages are kept before the first are dropped.
+  static constexpr std::size_t calls_min = 1 << 19, extras_min = 1 << 17, runs_min = 1 << 16;
 
   class Search;
 
   void make(const Event& event, StackId stack);
   void append(Tag tag, Call call, std::uint64_t time_ns, StackId stack);
+  void check_room();
   void drop_ended();
   void keep_only(std::span<const LiveBlock> live);
   bool is_full() const {
-    return calls_.size() >= calls_max_ || extras_.size() >= extras_max_ || pages_.blocks() >= touched_max_;
+    return calls_.size() >= calls_max_ || extras_.size() >= extras_max_ || pages_.runs() >= runs_max_;
   }
   Event made_by(std::size_t place, const Extra* extra, const LiveBlock& block) const;
   void list_runs(Tag tag, std::vector<format::OriginRun>& runs) const;
@@ -86,7 +90,8 @@ class OriginTable {
   std::vector<std::uint64_t> times_;  // empty: none has a time
   std::vector<Extra> extras_;
   heap::TouchedPages pages_{true};
-  std::size_t calls_max_ = calls_min, extras_max_ = extras_min, touched_max_ = touched_min;
+  std::size_t calls_max_ = calls_min, extras_max_ = extras_min, runs_max_ = runs_min;
+  std::size_t live_runs_ = 0;  // after the last drop
 };
 
 }  // namespace cmt
