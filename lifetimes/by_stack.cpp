@@ -8,6 +8,7 @@
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/symbols/modules_ahead.h"
 
 namespace cmt::lifetimes {
