@@ -114,11 +114,10 @@ struct CsvRow {
 template <class Visitor, output::DescribedAs<CsvRow> R>
 void describe(Visitor& field, R& row) {
   const std::string prefix = "lifetime_" + row.unit + "_";
-  std::optional longest(row.size.lifetime_max);
-  if (row.size.ended == 0) longest.reset();
   describe_counts(field, row.size);
   describe_quantiles(field, row.size, prefix);
-  field(prefix + "max", longest, "the longest lifetime");
+  field(prefix + "max", row.size.ended == 0 ? std::nullopt : std::optional(row.size.lifetime_max),
+        "the longest lifetime");
   describe_leaks(field, row.size);
   describe_untouched(field, row.size);
 }
