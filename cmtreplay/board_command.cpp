@@ -67,7 +67,7 @@ int show_board(const Board& board, const Options& options, BoardFile& file) {
       },
       [&] { file.write(board); });
   const auto is_good = [](const BoardCell& cell) {
-    return cell.broken_promises.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
+    return cell.faults.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
   };
   return board.damaged.empty() && std::all_of(board.summaries.begin(), board.summaries.end(), is_good) ? 0 : 1;
 }

@@ -139,7 +139,7 @@ class BoardBuilder {
 
   static void fill_place(BoardCell& summary, const Cell& cell, std::size_t index) {
     if (cell.verification && cell.outcome != outcomes::not_replayed) {
-      summary.broken_promises = cell.verification->faults;
+      summary.faults = cell.verification->faults;
       if (!cell.verification->findings.empty()) summary.finding = cell.verification->findings.front();
       if (cell.outcome == outcomes::verified) {
         if (summary.state == "missing") summary.state = "verified only";
@@ -164,8 +164,7 @@ void rank(Board& board) {
     for (std::size_t row = 0; row < rows; ++row) {
       const BoardCell& cell = board.at(row, column);
       allocator.traces += cell.is_measured() ? 1 : 0;
-      if (cell.broken_promises)
-        allocator.broken_promises = allocator.broken_promises.value_or(0) + *cell.broken_promises;
+      if (cell.faults) allocator.faults = allocator.faults.value_or(0) + *cell.faults;
     }
     allocator.is_ranked = allocator.traces > 0 && 2 * allocator.traces >= rows;
   }

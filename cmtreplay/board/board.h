@@ -27,7 +27,7 @@ struct BoardCell {
   double fragmentation = Ratio::none;
   double p999_ns = Ratio::none;
   std::optional<std::uint64_t> minor_faults = {};
-  std::optional<std::uint64_t> broken_promises = {};
+  std::optional<std::uint64_t> faults = {};
   std::optional<std::string> finding = {};
   std::size_t index = 0;  ///< in Board::cells
 
@@ -48,7 +48,7 @@ void describe(Visitor& field, C& cell) {
   field("fragmentation", cell.fragmentation, "resident over live bytes where most are live");
   field("malloc_p999_ns", cell.p999_ns, "99.9 % of the calls of malloc took no longer");
   field("minor_faults", cell.minor_faults, "median of the timed runs");
-  field("broken_promises", cell.broken_promises, "faults that --verify has found; null: not verified");
+  field("faults", cell.faults, "faults that --verify has found; null: not verified");
   field("finding", cell.finding, "the first of these, in words; null: there is none");
 }
 
@@ -59,7 +59,7 @@ struct BoardAllocator {
   Ratio time = {}, peak = {}, mean = {};  ///< geometric means
   std::uint64_t traces = 0;               ///< on which it was measured
   bool is_ranked = false;
-  std::optional<std::uint64_t> broken_promises = {};
+  std::optional<std::uint64_t> faults = {};
 };
 
 template <class Visitor, output::DescribedAs<BoardAllocator> A>
@@ -71,8 +71,7 @@ void describe(Visitor& field, A& allocator) {
   field("mean", allocator.mean, "geometric mean of resident bytes over the recorded time");
   field("traces", allocator.traces, "that it was measured on");
   field("ranked", allocator.is_ranked, "whether it was measured on half of the traces or more");
-  field("broken_promises", allocator.broken_promises,
-        "faults that --verify has found on all traces; null: not verified");
+  field("faults", allocator.faults, "faults that --verify has found on all traces; null: not verified");
 }
 
 /// A machine that cells come from.

@@ -85,7 +85,7 @@ std::string figure_table(const Board& board, const Figure& figure) {
 
 bool is_verified(const Board& board) {
   return std::any_of(board.allocators.begin(), board.allocators.end(),
-                     [](const BoardAllocator& allocator) { return allocator.broken_promises.has_value(); });
+                     [](const BoardAllocator& allocator) { return allocator.faults.has_value(); });
 }
 
 /// The cells that are missing, by name where they are few.
@@ -143,10 +143,9 @@ std::vector<std::string> notes(const Board& board) {
   for (const BoardCell& cell : board.summaries) {
     if (!cell.is_measured() && cell.state != "missing" && cell.state != "verified only")
       lines.push_back(cell.trace + ": " + cell.allocator + ": " + cell.state);
-    if (cell.broken_promises.value_or(0) != 0)
-      lines.push_back(cell.trace + ": " + cell.allocator + ": broke " +
-                      output::counted(*cell.broken_promises, "promise") + " (--verify)" +
-                      (cell.finding ? ": " + *cell.finding : ""));
+    if (cell.faults.value_or(0) != 0)
+      lines.push_back(cell.trace + ": " + cell.allocator + ": broke " + output::counted(*cell.faults, "promise") +
+                      " (--verify)" + (cell.finding ? ": " + *cell.finding : ""));
   }
   add_missing(board, lines);
   if (board.left_out != 0)
@@ -217,7 +216,7 @@ void describe(Visitor& field, Row& row) {
   field("fragmentation", cell.fragmentation, "");
   field("malloc_p999_ns", cell.p999_ns, "");
   field("minor_faults", cell.minor_faults, "");
-  field("broken_promises", cell.broken_promises, "");
+  field("faults", cell.faults, "");
 }
 
 }  // namespace
@@ -241,9 +240,9 @@ std::string board_text(const Board& board) {
     for (const Figure& figure : figures()) text += figure_table(board, figure) + "\n";
   }
   if (is_verified(board)) {
-    const auto faults = [](const BoardCell& cell) { return faults_text(cell.broken_promises); };
+    const auto faults = [](const BoardCell& cell) { return faults_text(cell.faults); };
     Board copy = board;  // also of cells that were only verified
-    for (BoardCell& cell : copy.summaries) cell.state = cell.broken_promises ? "" : cell.state;
+    for (BoardCell& cell : copy.summaries) cell.state = cell.faults ? "" : cell.state;
     text += figure_table(copy, {"faults", faults}) + "\n";
   }
   return text + board_notes(board);
@@ -267,7 +266,7 @@ std::string board_markdown(const Board& board) {
     text += markdown_row({markdown(allocator->name), ratio_text(allocator->time), ratio_text(allocator->peak),
                           ratio_text(allocator->mean),
                           std::to_string(allocator->traces) + " of " + std::to_string(board.traces.size()),
-                          faults_text(allocator->broken_promises)});
+                          faults_text(allocator->faults)});
   }
   text += "\nGeometric means over " + output::counted(board.counted_traces, "trace") + ", " +
           markdown(board.reference) + " = 1. Less is better.\n";

@@ -111,7 +111,7 @@ cmtreplay --verify --json --results=verified bad.trace > bad.json 2> words || st
 /usr/bin/python3 -c '
 import json
 board = json.load(open("bad.json"))
-assert board["summaries"][0]["broken_promises"] is None and board["allocators"][0]["broken_promises"] is None'
+assert board["summaries"][0]["faults"] is None and board["allocators"][0]["faults"] is None'
 
 # Whoever kills a worker says nothing of its allocator.
 printf 'malloc(99999) = 1000<1>\nfree(1000<1>)\n' > killed.trace

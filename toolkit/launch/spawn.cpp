@@ -13,8 +13,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -216,13 +214,10 @@ Ended ChildProcess::wait() {
 
 bool ChildProcess::ends_within(unsigned seconds) {
   const process::Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-  while (process.get() >= 0) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd ended{process.get(), POLLIN, 0};
-    const int count = poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-    if (count > 0) break;
-    if (count == 0) return false;
+  pollfd ended{process.get(), POLLIN, 0};
+  for (unsigned left = 2 * seconds; process.get() >= 0 && ended.revents == 0; --left) {
+    if (left == 0) return false;
+    poll(&ended, 1, 500);
   }
   wait();
   return true;

@@ -65,8 +65,9 @@ class ChildProcess {
   void kill();
   /// Waits for its end.
   Ended wait();
-  /// Waits for it so many seconds at most, and returns whether it came. For its end itself where the kernel has no
-  /// pidfd_open(2).
+  /// Waits for it so many seconds at most, and returns whether it came. A time in which this process stood still
+  /// (Ctrl-Z, a halted virtual machine) counts as half a second. Without pidfd_open(2) in the kernel it waits as wait()
+  /// does.
   bool ends_within(unsigned seconds);
 
  private:
