@@ -229,10 +229,10 @@ struct control {
   uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
   uint32_t
       stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/clock/other_clocks.h) */
-  uint32_t stamps_read;  /* it read that counter */
-  uint32_t clock_strays; /* times that one of its threads did not sleep by the clock, and was left behind */
-  uint32_t waits_for_parent;
-  uint32_t calls_outside; /* calls of the allocator, and checks of blocks, outside the trace, as far as they are made */
+  uint32_t stamps_read;      /* it read that counter */
+  uint32_t clock_strays;     /* times that one of its threads did not sleep by the clock, and was left behind */
+  uint32_t waits_for_parent; /* 1 while it does */
+  uint32_t calls_outside;    /* calls and checks of blocks that it has made after the trace's last event */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

@@ -13,7 +13,7 @@ namespace cmt::replay {
 /// What a worker does outside the lanes.
 struct Outside {
   bool rests = true;        ///< it waits for the parent
-  std::uint32_t calls = 0;  ///< how far it has come
+  std::uint32_t calls = 0;  ///< and checks of blocks, made so far
 };
 
 /// Tells a worker that hangs from one that is slow: it hangs where for some seconds no lane has come any further,

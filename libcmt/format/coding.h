@@ -102,7 +102,7 @@ inline std::string hex_text(std::uint64_t offset) {
   return "0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr);
 }
 
-/// The one way in which bytes are read: every step is checked against the end. Throws WireError.
+/// The one way in which bytes of a file are read: every step is checked against the end. Throws WireError.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}

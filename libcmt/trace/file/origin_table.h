@@ -22,9 +22,9 @@ namespace cmt {
 /// live, and drops all others.
 ///
 /// Memory: 4 bytes an allocation, 4 more with stacks, 8 more with times, for half a million allocations or three times
-/// the live blocks. 48 more for those of calloc and its kin, and those with an alignment or a usable size, of which
-/// there are at most 128 Ki or twice the live blocks. 80 bytes a run of pages: 64 Ki, or a quarter of the live blocks,
-/// or three times the runs of live blocks.
+/// the live blocks, whichever is more. 48 more for those of calloc and its kin, and those with an alignment or a usable
+/// size, of which there are at most 128 Ki or twice the live blocks. 80 bytes a run of pages: 64 Ki, or a quarter of
+/// the live blocks, or three times the runs of live blocks.
 class OriginTable {
  public:
   /// `keeper`: has the live blocks after the events that were added, or after later ones. A block that ends meanwhile
