@@ -20,7 +20,7 @@ class BoardFile {
  private:
   std::string path_;
   std::optional<files::OutputFile> markdown_;
-  std::optional<output::PictureFile> picture_;
+  std::optional<picture::PictureFile> picture_;
 };
 
 /// Prints the board. Returns the exit status: 1 where a cell is missing, or ended in another way than measured.

@@ -96,7 +96,7 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
 
 /// Returns 1 where a promise was broken, or none could be checked.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
-               cmt::output::LiveView& line) {
+               cmt::terminal::LiveView& line) {
   const std::uint64_t events = settings.trace.plan().facts.events;
   std::vector<Verification> all;
   bool good = true;
@@ -128,7 +128,7 @@ void check_outputs(const Options& options, const std::vector<Allocator>& allocat
   }
 }
 
-void write_picture(cmt::output::PictureFile& file, const Report& report, const Options& options) {
+void write_picture(cmt::picture::PictureFile& file, const Report& report, const Options& options) {
   file.write(to_picture(report), json_text(report));
   if (!file.remark().empty()) print_message(options.plot + ": " + std::string(file.remark()));
 }
@@ -142,10 +142,10 @@ int run(const Options& options) {
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   const std::vector<Allocator> allocators = find_all(finder, options);
   check_outputs(options, allocators);
-  std::optional<cmt::output::PictureFile> picture;
+  std::optional<cmt::picture::PictureFile> picture;
   if (!options.plot.empty()) picture.emplace(options.plot);
   const Allocator null = finder.find("null");
-  cmt::output::LiveView line(STDERR_FILENO);
+  cmt::terminal::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
   const PreparedTrace trace = prepare(source, options.trace, [&line](std::uint64_t read, std::uint64_t total) {
     const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";

@@ -170,7 +170,7 @@ std::vector<Cell> read_baseline(const Options& options) {
   return std::move(read.cells);
 }
 
-int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& options, output::LiveView& line) {
+int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& options, terminal::LiveView& line) {
   BoardFile file(options.plot);
   const std::vector<Cell> baseline = read_baseline(options);
   std::optional<CellStore> store = open_store(options);
@@ -207,7 +207,7 @@ int run_matrix_command(const Options& given) {
   Options options = with_defaults;
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   const command::Interrupts interrupts;
-  output::LiveView line(STDERR_FILENO);
+  terminal::LiveView line(STDERR_FILENO);
   MatrixSettings settings{.worker = find_worker(),
                           .options = options,
                           .trace = options.trace,

@@ -127,7 +127,7 @@ void check_output(const Options& options) {
 
 /// A board can be written as Markdown, too.
 std::string board_file_fault(const std::string& path) {
-  if (path.ends_with(".md") || output::PictureFile::form_of(path)) return "";
+  if (path.ends_with(".md") || picture::PictureFile::form_of(path)) return "";
   return "expected a name that ends in .svg, .html, .png, .pdf or .md, not " + path;
 }
 
@@ -220,7 +220,7 @@ void read_allocators(const CommandLine& line, Options& options) {
   options.verify = line.has("verify");
   options.json = line.has("json");
   options.csv = line.has("csv");
-  options.plot = line.checked("plot", options.matrix.is_asked ? &board_file_fault : &output::PictureFile::fault_of);
+  options.plot = line.checked("plot", options.matrix.is_asked ? &board_file_fault : &picture::PictureFile::fault_of);
   line.refuse_together("json", {"csv"});
   if (!options.matrix.is_asked) line.refuse_together("verify", {"csv", "plot"});
   line.refuse_together("verify", {"runs", "budget", "new-trace", "output", "touch"});

@@ -8,15 +8,15 @@
 #include <system_error>
 #include <vector>
 
+#include "analysis/groups/options.h"
 #include "cmtreport/build/build.h"
 #include "cmtreport/diff/build_diff.h"
+#include "cmtreport/held_pages/page_pass.h"
 #include "cmtreport/input/pages_json.h"
 #include "cmtreport/input/read_json.h"
 #include "cmtreport/input/read_traces.h"
 #include "cmtreport/page/report_page.h"
-#include "cmtreport/pages/page_pass.h"
 #include "cmtreport/report/text.h"
-#include "toolkit/allocations/groups/options.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/files/output_file.h"
@@ -80,7 +80,7 @@ Examples:
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
 
-using allocations::pattern_option;
+using analysis::pattern_option;
 
 /// What other tools have said about the same run.
 struct OtherReports {
@@ -152,7 +152,7 @@ class Outputs {
 
   /// `write` writes a report. For a page alone its text is compressed while it is written.
   void write_json(const std::string& title, const std::function<void(output::JsonWriter&)>& write, PageOf page_of) {
-    output::PackedData packed(jobs_);
+    picture::PackedData packed(jobs_);
     std::string text;
     output::JsonWriter json;
     json.drain_to([&](std::string_view piece) {

@@ -60,7 +60,7 @@ enum class End { signal, time, program, collector };
 class Recording {
  public:
   Recording(const attach::Target& target, Collector& collector, command::Interrupts& interrupts,
-            const command::TraceStatusFile& traces, const Options& options)
+            const launch::TraceStatusFile& traces, const Options& options)
       : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
     if (options.keeps) kept_.emplace(traces);
   }
@@ -104,7 +104,7 @@ class Recording {
 };
 
 /// False where a signal has come first.
-bool await_trace(Collector& collector, command::Interrupts& interrupts, const command::TraceStatusFile& traces) {
+bool await_trace(Collector& collector, command::Interrupts& interrupts, const launch::TraceStatusFile& traces) {
   constexpr int step_ms = 10;
   EncodingProgress progress;
   while (!collector.has_ended()) {
@@ -152,10 +152,10 @@ void end_recording_without_collector(attach::Target& target) {
   }
 }
 
-attach::AttachPlan plan_of(const Options& options, const command::TraceStatusFile& traces) {
+attach::AttachPlan plan_of(const Options& options, const launch::TraceStatusFile& traces) {
   attach::AttachPlan plan;
-  plan.library = command::tracer_path();
-  plan.collector = command::collector_path();
+  plan.library = launch::tracer_path();
+  plan.collector = launch::collector_path();
   plan.settings = options.environment;
   plan.status_path = traces.setting();
   if (plan.status_path.starts_with('-')) plan.status_path.erase(0, 1);
@@ -179,12 +179,12 @@ void say_what_is_not_seen(const attach::Target& target, const attach::Attached& 
 
 /// A process that sees other files has its modules there: names of functions are found only now, while it is known
 /// where.
-void name_functions(const attach::TargetRoot& root, const Options& options, const command::TraceStatusFile& traces) {
+void name_functions(const attach::TargetRoot& root, const Options& options, const launch::TraceStatusFile& traces) {
   if (!root.is_other() || setting(options, "CMTTRACE_STACKS") != "1") return;
   std::vector<std::string> paths;
-  for (const command::BegunTrace& trace : traces.begun()) {
+  for (const launch::BegunTrace& trace : traces.begun()) {
     paths.push_back(trace.path);
-    for (const command::KeptFile& kept : trace.kept_files) {
+    for (const launch::KeptFile& kept : trace.kept_files) {
       if (kept.error == 0) paths.push_back(kept.path);
     }
   }
@@ -195,7 +195,7 @@ int record(const Options& options) {
   command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
   std::optional<command::HeldSignals> requests;
   if (options.keeps) requests.emplace(command::signal_set({SIGUSR1}));
-  const command::TraceStatusFile traces;
+  const launch::TraceStatusFile traces;
   attach::Target target(options.attach);
   const attach::TargetRoot root(options.attach);
   attach::Attached attached;
@@ -222,7 +222,7 @@ int record(const Options& options) {
   }
   recording.tell_kept();
   name_functions(root, options, traces);
-  const auto recorded = command::wait_for_traces(traces, say, [&](int milliseconds) {
+  const auto recorded = launch::wait_for_traces(traces, say, [&](int milliseconds) {
     pollfd signals{interrupts.fd(), POLLIN, 0};
     return poll(&signals, 1, milliseconds) > 0 && interrupts.take() != 0;
   });

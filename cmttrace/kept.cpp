@@ -33,7 +33,7 @@ bool is_collector(int process) {
   return name.starts_with("cmttrace-collec");
 }
 
-std::string told_of(const command::KeptFile& file) {
+std::string told_of(const launch::KeptFile& file) {
   if (file.error != 0)
     return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
   return "kept: " + output::counted(file.events, "event") + " of the last " +
@@ -64,16 +64,16 @@ std::string keep_for_tracer(const CommandLine& line) {
   return value;
 }
 
-KeptFiles::KeptFiles(const command::TraceStatusFile& traces) : traces_(traces) {
+KeptFiles::KeptFiles(const launch::TraceStatusFile& traces) : traces_(traces) {
   struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);
 }
 
-command::Ended KeptFiles::wait(command::RunningCommand& launched) {
+launch::Ended KeptFiles::wait(launch::RunningCommand& launched) {
   command::HeldSignals requests(command::signal_set({SIGUSR1}));
   for (;;) {
-    const command::LaunchEvent event = launched.handle();
+    const launch::LaunchEvent event = launched.handle();
     if (event.ended) {
       tell_new();
       return *event.ended;
@@ -90,13 +90,13 @@ void KeptFiles::look(bool is_asked) {
 }
 
 void KeptFiles::ask_collectors() const {
-  for (const command::BegunTrace& trace : traces_.begun()) {
+  for (const launch::BegunTrace& trace : traces_.begun()) {
     if (!trace.ended && trace.collector != 0 && is_collector(trace.collector)) kill(trace.collector, SIGUSR1);
   }
 }
 
 void KeptFiles::tell_new() {
-  for (const command::BegunTrace& trace : traces_.begun()) {
+  for (const launch::BegunTrace& trace : traces_.begun()) {
     std::size_t& told = told_[{trace.process, trace.start_ns}];
     for (; told < trace.kept_files.size(); ++told) command::complain("cmttrace", told_of(trace.kept_files[told]));
   }

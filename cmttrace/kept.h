@@ -22,10 +22,10 @@ class KeptFiles {
  public:
   /// From now on SIGUSR1 does not end this process. To be called before a command is started, which does not inherit
   /// that.
-  explicit KeptFiles(const command::TraceStatusFile& traces);
+  explicit KeptFiles(const launch::TraceStatusFile& traces);
 
   /// Waits for the end of a command that was started after that.
-  command::Ended wait(command::RunningCommand& launched);
+  launch::Ended wait(launch::RunningCommand& launched);
 
   /// For a process that was not started here: to be called now and then. `is_asked`: SIGUSR1 has come.
   void look(bool is_asked);
@@ -34,7 +34,7 @@ class KeptFiles {
   void ask_collectors() const;
   void tell_new();
 
-  const command::TraceStatusFile& traces_;
+  const launch::TraceStatusFile& traces_;
   std::map<std::pair<int, std::uint64_t>, std::size_t> told_;  // by process and start: so many of its files
 };
 

@@ -97,10 +97,10 @@ ends cmttrace too.
 
 void say(const std::string& text) { command::complain("cmttrace", text); }
 
-command::Launch launch_of(const Options& options, const std::string& output, const command::TraceStatusFile& traces) {
-  command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
-  if (command::is_broken_by_tracer(options.command[0])) return launch;
-  for (auto& variable : command::tracing_environment(output, options.follow))
+launch::Launch launch_of(const Options& options, const std::string& output, const launch::TraceStatusFile& traces) {
+  launch::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
+  if (launch::is_broken_by_tracer(options.command[0])) return launch;
+  for (auto& variable : launch::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
   launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
   launch.environment.emplace_back("CMTTRACE_OUT_OF", std::to_string(getpid()));
@@ -114,7 +114,7 @@ bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && 
 void check_distinct(const std::string& path, const std::vector<std::string>& command) {
   std::error_code error;
   for (std::size_t i = 0; i < command.size(); ++i) {
-    const std::string file = i == 0 ? command::find_in_path(command[0]) : command[i];
+    const std::string file = i == 0 ? launch::find_in_path(command[0]) : command[i];
     if (std::filesystem::equivalent(path, file, error))
       throw std::runtime_error(path + ": it is a file of the command");
   }
@@ -160,7 +160,7 @@ std::string prepare_outputs(const Options& options) {
 
 /// Becomes the collector, which recovers the trace.
 [[noreturn]] void recover(const Options& options) {
-  std::vector<std::string> words{command::collector_path(), "--recover", options.recover};
+  std::vector<std::string> words{launch::collector_path(), "--recover", options.recover};
   if (!options.output.empty()) words.push_back(options.output);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -174,25 +174,25 @@ int run(const CommandLine& line) {
   if (!options.recover.empty()) recover(options);
   if (options.attach != 0) return run_attach(options);
   if (options.detach != 0) return run_detach(options);
-  std::optional<command::TraceStatusFile> traces(std::in_place);
+  std::optional<launch::TraceStatusFile> traces(std::in_place);
   // The old trace stays where there is no command.
-  const std::string file = command::find_in_path(options.command[0]);
+  const std::string file = launch::find_in_path(options.command[0]);
   std::error_code ignored;
   const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;
-  const command::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
-  if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
+  const launch::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
+  if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     std::optional<KeptFiles> kept;
     if (options.keeps) kept.emplace(*traces);
     const auto begin = Clock::now();
-    command::RunningCommand launched(launch);
-    const command::Ended ended = kept ? kept->wait(launched) : launched.wait();
+    launch::RunningCommand launched(launch);
+    const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     EncodingProgress progress;
-    const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {
+    const auto recorded = launch::wait_for_traces(*traces, say, [&](int milliseconds) {
       if (progress.due()) progress.show(traces->begun());
       pollfd signals{launched.fd(), POLLIN, 0};
-      return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
+      return poll(&signals, 1, milliseconds) > 0 && launch::asks_to_end(launched.handle().signal);
     });
     progress.clear();
     say(summary(recorded, seconds));
@@ -200,8 +200,8 @@ int run(const CommandLine& line) {
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     traces.reset();  // exit_like() does not return
     if (has_failed(recorded) && ended.status == 0 && ended.signal == 0) return command::status_failed;
-    command::exit_like(ended);
-  } catch (const command::LaunchError& error) {
+    launch::exit_like(ended);
+  } catch (const launch::LaunchError& error) {
     say(error.what());
     return error.status;
   }

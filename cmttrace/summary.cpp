@@ -12,14 +12,14 @@ namespace {
 using output::counted;
 
 /// One of several traces, with its program where its name does not begin with that: "app.7.cmt (sed)".
-std::string name_file(const command::RecordedFile& file) {
+std::string name_file(const launch::RecordedFile& file) {
   const std::string name = std::filesystem::path(file.path).filename();
   return file.program.empty() || name.starts_with(file.program + ".") ? file.path
                                                                       : file.path + " (" + file.program + ")";
 }
 
 /// "app.cmt", "2 traces, app.cmt and app.7.cmt (sed)", "79 traces, the largest app.cmt, app.7.cmt (sed) and ...".
-std::string name_files(const std::vector<command::RecordedFile>& files) {
+std::string name_files(const std::vector<launch::RecordedFile>& files) {
   constexpr std::size_t named_max = 3;
   const std::size_t named = std::min(files.size(), named_max);
   if (files.size() == 1) return files[0].path;
@@ -31,7 +31,7 @@ std::string name_files(const std::vector<command::RecordedFile>& files) {
 
 }  // namespace
 
-std::string summary(const command::RecordedTraces& recorded, double seconds) {
+std::string summary(const launch::RecordedTraces& recorded, double seconds) {
   if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
   if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
@@ -43,9 +43,9 @@ std::string summary(const command::RecordedTraces& recorded, double seconds) {
   }
   text += "; " + output::time_text(seconds * 1e9) + "; ";
   std::uint64_t time_step_ns = 0;
-  for (const command::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
+  for (const launch::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
   if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";
-  std::vector<std::string> losses = command::list_losses(recorded);
+  std::vector<std::string> losses = launch::list_losses(recorded);
   if (losses.empty()) losses.push_back("nothing was lost");
   for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
   const unsigned explained = recorded.broken + recorded.faulty;
@@ -53,9 +53,9 @@ std::string summary(const command::RecordedTraces& recorded, double seconds) {
   return text;
 }
 
-void EncodingProgress::show(const std::vector<command::BegunTrace>& traces) {
+void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
   std::uint64_t encoded = 0, waiting = 0;
-  for (const command::BegunTrace& trace : traces) {
+  for (const launch::BegunTrace& trace : traces) {
     if (trace.ended) continue;
     encoded += trace.encoded;
     waiting += trace.waiting;

@@ -15,17 +15,18 @@
 namespace cmt::trace_launcher {
 
 /// The line at the end. `seconds`: for how long the recording went on.
-std::string summary(const command::RecordedTraces& recorded, double seconds);
+std::string summary(const launch::RecordedTraces& recorded, double seconds);
 
 /// Tells on the terminal how long the collectors of a command that has ended will go on.
 class EncodingProgress {
  public:
-  void show(const std::vector<command::BegunTrace>& traces);
+  void show(const std::vector<launch::BegunTrace>& traces);
   bool due() const { return view_->due(); }
   void clear() { view_->clear(); }
 
  private:
-  const std::unique_ptr<output::TerminalView> view_ = output::make_terminal_view(STDERR_FILENO, output::Beside::nobody);
+  const std::unique_ptr<terminal::TerminalView> view_ =
+      terminal::make_terminal_view(STDERR_FILENO, terminal::Beside::nobody);
   std::uint64_t first_waiting_ = 0;
   std::chrono::steady_clock::time_point first_;
 };

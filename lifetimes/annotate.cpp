@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "analysis/fates/live_blocks.h"
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
-#include "toolkit/allocations/live_blocks.h"
-#include "toolkit/annotate/annotate_lines.h"
+#include "toolkit/trace/annotate_lines.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -19,7 +19,7 @@ class Annotator {
     heap::LiveTotals totals{};  // after the event
   };
 
-  Annotator(command::Complaints& complaints, const annotate::Options& options)
+  Annotator(command::Complaints& complaints, const trace::Options& options)
       : shows_totals_(options.totals), unit_(options.clock), live_(options.clock, complaints) {}
 
   void fetch(const Event& event, bool is_near) {
@@ -42,7 +42,7 @@ class Annotator {
     notes.push_back(note);
   }
 
-  void write(annotate::AnnotatedText& out, const Event& event, const Note*& note) const {
+  void write(trace::AnnotatedText& out, const Event& event, const Note*& note) const {
     const bool ends = event.ends_block();
     if (!ends && !(shows_totals_ && event.makes_block())) return;
     out.begin_annotation();
@@ -88,7 +88,7 @@ class Annotator {
     }
   }
 
-  void write_end(annotate::AnnotatedText& out, const Note& note) const {
+  void write_end(trace::AnnotatedText& out, const Note& note) const {
     if (note.age == unknown_block) return out.text("unknown block");
     out.block_age(note.size, note.age, unit_);
     out.text(" ago");
@@ -96,12 +96,12 @@ class Annotator {
 
   bool shows_totals_;
   heap::Clock::Unit unit_;
-  allocations::LiveBlocks<Block> live_;
+  analysis::LiveBlocks<Block> live_;
   heap::LiveTotals totals_;
 };
 
 }  // namespace
 
-void annotate_trace(const annotate::Options& options) { annotate::annotate_lines<Annotator>(options); }
+void annotate_trace(const trace::Options& options) { trace::annotate_lines<Annotator>(options); }
 
 }  // namespace cmt::lifetimes

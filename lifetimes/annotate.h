@@ -1,6 +1,6 @@
 #pragma once
 
-#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {
 
@@ -13,6 +13,6 @@ namespace cmt::lifetimes {
 /// The form is that of the original's lifetimes.py, byte for byte ("1 lines" included). By the clock of events an age
 /// counts the lines of a text without comments. A block that was made before the trace began is an `unknown block`.
 /// Blocks are told apart by tag, so that a trace without addresses is enough. Memory: some 60 bytes a live block.
-void annotate_trace(const annotate::Options& options);
+void annotate_trace(const trace::Options& options);
 
 }  // namespace cmt::lifetimes

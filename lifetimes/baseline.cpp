@@ -58,9 +58,9 @@ bool is_json(const std::string& path) {
   return begin.starts_with('{') || begin.starts_with('[');
 }
 
-bool has_stacks(annotate::Options options, const std::string& path) {
+bool has_stacks(trace::Options options, const std::string& path) {
   options.path = path;
-  return annotate::Trace(options, false, true).header().has_stacks;
+  return trace::Trace(options, false, true).header().has_stacks;
 }
 
 /// The figures of a trace that breaks off are those of its beginning.
@@ -83,13 +83,13 @@ void refuse_baseline_options(const command::CommandLine& line) {
     throw command::UsageError("--baseline needs a file");
 }
 
-int judge_by_baseline(const annotate::Options& options, const command::CommandLine& line) {
+int judge_by_baseline(const trace::Options& options, const command::CommandLine& line) {
   const auto limits = line.parsed("fail-if", "allocations+1%,peak+2%,leaks+0%",
                                   "a list such as allocations+1%,peak+2%, of allocations, bytes, peak and leaks",
                                   [](const std::string& text) { return command::parse_limits(text, figure_names()); });
   const std::string path = line.value("baseline", "");
   const bool has_trace = !is_json(path);
-  annotate::Options before_options = options;
+  trace::Options before_options = options;
   before_options.path = path;
   std::vector<Summary> before;
   if (has_trace)
@@ -111,7 +111,7 @@ int judge_by_baseline(const annotate::Options& options, const command::CommandLi
                             .allowed = limit.share});
     is_worse = is_worse || gate.figures.back().is_worse();
   }
-  if (options.form == annotate::Options::Form::json)
+  if (options.form == trace::Options::Form::json)
     return command::print(output::json_text(gate)), is_worse ? status_worse : 0;
   std::string text;
   for (const ProgramFigure& figure : gate.figures) text += line_of(figure);

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "toolkit/allocations/groups/options.h"
-#include "toolkit/allocations/named_stacks.h"
-#include "toolkit/allocations/selection.h"
-#include "toolkit/allocations/stack_tree.h"
+#include "analysis/groups/options.h"
+#include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/selection.h"
+#include "analysis/stacks/stack_tree.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
@@ -13,13 +13,13 @@
 
 namespace cmt::lifetimes {
 
-using namespace allocations;
+using namespace analysis;
 
 namespace {
 
-Uses count_slice(annotate::Trace& trace, UseCounter& counter, const UseOptions& options, const std::string& path) {
+Uses count_slice(trace::Trace& trace, UseCounter& counter, const UseOptions& options, const std::string& path) {
   const auto visit = [&](const Event& event) { return counter.count_event(event); };
-  std::optional<annotate::LateStart> start;
+  std::optional<trace::LateStart> start;
   if (UseCounter::can_start_late(options)) start = trace.start_late(*options.slice);
   if (!start) {
     trace.for_each(visit);
@@ -36,8 +36,8 @@ Uses count_slice(annotate::Trace& trace, UseCounter& counter, const UseOptions& 
 
 }  // namespace
 
-Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::string& path) {
-  if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header(), path);
+Uses count_uses(trace::Trace& trace, const UseOptions& options, const std::string& path) {
+  if (options.slice) trace::SliceProgress(*options.slice).check(trace.header(), path);
   UseCounter counter(options, trace.complaints());
   if (options.slice) return count_slice(trace, counter, options, path);
   trace.for_each([&](const Event& event) { counter.count_event(event); });
@@ -50,7 +50,7 @@ StackOptions parse_stack_options(const command::CommandLine& line) {
   options.debug_directories = line.values("debug-dir");
   options.contributors = parse_group_options<Use>(line);
   options.contributors.metric = line.has("folded") ? options.exported.metric : parse_metric_option(line, "sort");
-  if (line.has("slice")) options.slice = line.parsed("slice", "", annotate::slice_form, annotate::SliceRange::parse);
+  if (line.has("slice")) options.slice = line.parsed("slice", "", trace::slice_form, trace::SliceRange::parse);
   return options;
 }
 
@@ -59,7 +59,7 @@ namespace {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 /// What a profile says of itself.
-std::vector<std::string> comments(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
+std::vector<std::string> comments(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
                                   const Uses& uses) {
   std::vector<std::string> facts{"cmt lifetimes " CMT_VERSION ", of " + file_name(options.path)};
   if (const auto command = trace.header().find("command")) facts.push_back("command: " + std::string(*command));
@@ -73,7 +73,7 @@ std::vector<std::string> comments(annotate::Trace& trace, const annotate::Option
   return facts;
 }
 
-Contributors contributors_of(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
+Contributors contributors_of(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
                              const StackTable& stacks, const Uses& uses) {
   Contributors report = find_contributors(stacks, uses, asked.contributors);
   report.name = file_name(options.path);
@@ -84,20 +84,20 @@ Contributors contributors_of(annotate::Trace& trace, const annotate::Options& op
   return report;
 }
 
-void print_contributors(const Contributors& report, annotate::Options::Form form) {
-  using Form = annotate::Options::Form;
+void print_contributors(const Contributors& report, trace::Options::Form form) {
+  using Form = trace::Options::Form;
   command::print(form == Form::json ? output::json_text(report) : form == Form::csv ? to_csv(report) : to_text(report));
 }
 
 }  // namespace
 
-void report_stacks(const annotate::Options& options, const StackOptions& stack_options) {
+void report_stacks(const trace::Options& options, const StackOptions& stack_options) {
   const ContributorOptions& asked = stack_options.contributors;
   command::refuse_input_as_output(stack_options.exported.path, {options.path});
   Export exported(stack_options.exported);
   const bool is_export = stack_options.exported.form != ExportForm::none;
   const bool needs_stacks = is_export || is_of_stacks(asked.by);
-  annotate::Trace trace(options, false, needs_stacks);
+  trace::Trace trace(options, false, needs_stacks);
   const std::uint64_t touched_min = trace.header().touched_min();
   if (asked.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");

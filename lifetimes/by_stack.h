@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "analysis/stacks/contributors.h"
 #include "lifetimes/exports.h"
-#include "toolkit/allocations/contributors.h"
-#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {
 
 /// What is asked of the allocations of a trace.
 struct StackOptions {
-  allocations::ContributorOptions contributors;
+  analysis::ContributorOptions contributors;
   ExportOptions exported{};  ///< for another tool, rather than contributors
-  std::optional<annotate::SliceRange> slice{};
+  std::optional<trace::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
 };
 
@@ -22,10 +22,10 @@ struct StackOptions {
 StackOptions parse_stack_options(const command::CommandLine& line);
 
 /// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
-allocations::Uses count_uses(annotate::Trace& trace, const allocations::UseOptions& options, const std::string& path);
+analysis::Uses count_uses(trace::Trace& trace, const analysis::UseOptions& options, const std::string& path);
 
 /// Prints the contributors or the folded stacks of the trace that the options name, or writes the file of another tool.
 /// Throws FormatError where it has no stacks.
-void report_stacks(const annotate::Options& options, const StackOptions& stack_options);
+void report_stacks(const trace::Options& options, const StackOptions& stack_options);
 
 }  // namespace cmt::lifetimes

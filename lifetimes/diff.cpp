@@ -1,11 +1,11 @@
 #include "lifetimes/diff.h"
 
-#include "toolkit/allocations/diff/compared_trace.h"
+#include "analysis/differences/compared_trace.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
 
-using namespace allocations;
+using namespace analysis;
 
 namespace {
 
@@ -24,7 +24,7 @@ GroupOptions<DiffUse> options_of(const ContributorOptions& asked) {
 
 }  // namespace
 
-void report_difference(const std::string& before_path, const annotate::Options& options,
+void report_difference(const std::string& before_path, const trace::Options& options,
                        const StackOptions& stack_options) {
   const GroupOptions<DiffUse> asked = options_of(stack_options.contributors);
   const CompareOptions compared{.trace = options,
@@ -45,7 +45,7 @@ void report_difference(const std::string& before_path, const annotate::Options& 
   report.after = after.facts();
   report.clock = options.clock;
   if (stack_options.slice) report.slice = stack_options.slice->text;
-  using Form = annotate::Options::Form;
+  using Form = trace::Options::Form;
   command::print(options.form == Form::json  ? output::json_text(report)
                  : options.form == Form::csv ? to_csv(report)
                                              : to_text(report));

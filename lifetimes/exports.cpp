@@ -4,14 +4,14 @@
 
 #include <stdexcept>
 
+#include "analysis/stacks/folded.h"
 #include "lifetimes/pprof.h"
 #include "lifetimes/speedscope.h"
-#include "toolkit/allocations/folded.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
 
-using namespace allocations;
+using namespace analysis;
 
 Metric parse_metric_option(const command::CommandLine& line, const char* option) {
   return line.parsed(

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/allocations/contributors.h"
-#include "toolkit/annotate/trace_tool.h"
+#include "analysis/stacks/contributors.h"
 #include "toolkit/files/compressed_output.h"
 #include "toolkit/files/output_file.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {
 
@@ -16,12 +16,12 @@ enum class ExportForm { none, folded, pprof, speedscope };
 
 struct ExportOptions {
   ExportForm form = ExportForm::none;
-  allocations::Metric metric = allocations::Metric::peak;  ///< of folded stacks
-  std::string path{};                                      ///< of the others
+  analysis::Metric metric = analysis::Metric::peak;  ///< of folded stacks
+  std::string path{};                                ///< of the others
 };
 
 /// The value of --sort or --folded. Throws UsageError.
-allocations::Metric parse_metric_option(const command::CommandLine& line, const char* option);
+analysis::Metric parse_metric_option(const command::CommandLine& line, const char* option);
 
 /// Of --folded, --pprof and --speedscope, one of which may be given. Throws UsageError.
 ExportOptions parse_export_options(const command::CommandLine& line);
@@ -39,8 +39,7 @@ class Export {
   /// Opens the file, so that an error shows before the work begins. Throws std::system_error.
   explicit Export(const ExportOptions& options);
 
-  void write(const StackTable& stacks, const allocations::Uses& uses, const std::string& hidden,
-             const ExportFacts& facts);
+  void write(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const ExportFacts& facts);
 
  private:
   ExportOptions options_;

@@ -11,23 +11,23 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/fates/live_blocks.h"
+#include "analysis/groups/options.h"
 #include "lifetimes/annotate.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/by_stack.h"
 #include "lifetimes/diff.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
-#include "toolkit/allocations/groups/options.h"
-#include "toolkit/allocations/live_blocks.h"
-#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {
 namespace {
 
-using annotate::Options;
 using command::CommandLine;
+using trace::Options;
 
 constexpr const char* tool = "lifetimes";
 
@@ -120,8 +120,8 @@ Exit status: 0 done, 1 could not, 2 wrong use, 3 worse than the baseline.
 )";
 
 void summarise(const Options& options) {
-  annotate::SummaryOutput output(options);
-  output.write(summary_of(options));
+  trace::SummaryOutput output(options);
+  output.write(summary_of(options), {to_text, to_csv, to_picture});
 }
 
 /// The summaries of several traces as a JSON array, which --merge adds up.
@@ -169,8 +169,8 @@ void count_pairs(const Options& options) {
     std::uint64_t size = 0;
     std::uint64_t born = 0;
   };
-  annotate::Trace trace(options, false);
-  allocations::LiveBlocks<Block> live(options.clock, trace.complaints());
+  trace::Trace trace(options, false);
+  analysis::LiveBlocks<Block> live(options.clock, trace.complaints());
   PairCounts counts;
   trace.for_each([&](const Event& event) {
     live.start_event(event);
@@ -185,7 +185,7 @@ void count_pairs(const Options& options) {
 }
 
 void merge(const Options& options, const std::vector<std::string>& paths) {
-  annotate::SummaryOutput output(options);
+  trace::SummaryOutput output(options);
   std::optional<Summary> sum;
   for (const std::string& path : paths) {
     for (Summary& other : read_json(path)) {
@@ -199,7 +199,7 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
       sum->merge(other);
     }
   }
-  output.write(*sum);
+  output.write(*sum, {to_text, to_csv, to_picture});
 }
 
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
@@ -213,9 +213,9 @@ bool refuse_stack_options(const CommandLine& line) {
   for (const char* const what : {"by", "diff", "folded", "pprof", "speedscope"}) {
     if (line.has(what)) return true;
   }
-  allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by or --diff");
-  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
-                              "--by, --diff, --folded, --pprof or --speedscope");
+  analysis::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by or --diff");
+  analysis::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
+                           "--by, --diff, --folded, --pprof or --speedscope");
   return false;
 }
 
@@ -231,7 +231,7 @@ int run(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "plot", "leaks", "totals"});
   const bool asks_for_stacks = refuse_stack_options(line);
-  Options options = annotate::parse_options(tool, line, {"leaks", "totals"});
+  Options options = trace::parse_options(tool, line, {"leaks", "totals"});
   if (line.has("merge")) {
     merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
     return 0;
@@ -254,15 +254,15 @@ int run(const CommandLine& line) {
 
 std::vector<command::Option> options() {
   using Takes = command::Option::Takes;
-  return annotate::known_options(allocations::group_options({{"counts"},
-                                                             {"merge"},
-                                                             {"slice", Takes::value},
-                                                             {"folded", Takes::value_or_nothing},
-                                                             {"pprof", Takes::value},
-                                                             {"speedscope", Takes::value},
-                                                             {"diff", Takes::value},
-                                                             {"baseline", Takes::value},
-                                                             {"fail-if", Takes::value}}));
+  return trace::known_options(analysis::group_options({{"counts"},
+                                                       {"merge"},
+                                                       {"slice", Takes::value},
+                                                       {"folded", Takes::value_or_nothing},
+                                                       {"pprof", Takes::value},
+                                                       {"speedscope", Takes::value},
+                                                       {"diff", Takes::value},
+                                                       {"baseline", Takes::value},
+                                                       {"fail-if", Takes::value}}));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace cmt::lifetimes {
 namespace {
 
-using output::HeatMap;
-using output::Unit;
+using picture::HeatMap;
+using picture::Unit;
 
 constexpr std::size_t single_rows = 8;  ///< of one class of lifetimes; all that follow are of two
 constexpr std::size_t age_rows = single_rows + (AgeClasses::count - single_rows) / 2;
@@ -66,7 +66,7 @@ HeatMap heat_of(const Summary& summary) {
   return heat;
 }
 
-output::Axis age_axis(heap::Clock::Unit clock) {
+picture::Axis age_axis(heap::Clock::Unit clock) {
   if (clock == heap::Clock::Unit::events) return {"lifetime in events", Unit::count, true};
   if (clock == heap::Clock::Unit::time) return {"lifetime", Unit::ns, true};
   return {"lifetime in bytes allocated meanwhile", Unit::bytes, true};
@@ -85,16 +85,16 @@ std::string title(const Summary& summary) {
 
 }  // namespace
 
-output::Picture to_picture(const Summary& summary) {
+picture::Picture to_picture(const Summary& summary) {
   const SizeSummary all = summary.total();
   std::uint64_t events = 0;
   for (const Input& input : summary.inputs) events += input.events;
-  output::Picture picture;
+  picture::Picture picture;
   picture.title = title(summary);
   picture.subtitle = output::counted(events, "event") + "; " + output::with_commas(all.allocated.blocks) +
                      " blocks, of which " + percent_of_blocks(all.short_lived, all) + " were short-lived and " +
                      percent_of_blocks(all.leaked.blocks, all) + " alive at the end";
-  output::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
+  picture::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
   panel.heat = heat_of(summary);
   picture.panels = {std::move(panel)};
   return picture;

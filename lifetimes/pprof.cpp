@@ -20,14 +20,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/stacks/labels.h"
+#include "analysis/stacks/stack_tree.h"
 #include "libcmt/text/utf8.h"
-#include "toolkit/allocations/labels.h"
-#include "toolkit/allocations/stack_tree.h"
 #include "toolkit/symbols/name_frames.h"
 
 namespace cmt::lifetimes {
 
-using namespace allocations;
+using namespace analysis;
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/fates/use.h"
 #include "cmt/header.h"
 #include "cmt/stacks.h"
-#include "toolkit/allocations/use.h"
 
 namespace cmt::lifetimes {
 
@@ -23,8 +23,7 @@ namespace cmt::lifetimes {
 /// The sums over all samples are the totals of `uses`. Functions that match `hidden`, an extended regular expression,
 /// are left out. `header` is the trace's; `comments` are shown by the viewer. Memory: the functions' names, and 8 bytes
 /// a frame.
-void write_pprof(const StackTable& stacks, const allocations::Uses& uses, const std::string& hidden,
-                 const Header& header, const std::vector<std::string>& comments,
-                 const std::function<void(std::string_view)>& write);
+void write_pprof(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const Header& header,
+                 const std::vector<std::string>& comments, const std::function<void(std::string_view)>& write);
 
 }  // namespace cmt::lifetimes

@@ -15,14 +15,14 @@
 #include <numeric>
 #include <vector>
 
+#include "analysis/stacks/function_tree.h"
+#include "analysis/stacks/stack_tree.h"
 #include "libcmt/text/utf8.h"
-#include "toolkit/allocations/function_tree.h"
-#include "toolkit/allocations/stack_tree.h"
 #include "toolkit/output/json.h"
 
 namespace cmt::lifetimes {
 
-using namespace allocations;
+using namespace analysis;
 
 namespace {
 

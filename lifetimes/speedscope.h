@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/fates/use.h"
 #include "cmt/stacks.h"
-#include "toolkit/allocations/use.h"
 
 namespace cmt::lifetimes {
 
@@ -14,7 +14,7 @@ namespace cmt::lifetimes {
 /// stack of functions, the outermost first, and its weight; stacks that differ only in addresses are one. The sums of
 /// the weights are the totals of `uses`. Functions that match `hidden`, an extended regular expression, are left out.
 /// `name` is that of the trace. Memory: that of a FunctionTree, not that of the file.
-void write_speedscope(const StackTable& stacks, const allocations::Uses& uses, const std::string& hidden,
+void write_speedscope(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden,
                       const std::string& name, const std::function<void(std::string_view)>& write);
 
 }  // namespace cmt::lifetimes

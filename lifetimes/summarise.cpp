@@ -106,8 +106,8 @@ Summary Summariser::finish(bool truncated) {
   return std::move(summary_);
 }
 
-Summary summary_of(const annotate::Options& options) {
-  annotate::Trace trace(options, false);
+Summary summary_of(const trace::Options& options) {
+  trace::Trace trace(options, false);
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event) { summariser.count_event(event); });
   Summary summary = summariser.finish(trace.truncated());

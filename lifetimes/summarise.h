@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "analysis/fates/last_made.h"
+#include "analysis/fates/live_blocks.h"
+#include "analysis/fates/untouched.h"
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "lifetimes/summary.h"
-#include "toolkit/allocations/last_made.h"
-#include "toolkit/allocations/live_blocks.h"
-#include "toolkit/allocations/untouched.h"
-#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {
 
@@ -46,18 +46,18 @@ class Summariser {
   command::Complaints& complaints_;
   Summary summary_;
   Input input_;
-  allocations::LiveBlocks<Block> live_;
+  analysis::LiveBlocks<Block> live_;
   Amount live_total_;
-  allocations::UntouchedBytes untouched_;
+  analysis::UntouchedBytes untouched_;
   std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak, and have ended since
   Tag peak_tag_ = 0;                     // of the block that was made at the last peak
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;
-  allocations::LastMade last_made_;
+  analysis::LastMade last_made_;
 };
 
 /// The summary of the trace that the options name.
-Summary summary_of(const annotate::Options& options);
+Summary summary_of(const trace::Options& options);
 
 }  // namespace cmt::lifetimes

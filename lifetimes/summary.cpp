@@ -17,7 +17,7 @@ void add_all(Numbers& sums, const Numbers& others) {
 void SizeSummary::add(const SizeSummary& other) {
   allocated += other.allocated;
   leaked += other.leaked;
-  allocations::add_known(untouched_bytes, other.untouched_bytes);
+  analysis::add_known(untouched_bytes, other.untouched_bytes);
   ended += other.ended;
   temporary += other.temporary;
   short_lived += other.short_lived;
@@ -55,7 +55,7 @@ Amount Summary::peak_sum() const {
 
 std::uint64_t Summary::untouched_peak_sum() const {
   std::uint64_t sum = unknown;
-  for (const Input& input : inputs) allocations::add_known(sum, input.peak.untouched_bytes);
+  for (const Input& input : inputs) analysis::add_known(sum, input.peak.untouched_bytes);
   return sum;
 }
 

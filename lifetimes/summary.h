@@ -11,18 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "analysis/fates/amount.h"
 #include "cmt/event.h"
-#include "toolkit/allocations/amount.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::lifetimes {
 
-using allocations::AgeClasses;
-using allocations::Amount;
-using allocations::short_lived_max;
-using allocations::SizeClasses;
-using allocations::unit_name;
+using analysis::AgeClasses;
+using analysis::Amount;
+using analysis::short_lived_max;
+using analysis::SizeClasses;
+using analysis::unit_name;
 
 /// The most live bytes, the first event with as many, and their sizes.
 struct Peak {
@@ -178,7 +178,7 @@ std::string to_text(const Summary& summary);
 std::string to_csv(const Summary& summary);
 
 /// A map of how many blocks of which size lived how long.
-output::Picture to_picture(const Summary& summary);
+picture::Picture to_picture(const Summary& summary);
 
 /// The summaries of a JSON file, one or a list. `path` is a file, "-" standard input. Throws FormatError and
 /// std::system_error.

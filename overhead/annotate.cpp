@@ -3,20 +3,21 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/places/placed_blocks.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
 #include "overhead/forms.h"
-#include "toolkit/allocations/overhead/placed_blocks.h"
-#include "toolkit/annotate/annotate_lines.h"
+#include "toolkit/trace/annotate_lines.h"
 
 namespace cmt::overhead {
 
-using annotate::AnnotatedText;
+using namespace analysis;
 using heap::gap;
 using heap::Neighbourhood;
 using heap::own_pages;
 using heap::PlacedBlock;
+using trace::AnnotatedText;
 
 namespace {
 
@@ -39,7 +40,7 @@ class Annotator {
     std::uint64_t totals_pages = 0, totals_huge_pages = 0;
   };
 
-  Annotator(command::Complaints& complaints, const annotate::Options& options, int page_shift, bool counts_huge_pages)
+  Annotator(command::Complaints& complaints, const trace::Options& options, int page_shift, bool counts_huge_pages)
       : page_shift_(page_shift),
         counts_huge_pages_(counts_huge_pages),
         shows_totals_(options.totals),
@@ -65,7 +66,7 @@ class Annotator {
     if (makes) note_begin(event, notes.emplace_back());
   }
 
-  void write(annotate::AnnotatedText& out, const Event& event, const Note*& note) const {
+  void write(trace::AnnotatedText& out, const Event& event, const Note*& note) const {
     const bool ends = event.ends_block();
     const bool makes = event.makes_block();
     if (!ends && !makes) return;
@@ -236,13 +237,13 @@ class Annotator {
   heap::LiveTotals totals_;
   std::uint64_t pages_ = 0;       // that live blocks are on
   std::uint64_t huge_pages_ = 0;  // the same, of 2 MiB
-  annotate::FirstTag first_tag_;
+  trace::FirstTag first_tag_;
 };
 
 }  // namespace
 
-void annotate_trace(const annotate::Options& options, int page_shift, bool huge_pages) {
-  annotate::annotate_lines<Annotator>(options, page_shift, huge_pages);
+void annotate_trace(const trace::Options& options, int page_shift, bool huge_pages) {
+  trace::annotate_lines<Annotator>(options, page_shift, huge_pages);
 }
 
 }  // namespace cmt::overhead

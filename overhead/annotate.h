@@ -1,6 +1,6 @@
 #pragma once
 
-#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::overhead {
 
@@ -23,6 +23,6 @@ namespace cmt::overhead {
 ///
 /// A page has `1 << page_shift` bytes; with `huge_pages` those of 2 MiB are counted too. Throws FormatError for a block
 /// without an address.
-void annotate_trace(const annotate::Options& options, int page_shift, bool huge_pages);
+void annotate_trace(const trace::Options& options, int page_shift, bool huge_pages);
 
 }  // namespace cmt::overhead

@@ -3,21 +3,20 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/groups/options.h"
+#include "analysis/places/block_keys.h"
+#include "analysis/places/summarise.h"
+#include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/selection.h"
+#include "analysis/stacks/stack_tree.h"
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
-#include "toolkit/allocations/groups/options.h"
-#include "toolkit/allocations/named_stacks.h"
-#include "toolkit/allocations/overhead/block_keys.h"
-#include "toolkit/allocations/overhead/summarise.h"
-#include "toolkit/allocations/selection.h"
-#include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
 
 namespace cmt::overhead {
 
-using namespace allocations;
-
+using namespace analysis;
 namespace {
 
 /// What the blocks held at the moment that was asked for.
@@ -30,7 +29,7 @@ struct HeldAtMoment {
 /// Finds the moment in one pass over a trace.
 class MomentFinder {
  public:
-  MomentFinder(annotate::Trace& trace, const annotate::Options& options, const HolderOptions& asked, int page_shift)
+  MomentFinder(trace::Trace& trace, const trace::Options& options, const HolderOptions& asked, int page_shift)
       : trace_(trace),
         path_(options.path),
         page_shift_(page_shift),
@@ -46,14 +45,14 @@ class MomentFinder {
   }
 
   /// After the events of a part of the trace from its start.
-  HeldAtMoment at_end_of(const annotate::SliceRange& part) {
-    using annotate::SliceBound;
+  HeldAtMoment at_end_of(const trace::SliceRange& part) {
+    using trace::SliceBound;
     if (part.unit == SliceBound::Unit::time && !trace_.header().has_times)
       throw FormatError(path_, "times were not recorded (needed by --at=" + part.text + ")");
-    annotate::SliceProgress progress(part);
+    trace::SliceProgress progress(part);
     bool is_reached = false;
     trace_.for_each([&](const Event& event) {
-      is_reached = progress.next(event) == annotate::SliceProgress::Place::behind;
+      is_reached = progress.next(event) == trace::SliceProgress::Place::behind;
       if (!is_reached) count_event(event);
       return !is_reached;
     });
@@ -82,7 +81,7 @@ class MomentFinder {
     return std::move(held_);
   }
 
-  annotate::Trace& trace_;
+  trace::Trace& trace_;
   const std::string& path_;
   int page_shift_;
   BlockKeys keys_;
@@ -91,7 +90,7 @@ class MomentFinder {
 };
 
 /// The events up to the one with the most live bytes. Reads the trace, without its addresses.
-annotate::SliceRange find_peak(const std::string& path) {
+trace::SliceRange find_peak(const std::string& path) {
   Reader reader = command::open_trace(path, {.addresses = false, .times = false, .usable = false});
   heap::LiveAccount account;
   std::uint64_t events = 0, peak_event = 0;
@@ -103,7 +102,7 @@ annotate::SliceRange find_peak(const std::string& path) {
       if (account.bytes_peak() > before) peak_event = events;
     }
   }
-  return {.unit = annotate::SliceBound::Unit::events, .from = {}, .to = {{.value = peak_event}}, .text = "peak"};
+  return {.unit = trace::SliceBound::Unit::events, .from = {}, .to = {{.value = peak_event}}, .text = "peak"};
 }
 
 }  // namespace
@@ -111,7 +110,7 @@ annotate::SliceRange find_peak(const std::string& path) {
 std::optional<HolderMoment> HolderMoment::parse(const std::string& text) {
   HolderMoment moment{.text = text, .is_peak = text == "peak"};
   if (moment.is_peak || text == "unused") return moment;
-  moment.until = annotate::SliceRange::parse(":" + text);
+  moment.until = trace::SliceRange::parse(":" + text);
   if (!moment.until) return std::nullopt;
   moment.until->text = text;
   return moment;
@@ -132,12 +131,12 @@ HolderOptions parse_holder_options(const command::CommandLine& line, const std::
   return options;
 }
 
-void report_holders(const annotate::Options& options, const HolderOptions& holder_options, int page_shift) {
+void report_holders(const trace::Options& options, const HolderOptions& holder_options, int page_shift) {
   const GroupOptions<PageUse>& asked = holder_options.groups;
   const bool needs_stacks = is_of_stacks(asked.by);
-  std::optional<annotate::SliceRange> until = holder_options.moment.until;
+  std::optional<trace::SliceRange> until = holder_options.moment.until;
   if (holder_options.moment.is_peak) until = find_peak(options.path);
-  annotate::Trace trace(options, true, needs_stacks);
+  trace::Trace trace(options, true, needs_stacks);
   MomentFinder finder(trace, options, holder_options, page_shift);
   HeldAtMoment held = until ? finder.at_end_of(*until) : finder.at_most_unused();
   StackTable stacks;
@@ -154,7 +153,7 @@ void report_holders(const annotate::Options& options, const HolderOptions& holde
   report.time_ns = held.time_ns;
   report.defects = trace.complaints().count();
   report.truncated = trace.truncated();
-  using Form = annotate::Options::Form;
+  using Form = trace::Options::Form;
   command::print(options.form == Form::json  ? output::json_text(report)
                  : options.form == Form::csv ? to_csv(report)
                                              : to_text(report));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/allocations/pages/page_holders.h"
-#include "toolkit/annotate/slice.h"
-#include "toolkit/annotate/trace_tool.h"
+#include "analysis/held_pages/page_holders.h"
+#include "toolkit/trace/slice.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::overhead {
 
@@ -14,8 +14,8 @@ namespace cmt::overhead {
 struct HolderMoment {
   std::string text = "unused";  ///< as it was given
   bool is_peak = false;
-  std::optional<annotate::SliceRange> until{};  ///< up to the moment; empty, and no peak: the sample with the most
-                                                ///< unused bytes on pages
+  std::optional<trace::SliceRange> until{};  ///< up to the moment; empty, and no peak: the sample with the most
+                                             ///< unused bytes on pages
 
   /// "unused", "peak", or an end as --slice has it: so many events, a time, or a mark. Nothing where `text` is none of
   /// these.
@@ -24,7 +24,7 @@ struct HolderMoment {
 
 /// What is asked of the holders.
 struct HolderOptions {
-  allocations::GroupOptions<allocations::PageUse> groups;
+  analysis::GroupOptions<analysis::PageUse> groups;
   HolderMoment moment;
   std::vector<std::string> debug_directories{};
 };
@@ -34,6 +34,6 @@ HolderOptions parse_holder_options(const command::CommandLine& line, const std::
 
 /// Prints who holds the pages in the trace that the options name. Throws FormatError where it has no addresses, or no
 /// stacks and these are asked for, or where it has no such moment.
-void report_holders(const annotate::Options& options, const HolderOptions& holder_options, int page_shift);
+void report_holders(const trace::Options& options, const HolderOptions& holder_options, int page_shift);
 
 }  // namespace cmt::overhead

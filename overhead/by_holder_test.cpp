@@ -5,13 +5,13 @@
 #include <random>
 #include <vector>
 
-#include "toolkit/allocations/overhead/live_walks.h"
-#include "toolkit/allocations/overhead/summarise.h"
+#include "analysis/places/live_walks.h"
+#include "analysis/places/summarise.h"
 
 namespace {
 
 using cmt::Event;
-using cmt::allocations::PageUse;
+using namespace cmt::analysis;
 using namespace cmt::overhead;
 
 /// Blocks made and ended at random, few of them kept.
@@ -67,7 +67,7 @@ TEST_CASE("holders by stack: sums are those of the summary, at its moment") {
       old = find_pins(live, 12, now.old_before()).old;
       sum = PageUse();
       const auto key_of = [](const cmt::heap::PlacedBlock& block) { return static_cast<std::uint32_t>(block.tag % 7); };
-      for (const auto& entry : cmt::allocations::find_page_uses(live, 12, now.old_before(), key_of).entries)
+      for (const auto& entry : cmt::analysis::find_page_uses(live, 12, now.old_before(), key_of).entries)
         sum += entry.use;
     });
     for (const Event& each : random_events(seed)) summariser.count_event(each);

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "analysis/places/summary.h"
 #include "libcmt/heap/address_index.h"
-#include "toolkit/allocations/overhead/summary.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::overhead {
@@ -17,12 +17,12 @@ std::string block_text(const Block& block) {
 }
 
 /// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
-std::string to_text(const Summary& summary);
+std::string to_text(const analysis::Summary& summary);
 
 /// For spreadsheets: the samples under a line of titles.
-std::string to_csv(const Summary& summary);
+std::string to_csv(const analysis::Summary& summary);
 
 /// Memory over time, and a map of the addresses that were live. The summary must have its curve and its address map.
-output::Picture to_picture(const Summary& summary);
+picture::Picture to_picture(const analysis::Summary& summary);
 
 }  // namespace cmt::overhead

@@ -7,21 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/groups/options.h"
+#include "analysis/places/summarise.h"
 #include "overhead/annotate.h"
 #include "overhead/by_holder.h"
 #include "overhead/forms.h"
-#include "toolkit/allocations/groups/options.h"
-#include "toolkit/allocations/overhead/summarise.h"
-#include "toolkit/annotate/stages.h"
-#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/trace/stages.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::overhead {
 namespace {
 
-using annotate::Options;
+using namespace analysis;
 using command::CommandLine;
 using command::UsageError;
+using trace::Options;
 
 constexpr const char* tool = "overhead";
 
@@ -113,13 +114,13 @@ int parse_page_shift(const std::string& text) {
 }
 
 /// Reading, following where blocks lie, and counting are three steps, which go on beside each other.
-void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs) {
+void count_events(trace::Trace& trace, Summariser& summariser, unsigned jobs) {
   struct Place {
-    annotate::TraceBatch batch;
+    trace::TraceBatch batch;
     PlaceChanges changes;
   };
-  std::vector<Place> places(annotate::Stages::places_for(jobs));
-  annotate::BatchReader& reader = trace.batches();
+  std::vector<Place> places(trace::Stages::places_for(jobs));
+  trace::BatchReader& reader = trace.batches();
   PlaceFollower& follower = summariser.places();
   const auto follow = [&](Place& place) {
     place.changes.clear();
@@ -132,23 +133,23 @@ void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs)
     summariser.begin_count(place.changes);
     for (const Event& event : place.batch.events) summariser.count(event);
   };
-  annotate::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }, 0},
-                           {true, [&](std::size_t i) { return reader.complete(places[i].batch); }, 0},
-                           {true, [&](std::size_t i) { return follow(places[i]), true; }, 1},
-                           {true, [&](std::size_t i) { return count(places[i]), true; }, 0}},
-                          places.size());
+  trace::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }, 0},
+                        {true, [&](std::size_t i) { return reader.complete(places[i].batch); }, 0},
+                        {true, [&](std::size_t i) { return follow(places[i]), true; }, 1},
+                        {true, [&](std::size_t i) { return count(places[i]), true; }, 0}},
+                       places.size());
   stages.run(jobs);
   trace.say_what_is_missing();
 }
 
 void summarise(const Options& options, int page_shift, std::optional<heap::Clock::Unit> axis) {
-  annotate::Trace trace(options);
-  annotate::SummaryOutput output(options);
+  trace::Trace trace(options);
+  trace::SummaryOutput output(options);
   Summariser summariser(options.path, page_shift, trace.header().has_usable, trace.complaints(),
                         trace.header().touched_min());
   if (output.draws()) summariser.collect_plot(axis);
   count_events(trace, summariser, options.jobs);
-  output.write(summariser.finish(trace.truncated()));
+  output.write(summariser.finish(trace.truncated()), {to_text, to_csv, to_picture});
   trace.complaints().say_count();
 }
 
@@ -156,14 +157,14 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
 bool asks_for_holders(const CommandLine& line) {
   line.refuse_together("by", {"summary", "plot", "clock", "huge-pages", "leaks", "totals"});
   if (line.has("by")) return true;
-  allocations::refuse_without(
+  analysis::refuse_without(
       line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "debug-dir"}, "--by");
   return false;
 }
 
 int run(const CommandLine& line) {
   const bool is_by_holder = asks_for_holders(line);
-  Options options = annotate::parse_options(tool, line, {"huge-pages", "leaks", "totals"});
+  Options options = trace::parse_options(tool, line, {"huge-pages", "leaks", "totals"});
   if (!line.has("plot")) {
     for (const char* const form : {"json", "csv", "summary"}) line.refuse_together(form, {"clock"});
   }
@@ -187,9 +188,9 @@ int run(const CommandLine& line) {
 int main(int argc, char** argv) {
   using namespace cmt::overhead;
   const auto value = cmt::command::Option::Takes::value;
-  return cmt::command::run(argc, argv,
-                           {tool, CMT_VERSION, help_text,
-                            cmt::annotate::known_options(
-                                cmt::allocations::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
-                            run});
+  return cmt::command::run(
+      argc, argv,
+      {tool, CMT_VERSION, help_text,
+       cmt::trace::known_options(cmt::analysis::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
+       run});
 }

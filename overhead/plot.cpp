@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "analysis/places/plot_data.h"
 #include "overhead/forms.h"
-#include "toolkit/allocations/overhead/plot_data.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/axis.h"
@@ -14,11 +14,12 @@
 namespace cmt::overhead {
 namespace {
 
-using output::Axis;
-using output::HeatMap;
-using output::Panel;
-using output::Series;
-using output::Unit;
+using namespace analysis;
+using picture::Axis;
+using picture::HeatMap;
+using picture::Panel;
+using picture::Series;
+using picture::Unit;
 
 using ClockUnit = heap::Clock::Unit;
 
@@ -65,7 +66,7 @@ Panel memory_panel(const Summary& summary, const TimeAxis& axis) {
 
 Panel address_panel(const Summary& summary, const TimeAxis& axis) {
   const AddressMap& map = *summary.address_map;
-  const output::AddressRows rows = output::address_rows(used_bins(map.moments), map.bin_bytes);
+  const picture::AddressRows rows = picture::address_rows(used_bins(map.moments), map.bin_bytes);
   HeatMap heat{.title = "bytes live", .unit = Unit::share};
   heat.y_edges = rows.edges;
   double last = 0;
@@ -84,7 +85,7 @@ Panel address_panel(const Summary& summary, const TimeAxis& axis) {
     }
   }
   Panel panel{"Address space over time, a row for every " +
-                  output::label_text(Unit::bytes, static_cast<double>(map.bin_bytes)) + " that were ever used",
+                  picture::label_text(Unit::bytes, static_cast<double>(map.bin_bytes)) + " that were ever used",
               axis.axis(), rows.axis};
   if (heat.columns() > 0) panel.heat = std::move(heat);
   return panel;
@@ -92,15 +93,15 @@ Panel address_panel(const Summary& summary, const TimeAxis& axis) {
 
 }  // namespace
 
-output::Picture to_picture(const Summary& summary) {
+picture::Picture to_picture(const Summary& summary) {
   const TimeAxis axis(summary);
   const MemoryUse& peak = summary.peak;
-  output::Picture picture;
+  picture::Picture picture;
   picture.title = command::input_name(summary.name);
   picture.subtitle = output::counted(summary.events, "event") + "; at the peak " + output::bytes_text(peak.live_bytes) +
                      " live in " + output::with_commas(peak.live_blocks) + " blocks on " +
                      output::with_commas(peak.pages) + " pages of " +
-                     output::label_text(Unit::bytes, static_cast<double>(summary.page_size));
+                     picture::label_text(Unit::bytes, static_cast<double>(summary.page_size));
   picture.panels = {memory_panel(summary, axis), address_panel(summary, axis)};
   return picture;
 }

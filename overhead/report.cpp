@@ -13,6 +13,7 @@
 namespace cmt::overhead {
 namespace {
 
+using namespace analysis;
 using output::bytes_text;
 using output::counted;
 using output::percent_text;

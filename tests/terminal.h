@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace cmt::output {
+namespace cmt::terminal {
 
 /// A terminal without a user.
 class Terminal {
@@ -53,4 +53,4 @@ inline void check_written(const Terminal& terminal, const std::string& expected)
   CHECK(terminal.read(expected.size()) == expected);
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::terminal

@@ -24,7 +24,7 @@
 
 namespace {
 
-using namespace trace2cmt;
+using namespace cmt::trace2cmt;
 
 void say(const std::string& line) { cmt::command::complain("trace2cmt", line); }
 
@@ -99,7 +99,7 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
 /// Returns false where there is none.
 bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, const cmt::FormatError& damage) {
   const auto is_by_events = [](const auto& bound) {
-    return bound && bound->unit == cmt::annotate::SliceBound::Unit::events;
+    return bound && bound->unit == cmt::trace::SliceBound::Unit::events;
   };
   if (options.strict || !options.slice || !is_by_events(options.slice->from)) return false;
   const auto keyframe = inputs.skip_damage(options.slice->from->value);
@@ -113,7 +113,7 @@ bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, c
 
 /// Where a .cmt has the origins of the live blocks before a slice, it is read from there on. A strict reader reads it
 /// all.
-std::optional<cmt::annotate::LateStart> start_late(Inputs& inputs, const Options& options) {
+std::optional<cmt::trace::LateStart> start_late(Inputs& inputs, const Options& options) {
   if (options.strict || !options.slice) return std::nullopt;
   return inputs.start_late(*options.slice);
 }
@@ -145,7 +145,7 @@ void convert_events(const Options& options) {
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
   cmt::files::OutputFile output(options.output);
-  const std::optional<cmt::annotate::LateStart> start = start_late(inputs, options);
+  const std::optional<cmt::trace::LateStart> start = start_late(inputs, options);
 
   std::unique_ptr<Sink> sink;
   cmt::Repairs refused;

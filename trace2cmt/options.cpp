@@ -7,7 +7,7 @@
 
 #include "toolkit/command/jobs.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 using cmt::command::CommandLine;
 using cmt::command::Option;
@@ -118,9 +118,9 @@ From from_of(const CommandLine& line) {
   return from;
 }
 
-std::optional<cmt::annotate::SliceRange> slice_of(const CommandLine& line) {
+std::optional<cmt::trace::SliceRange> slice_of(const CommandLine& line) {
   if (!line.has("slice")) return std::nullopt;
-  return line.parsed("slice", "", cmt::annotate::slice_form, cmt::annotate::SliceRange::parse);
+  return line.parsed("slice", "", cmt::trace::slice_form, cmt::trace::SliceRange::parse);
 }
 
 std::set<std::uint32_t> threads_of(const CommandLine& line) {
@@ -193,4 +193,4 @@ Options options_of(const CommandLine& line) {
   return options;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

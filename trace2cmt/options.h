@@ -11,7 +11,7 @@
 #include "trace2cmt/input/open_log.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 struct Options {
   enum class Task { convert, info, verify };
@@ -25,7 +25,7 @@ struct Options {
   int level = 3;
   unsigned jobs = 1;  ///< threads
   bool strict = false;
-  std::optional<cmt::annotate::SliceRange> slice;
+  std::optional<cmt::trace::SliceRange> slice;
   std::set<std::uint32_t> threads;  ///< none: all
   bool anonymise = false;
   std::uint64_t time_step_ns = 0;  ///< times are rounded to it; 0: they are not
@@ -40,4 +40,4 @@ extern const std::vector<cmt::command::Option> known_options;
 /// Throws cmt::command::UsageError.
 Options options_of(const cmt::command::CommandLine& line);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -149,7 +149,7 @@ std::string board_markdown(const Board& board);
 std::string board_csv(const Board& board);
 /// Time against memory, the matrix as maps, and each trace's memory. `tables`: with those of board_text(), which
 /// are higher than the rest.
-output::Picture board_picture(const Board& board, bool tables);
+picture::Picture board_picture(const Board& board, bool tables);
 /// For programs: schema cmt.board/1.
 std::string board_json(const Board& board);
 

@@ -10,11 +10,11 @@
 namespace cmt::replay {
 namespace {
 
-using output::Axis;
-using output::HeatMap;
-using output::Panel;
-using output::Series;
-using output::Unit;
+using picture::Axis;
+using picture::HeatMap;
+using picture::Panel;
+using picture::Series;
+using picture::Unit;
 
 /// As wide as a column of a map of so many can be labelled.
 std::string short_name(const std::string& name, std::size_t columns = 4) {
@@ -117,8 +117,8 @@ std::string machines_text(const Board& board) {
 
 }  // namespace
 
-output::Picture board_picture(const Board& board, bool tables) {
-  output::Picture picture;
+picture::Picture board_picture(const Board& board, bool tables) {
+  picture::Picture picture;
   picture.title =
       output::counted(board.allocators.size(), "allocator") + " on " + output::counted(board.traces.size(), "trace");
   std::uint64_t events = 0;

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "cmtreplay/plan/untouched.h"
-#include "toolkit/annotate/read_ahead.h"
+#include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
 namespace {
@@ -70,8 +70,8 @@ class PreparedTrace::Pass {
     plan_.format = trace.header().format;
     plan_.facts.touched_min = trace.header().touched_min();
     untouched_.set_touched_min(plan_.facts.touched_min);
-    annotate::BatchReader batches(trace);
-    annotate::ReadAhead reader(batches);
+    trace::BatchReader batches(trace);
+    trace::ReadAhead reader(batches);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (i + fetched < events.size()) {

@@ -37,7 +37,7 @@ std::string details_text(const Report& report);
 std::string csv_text(const Report& report);
 
 /// Live and resident memory along the trace for all allocators, how long calls took, and the text of the tables.
-output::Picture to_picture(const Report& report);
+picture::Picture to_picture(const Report& report);
 
 /// For programs: schema cmt.replay/1.
 std::string json_text(const Report& report);

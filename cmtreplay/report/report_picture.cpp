@@ -9,10 +9,10 @@
 namespace cmt::replay {
 namespace {
 
-using output::Axis;
-using output::Panel;
-using output::Series;
-using output::Unit;
+using picture::Axis;
+using picture::Panel;
+using picture::Series;
+using picture::Unit;
 
 double position_of(const Mark& mark, std::uint64_t begin_ns, bool by_time) {
   return static_cast<double>(by_time ? mark.time_ns - begin_ns : mark.event);
@@ -62,8 +62,8 @@ Panel latency_panel(const Report& report, latency_kind kind, const std::string& 
 
 }  // namespace
 
-output::Picture to_picture(const Report& report) {
-  output::Picture picture;
+picture::Picture to_picture(const Report& report) {
+  picture::Picture picture;
   const std::string text = table_text(report);
   const auto first_line = text.find('\n');
   const std::string name = command::input_name(report.options.file);

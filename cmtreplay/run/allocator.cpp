@@ -125,9 +125,9 @@ std::optional<std::vector<std::string>> packaged_files(const std::string& name, 
   return known == sonames.end() ? std::nullopt : std::optional(known->second);
 }
 
-command::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
-                                     const Allocator& allocator) {
-  command::SpawnOptions options{.words = {worker, argument}, .environment = {{"LD_PRELOAD", allocator.preload}}};
+launch::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
+                                    const Allocator& allocator) {
+  launch::SpawnOptions options{.words = {worker, argument}, .environment = {{"LD_PRELOAD", allocator.preload}}};
   for (const std::string& setting : allocator.settings) {
     const auto equals = setting.find('=');
     options.environment.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
@@ -253,11 +253,11 @@ AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const 
   const Fd output(memfd_create("probe-output", MFD_CLOEXEC));
   const Fd error(memfd_create("probe-error", MFD_CLOEXEC));
   const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  command::SpawnOptions options = worker_command(worker_, "--probe", allocator);
+  launch::SpawnOptions options = worker_command(worker_, "--probe", allocator);
   options.input_fd = no_input.get();
   options.output_fd = output.get();
   options.error_fd = error.get();
-  command::ChildProcess child(options);
+  launch::ChildProcess child(options);
   if (!child.ends_within(timeout_seconds_))
     throw AllocatorError(allocator.name + ": a process that loads it has not started for " +
                          std::to_string(timeout_seconds_) + " s");

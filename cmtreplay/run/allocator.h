@@ -51,8 +51,7 @@ struct AllocatorError : std::runtime_error {
 std::string find_worker();
 
 /// The command that starts a worker with an allocator preloaded.
-command::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
-                                     const Allocator& allocator);
+launch::SpawnOptions worker_command(const std::string& worker, const std::string& argument, const Allocator& allocator);
 
 /// Finds allocators by name: "null"; "libc"; the short name of a packaged one; a path, or a file of the working
 /// directory; else a soname, which the loader searches as it does for any program. Settings of its environment may
@@ -73,7 +72,7 @@ class AllocatorFinder {
  private:
   /// The answer of a worker with a library preloaded.
   struct Probe {
-    command::Ended ending = {};
+    launch::Ended ending = {};
     std::map<std::string, std::string> origins = {};  ///< of each call: the file that it comes from
     std::vector<std::string> objects = {};            ///< all loaded files
     std::string messages = {};                        ///< on standard error

@@ -84,11 +84,11 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   fill_control(allocator, options);
   region_->get().socket_fd = worker_end.get();
   const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  command::SpawnOptions spawn = worker_command(settings.worker, std::to_string(region_->fd()), allocator);
+  launch::SpawnOptions spawn = worker_command(settings.worker, std::to_string(region_->fd()), allocator);
   spawn.input_fd = no_input.get();
   spawn.output_fd = STDERR_FILENO;
   const FixedAddresses fixed(region_->get().clock_recorded != 0);
-  child_ = std::make_unique<command::ChildProcess>(spawn);
+  child_ = std::make_unique<launch::ChildProcess>(spawn);
   if (!settings.options.cpus.empty()) bind_to_cpus();
 }
 

@@ -52,7 +52,7 @@ struct Interrupted {};
 
 /// How an allocator ended the worker, or did not return. Thrown by WorkerProcess.
 struct Death {
-  command::Ended ending = {};
+  launch::Ended ending = {};
   unsigned timeout_seconds = 0;  ///< after which it was killed because no call had returned; 0: it was not
   std::uint64_t event = 0;       ///< counted from 1; 0: before the first, or where `began` after the last
   bool began = false;
@@ -135,7 +135,7 @@ class WorkerProcess {
   Fd socket_;
   Watchdog watchdog_;
   bool resumed_ = false;
-  std::unique_ptr<command::ChildProcess> child_;
+  std::unique_ptr<launch::ChildProcess> child_;
 };
 
 }  // namespace cmt::replay

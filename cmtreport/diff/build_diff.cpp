@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/differences/compared_trace.h"
 #include "cmtreport/build/build.h"
 #include "cmtreport/report/call_tree.h"
 #include "cmtreport/report/fold.h"
-#include "toolkit/allocations/diff/compared_trace.h"
 
 namespace cmt::report {
 namespace {
 
-using allocations::By;
-using allocations::ComparedTrace;
-using allocations::Difference;
-using allocations::DiffUse;
-using allocations::DiffUses;
-using allocations::Metric;
+using analysis::By;
+using analysis::ComparedTrace;
+using analysis::Difference;
+using analysis::DiffUse;
+using analysis::DiffUses;
+using analysis::Metric;
 
 /// So many nodes are some megabytes of a page.
 constexpr std::size_t nodes_max = 60'000;
@@ -50,7 +50,7 @@ struct ComparedTree {
   std::vector<DiffUse> uses;  ///< by node
 };
 
-ComparedTree tree_of_stacks(const allocations::MergedStacks& merged) {
+ComparedTree tree_of_stacks(const analysis::MergedStacks& merged) {
   ComparedTree compared;
   std::vector<std::uint64_t> weights(merged.stacks.node_count());
   for (const DiffUses::Entry& entry : merged.uses.entries)
@@ -109,7 +109,7 @@ std::string header_text(const ComparedTrace& trace, std::string_view key) {
 }
 
 DiffSideFacts facts_of(ComparedTrace& trace) {
-  const allocations::DiffTrace facts = trace.facts();
+  const analysis::DiffTrace facts = trace.facts();
   return {.name = facts.name,
           .program = header_text(trace, "program"),
           .command = header_text(trace, "command"),
@@ -122,11 +122,11 @@ DiffSideFacts facts_of(ComparedTrace& trace) {
 }  // namespace
 
 DiffReport compare_traces(const std::string& before_path, const std::string& after_path, const ReadSettings& settings) {
-  allocations::GroupOptions<DiffUse> groups{.metric = Metric::bytes,
-                                            .skipped = settings.functions.skipped,
-                                            .focus = settings.functions.focus,
-                                            .hidden = settings.functions.hidden};
-  allocations::CompareOptions options;
+  analysis::GroupOptions<DiffUse> groups{.metric = Metric::bytes,
+                                         .skipped = settings.functions.skipped,
+                                         .focus = settings.functions.focus,
+                                         .hidden = settings.functions.hidden};
+  analysis::CompareOptions options;
   options.trace.tool = settings.tool;
   options.trace.strict = settings.strict;
   options.groups = groups;
@@ -147,7 +147,7 @@ DiffReport compare_traces(const std::string& before_path, const std::string& aft
     return difference;
   };
   const DiffUses sizes = merge_sets(before.uses(By::size), after.uses(By::size));
-  std::optional<allocations::MergedStacks> merged;
+  std::optional<analysis::MergedStacks> merged;
   if (report.has_stacks) merged = merge_stacks(before.side(), after.side(), groups);
   const auto difference_by = [&](By by, Metric metric) {
     groups.by = by;

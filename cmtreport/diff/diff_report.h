@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/differences/difference.h"
 #include "cmtreport/report/report.h"
-#include "toolkit/allocations/diff/difference.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::report {
@@ -40,19 +40,19 @@ void describe(Visitor& field, S& side) {
 /// The figures that are compared, by the name that cmt.report/1 and cmt.contributors/1 have for them.
 struct DiffMeasure {
   std::string_view name;
-  allocations::Metric metric;
+  analysis::Metric metric;
   std::string_view doc;
 };
 
 inline constexpr std::array<DiffMeasure, 8> diff_measures{{
-    {"allocated_bytes", allocations::Metric::bytes, "bytes asked for"},
-    {"allocated_blocks", allocations::Metric::blocks, "blocks made"},
-    {"peak_bytes", allocations::Metric::peak, "bytes live at the peak of each trace"},
-    {"leaked_bytes", allocations::Metric::live, "bytes live at the end"},
-    {"temporary_blocks", allocations::Metric::temporary, "blocks freed by the next event of their thread"},
-    {"short_lived_blocks", allocations::Metric::short_lived, "blocks with a lifetime up to 256 events"},
-    {"other_thread_blocks", allocations::Metric::other_thread, "blocks freed by another thread"},
-    {"reallocated_blocks", allocations::Metric::reallocated, "blocks made by a realloc of another block"},
+    {"allocated_bytes", analysis::Metric::bytes, "bytes asked for"},
+    {"allocated_blocks", analysis::Metric::blocks, "blocks made"},
+    {"peak_bytes", analysis::Metric::peak, "bytes live at the peak of each trace"},
+    {"leaked_bytes", analysis::Metric::live, "bytes live at the end"},
+    {"temporary_blocks", analysis::Metric::temporary, "blocks freed by the next event of their thread"},
+    {"short_lived_blocks", analysis::Metric::short_lived, "blocks with a lifetime up to 256 events"},
+    {"other_thread_blocks", analysis::Metric::other_thread, "blocks freed by another thread"},
+    {"reallocated_blocks", analysis::Metric::reallocated, "blocks made by a realloc of another block"},
 }};
 
 /// One figure of all nodes' own allocations, in both traces.
@@ -113,14 +113,14 @@ struct DiffReport {
   DiffSideFacts before;
   DiffSideFacts after;
   bool has_stacks = false;
-  allocations::DiffUse total;
+  analysis::DiffUse total;
   std::vector<DiffFinding> findings;
   Frames frames;
   Nodes nodes;
   Folded folded;
   AllComparedFigures figures;
-  std::optional<allocations::Difference> by_function;
-  allocations::Difference by_size;
+  std::optional<analysis::Difference> by_function;
+  analysis::Difference by_size;
 };
 
 inline constexpr std::string_view diff_schema = "cmt.diff_report/1";

@@ -9,7 +9,7 @@
 namespace cmt::report {
 namespace {
 
-using allocations::Metric;
+using analysis::Metric;
 
 std::string side_text(const DiffSideFacts& side) {
   constexpr std::size_t name_width = 50;
@@ -19,7 +19,7 @@ std::string side_text(const DiffSideFacts& side) {
 }
 
 std::string signed_text(std::int64_t change, Metric metric) {
-  return (change > 0 ? "+" : "") + allocations::figure_text(change, metric);
+  return (change > 0 ? "+" : "") + analysis::figure_text(change, metric);
 }
 
 std::string totals_text(const DiffReport& report) {
@@ -36,9 +36,8 @@ std::string totals_text(const DiffReport& report) {
             ? ""
             : (change > 0 ? "+" : "") +
                   output::fixed(100 * static_cast<double>(change) / static_cast<double>(before), 1) + " %";
-    table.add({name, allocations::figure_text(before, metric),
-               allocations::figure_text(report.total.after.metric(metric), metric), signed_text(change, metric),
-               percent});
+    table.add({name, analysis::figure_text(before, metric),
+               analysis::figure_text(report.total.after.metric(metric), metric), signed_text(change, metric), percent});
   }
   return table.text();
 }

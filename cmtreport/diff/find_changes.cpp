@@ -4,18 +4,18 @@
 #include <map>
 #include <utility>
 
+#include "analysis/stacks/short_name.h"
 #include "cmtreport/diff/build_diff.h"
 #include "libcmt/text/utf8.h"
-#include "toolkit/allocations/short_name.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
 namespace cmt::report {
 namespace {
 
-using allocations::ChangedContributor;
-using allocations::Difference;
-using allocations::Metric;
+using analysis::ChangedContributor;
+using analysis::Difference;
+using analysis::Metric;
 
 /// The least share of all changes of a figure that is worth a finding, and of the figure itself.
 constexpr double least_share_of_changes = 0.02, least_share_of_all = 0.0005;
@@ -39,7 +39,7 @@ double weight_of(Metric metric) {
 /// "bytes live at the end".
 std::string figure_name(Metric metric) {
   return (metric == Metric::peak || metric == Metric::live || metric == Metric::bytes ? "bytes " : "") +
-         allocations::metric_text(metric);
+         analysis::metric_text(metric);
 }
 
 std::string_view measure_name(Metric metric) {
@@ -52,7 +52,7 @@ std::int64_t size_of(std::int64_t number) { return number < 0 ? -number : number
 
 /// "allocates 1.2 MiB more".
 std::string change_words(Metric metric, std::int64_t change, bool is_function) {
-  const std::string by = allocations::figure_text(size_of(change), metric), more = change < 0 ? " less" : " more";
+  const std::string by = analysis::figure_text(size_of(change), metric), more = change < 0 ? " less" : " more";
   const std::string fewer = change < 0 ? " fewer" : " more";
   switch (metric) {
     case Metric::peak:
@@ -93,7 +93,7 @@ std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
   const Candidate& first = candidates.front();
   const ChangedContributor& each = *first.contributor;
   const Metric metric = first.difference->metric;
-  const std::string short_name = output::shortened(text::to_line(allocations::short_name(each.name)), name_columns);
+  const std::string short_name = output::shortened(text::to_line(analysis::short_name(each.name)), name_columns);
   const std::string name = has_stacks ? short_name : "blocks of " + short_name;
   const std::int64_t before = each.self.before.metric(metric), after = each.self.after.metric(metric);
   std::string text = name + " " + change_words(metric, each.change, has_stacks);
@@ -109,8 +109,8 @@ std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
   for (std::size_t i = 1; i < std::min<std::size_t>(candidates.size(), 3); ++i) {
     const Metric other = candidates[i].difference->metric;
     const std::int64_t change = candidates[i].contributor->change;
-    text += std::string(i == 1 ? "; " : ", ") + (change > 0 ? "+" : "") + allocations::figure_text(change, other) +
-            " " + allocations::metric_text(other);
+    text += std::string(i == 1 ? "; " : ", ") + (change > 0 ? "+" : "") + analysis::figure_text(change, other) + " " +
+            analysis::metric_text(other);
   }
   return text;
 }
@@ -151,7 +151,7 @@ void add_doubts(const DiffSideFacts& side, std::vector<DiffFinding>& findings) {
 }  // namespace
 
 std::vector<DiffFinding> find_changes(const DiffReport& report, const std::vector<Difference>& differences) {
-  std::map<std::pair<std::string, allocations::LabelId>, std::vector<Candidate>> by_name;
+  std::map<std::pair<std::string, analysis::LabelId>, std::vector<Candidate>> by_name;
   for (const Difference& difference : differences) {
     const double whole = whole_of(difference);
     for (const ChangedContributor& each : difference.contributors) {

@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/stacks/short_name.h"
 #include "cmtreport/findings/functions.h"
 #include "cmtreport/findings/trends.h"
 #include "libcmt/text/utf8.h"
-#include "toolkit/allocations/short_name.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -72,7 +72,7 @@ class Finder {
         calls_(report.total.allocated_blocks),
         callers_(tree_),
         functions_(totals_by_function(tree_, totals)) {
-    for (const Function& function : tree_.functions()) ++short_names_[allocations::short_name(function.name)];
+    for (const Function& function : tree_.functions()) ++short_names_[analysis::short_name(function.name)];
   }
 
   std::vector<Finding> find() {
@@ -97,7 +97,7 @@ class Finder {
  private:
   std::string name_of(FrameNumber function) const {
     const std::string_view full = tree_.functions()[function].name;
-    const std::string short_name = allocations::short_name(full);
+    const std::string short_name = analysis::short_name(full);
     const bool is_unique = short_names_.at(short_name) < 2;
     const std::string name = output::shortened(text::to_line(is_unique ? short_name : std::string(full)), name_columns);
     return report_.total.has_stacks ? name : "blocks of " + name;
@@ -358,7 +358,7 @@ class Finder {
   /// Whose old blocks keep pages from being given back, at the moment when they keep most.
   void find_pins() {
     if (pages_.pass == nullptr) return;
-    const overhead::Summary& summary = pages_.pass->summary;
+    const analysis::Summary& summary = pages_.pass->summary;
     const PagePass::Moment& at = pages_.pass->most_separable;
     std::uint64_t all = 0;
     for (const PageHolder& holder : pages_.pinning) all += pinned_bytes(holder);

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cmtreport/pages/page_pass.h"
+#include "cmtreport/held_pages/page_pass.h"
 #include "cmtreport/report/changes_by_node.h"
 #include "cmtreport/report/fold.h"
 #include "cmtreport/report/recording.h"

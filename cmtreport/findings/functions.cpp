@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "toolkit/allocations/short_name.h"
+#include "analysis/stacks/short_name.h"
 
 namespace cmt::report {
 
@@ -20,7 +20,7 @@ std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const Total
 
 Callers::Callers(const CallTree& tree) : tree_(tree) {
   for (const Function& function : tree.functions()) {
-    const std::string name = allocations::short_name(function.name);
+    const std::string name = analysis::short_name(function.name);
     is_of_library_.push_back(name.starts_with("std::") || name.starts_with("__gnu_cxx::"));
   }
 }

@@ -13,7 +13,7 @@ Json pages_json(const HeldPages& held, const Recording& recording, const std::op
   if (held.pass == nullptr) return pages;
   Json holders = Json::array();
   for (std::size_t i = 0; i < std::min(held.holders.size(), most); ++i) {
-    const allocations::PageUse& use = held.holders[i].use;
+    const analysis::PageUse& use = held.holders[i].use;
     holders.push_back({recording.tree().functions()[held.holders[i].function].name, use.blocks, use.live_bytes,
                        use.page_bytes, use.unused_bytes, use.sole_bytes});
   }

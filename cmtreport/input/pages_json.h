@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "cmtreport/held_pages/page_pass.h"
 #include "cmtreport/input/read_json.h"
-#include "cmtreport/pages/page_pass.h"
 
 namespace cmt::report {
 

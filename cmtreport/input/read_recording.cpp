@@ -52,7 +52,7 @@ bool is_database(const std::string& path) {
 }
 
 Json read_recording(const std::string& path) try {
-  Database recording(path, Database::Mode::read);
+  database::Database recording(path, database::Database::Mode::read);
   if (recording.number("pragma application_id") != application_id)
     throw FormatError(path, "not a recording of cmtwatch");
   const std::int64_t version = recording.number("pragma user_version");
@@ -60,17 +60,17 @@ Json read_recording(const std::string& path) try {
     throw FormatError(path,
                       "a recording of version " + std::to_string(version) + ", which this cmtreport does not know");
   RecordedSums sums;
-  Statement samples(recording, "select tick_id, proportional_bytes, resident_bytes from process_sample");
+  database::Statement samples(recording, "select tick_id, proportional_bytes, resident_bytes from process_sample");
   while (samples.step()) sums.add(samples.number(0), samples.bytes_or_null(1), samples.bytes_or_null(2));
   std::vector<std::pair<std::int64_t, std::uint64_t>> ticks;
-  Statement begins(recording, "select id, begin_ns from tick order by id");
+  database::Statement begins(recording, "select id, begin_ns from tick order by id");
   while (begins.step()) {
     const std::int64_t time_ns = begins.time_ns(1);
     if (time_ns < 0) throw FormatError(path, "a time below 0");
     ticks.emplace_back(begins.number(0), static_cast<std::uint64_t>(time_ns));
   }
   return sums.series(ticks);
-} catch (const DatabaseError& error) {
+} catch (const database::DatabaseError& error) {
   // Its text begins with the path, which a FormatError has by itself.
   throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
 }

@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/fates/use.h"
+#include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/selection.h"
 #include "cmtreport/model/freed_memory.h"
-#include "toolkit/allocations/named_stacks.h"
-#include "toolkit/allocations/selection.h"
-#include "toolkit/allocations/use.h"
-#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/symbols/name_frames.h"
+#include "toolkit/trace/trace_tool.h"
 
 namespace cmt::report {
 namespace {
@@ -137,19 +137,18 @@ std::vector<FrameId> used_frames(const StackTable& stacks, const std::vector<std
 
 /// Takes the weight from stacks without a function that matches.
 void focus_on(const std::string& focus, const StackTable& named, UsedStacks& uses) {
-  const allocations::MatchingStacks matching(named, focus);
+  const analysis::MatchingStacks matching(named, focus);
   for (KeyId key = 0; key < uses.weights.size(); ++key) {
     if (!matching.has(key)) uses.weights[key] = 0;
   }
 }
 
-void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Trace& trace,
-                      const ReadSettings& settings) {
+void add_named_stacks(TraceFigures& figures, CallTree& tree, const trace::Trace& trace, const ReadSettings& settings) {
   UsedStacks uses = used_stacks(*figures.model, trace.stacks().node_count());
   figures.process.stacks = uses.count;
   figures.process.lost.unknown_stack_blocks = uses.unknown_blocks;
   const std::string& focus = settings.functions.focus;
-  const StackTable named = (focus.empty() ? allocations::named_frames : allocations::named_stacks)(
+  const StackTable named = (focus.empty() ? analysis::named_frames : analysis::named_stacks)(
       trace.stacks(), used_frames(trace.stacks(), uses.weights), trace.header(),
       {.tool = settings.tool, .debug_directories = settings.debug_directories});
   give_back_freed_memory();
@@ -158,7 +157,7 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Tra
 }
 
 void add_sizes(TraceFigures& figures, CallTree& tree) {
-  const allocations::AllocationKeys names(allocations::By::size);
+  const analysis::AllocationKeys names(analysis::By::size);
   figures.node_of_key.resize(SizeClasses::count, CallTree::left_out);
   for (KeyId size = 0; size < SizeClasses::count; ++size) {
     if (figures.model->sizes()[size].allocated.blocks == 0) continue;
@@ -167,7 +166,7 @@ void add_sizes(TraceFigures& figures, CallTree& tree) {
   }
 }
 
-Process process_of(const std::string& path, annotate::Trace& trace, const TraceModel& model) {
+Process process_of(const std::string& path, trace::Trace& trace, const TraceModel& model) {
   const Header& header = trace.header();
   Process process{.name = std::filesystem::path(path).filename().string(),
                   .program = text_of(header, "program"),
@@ -216,9 +215,8 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   CallTree tree;
   std::vector<TraceFigures> traces;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    annotate::Options options{
-        .tool = settings.tool, .path = paths[i], .strict = settings.strict, .jobs = settings.jobs};
-    annotate::Trace trace(options, false, true);
+    trace::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict, .jobs = settings.jobs};
+    trace::Trace trace(options, false, true);
     require_stacks_for(settings.functions, trace.header(), paths[i]);
     if (paths.size() == 1 && !trace.header().has_times) unit = AxisUnit::events;
     TraceFigures figures{.process = {}, .model = {}, .node_of_key = {}, .start = common.starts[i]};

@@ -10,20 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/fates/amount.h"
+#include "analysis/fates/last_made.h"
+#include "analysis/fates/live_blocks.h"
+#include "analysis/fates/untouched.h"
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmtreport/model/intervals.h"
 #include "cmtreport/model/thread_activity.h"
 #include "libcmt/heap/log_linear.h"
 #include "libcmt/number_hash.h"
-#include "toolkit/allocations/amount.h"
-#include "toolkit/allocations/last_made.h"
-#include "toolkit/allocations/live_blocks.h"
-#include "toolkit/allocations/untouched.h"
 
 namespace cmt::report {
 
-using allocations::Amount;
+using analysis::Amount;
 using heap::SizeClasses;
 
 /// Lifetimes: two classes a doubling.
@@ -111,7 +111,7 @@ class TraceModel {
   std::uint64_t largest_resident() const { return largest_resident_; }
 
   /// Up to so many events a lifetime is short.
-  static constexpr std::uint64_t short_lived_max = allocations::short_lived_max(heap::Clock::Unit::events);
+  static constexpr std::uint64_t short_lived_max = analysis::short_lived_max(heap::Clock::Unit::events);
 
  private:
   struct Block {
@@ -133,9 +133,9 @@ class TraceModel {
   void find_thread(std::uint32_t thread);
 
   ModelOptions options_;
-  std::optional<allocations::LiveBlocks<Block>> live_;  // until the end
-  allocations::LastMade last_made_;
-  allocations::UntouchedBytes untouched_;
+  std::optional<analysis::LiveBlocks<Block>> live_;  // until the end
+  analysis::LastMade last_made_;
+  analysis::UntouchedBytes untouched_;
   IntervalCollector intervals_;
   tsl::robin_map<std::uint32_t, std::uint32_t, NumberHash> thread_index_;  // by number: its place in threads_
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads_;

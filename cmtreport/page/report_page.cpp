@@ -26,12 +26,12 @@ bool page_is_interactive() {
 }
 
 std::string to_page(std::string_view title, std::string_view json, PageOf page_of) {
-  output::PackedData packed;
+  picture::PackedData packed;
   packed.append(json);
   return to_page(title, std::move(packed), page_of);
 }
 
-std::string to_page(std::string_view title, output::PackedData json, PageOf page_of) {
+std::string to_page(std::string_view title, picture::PackedData json, PageOf page_of) {
   const std::vector<PagePart> styles{svg_style, uplot_style, report_style};
   const bool draws = page_is_interactive();
   std::vector<PagePart> running;
@@ -42,15 +42,15 @@ std::string to_page(std::string_view title, output::PackedData json, PageOf page
     running.insert(running.end(), own.begin(), own.end());
   }
 
-  std::string page = output::page_head(title, styles, running);
-  for (const PagePart& style : styles) page += output::element("style", style.text);
+  std::string page = picture::page_head(title, styles, running);
+  for (const PagePart& style : styles) page += picture::element("style", style.text);
   page += draws ? std::string(frame) : "</head>\n<body>\n" + std::string(lacking);
-  page += output::data_element("tick_rules", output::tick_rules_json());
-  page += output::packed_data_element("report", std::move(json));
+  page += picture::data_element("tick_rules", picture::tick_rules_json());
+  page += picture::packed_data_element("report", std::move(json));
   if (draws)
-    page += output::licence_comment("uPlot", uplot_licence) +
-            output::licence_comment("flame-chart-js", flame_chart_licence);
-  for (const PagePart& script : running) page += output::element("script", script.text);
+    page += picture::licence_comment("uPlot", uplot_licence) +
+            picture::licence_comment("flame-chart-js", flame_chart_licence);
+  for (const PagePart& script : running) page += picture::element("script", script.text);
   return page + "</body>\n</html>\n";
 }
 

@@ -12,7 +12,7 @@ namespace cmt::report {
 enum class PageOf { trace, difference };
 
 /// `title` is the page's; `json` is the report, which the page's scripts draw.
-std::string to_page(std::string_view title, output::PackedData json, PageOf page_of = PageOf::trace);
+std::string to_page(std::string_view title, picture::PackedData json, PageOf page_of = PageOf::trace);
 std::string to_page(std::string_view title, std::string_view json, PageOf page_of = PageOf::trace);
 
 /// Whether pages draw: whether this was built with uPlot and flame-chart-js. Else a page only says how to get them.

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <span>
 
-#include "toolkit/allocations/labels.h"
+#include "analysis/stacks/labels.h"
 
 namespace cmt::report {
 
-using allocations::Label;
-using allocations::LabelId;
-using allocations::Labels;
+using analysis::Label;
+using analysis::LabelId;
+using analysis::Labels;
 
 namespace {
 
@@ -31,7 +31,7 @@ class CallTree::FrameFunctions {
   FrameFunctions(CallTree& tree, const StackTable& stacks, const FunctionOptions& options)
       : tree_(tree),
         stacks_(stacks),
-        labels_(stacks, allocations::Key::function, options.skipped, options.hidden),
+        labels_(stacks, analysis::Key::function, options.skipped, options.hidden),
         places_(stacks.frame_count(), not_known) {}
 
   std::span<const Entry> of_frame(FrameId frame) {
@@ -59,7 +59,7 @@ class CallTree::FrameFunctions {
     if (label >= function_of_label_.size()) function_of_label_.resize(labels_.count());
     FrameNumber& known = function_of_label_[label];
     if (known == 0) {
-      const std::string library = frame == 0 ? "" : allocations::library_text(stacks_, frame);
+      const std::string library = frame == 0 ? "" : analysis::library_text(stacks_, frame);
       known = tree_.function_of(std::string(labels_.own_text(label)), library) + 1;
     }
     return known - 1;

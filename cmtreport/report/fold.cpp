@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/stacks/short_name.h"
 #include "libcmt/number_hash.h"
-#include "toolkit/allocations/short_name.h"
 
 namespace cmt::report {
 namespace {
@@ -34,7 +34,7 @@ class FrameNames {
     const auto [library, is_new] = libraries_.try_emplace(function.library, next);
     if (is_new) frames_.libraries.push_back(function.library);
     frames_.function.push_back(function.name);
-    frames_.short_name.push_back(allocations::short_name(function.name));
+    frames_.short_name.push_back(analysis::short_name(function.name));
     frames_.library.push_back(library->second);
     frames_.file.push_back(function.file);
     frames_.line.push_back(function.line);

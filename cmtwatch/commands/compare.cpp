@@ -91,11 +91,11 @@ std::string json_of(const std::vector<Run>& runs) {
   return json.take();
 }
 
-output::Picture picture_of(const std::vector<Run>& runs) {
-  output::Panel panel = bytes_over_time("memory over time", "memory");
+picture::Picture picture_of(const std::vector<Run>& runs) {
+  picture::Panel panel = bytes_over_time("memory over time", "memory");
   for (const Run& run : runs) {
     const auto metric = metric_of(run);
-    output::Series series{metric ? run.series.name + " (" + *metric + ")" : run.series.name, {}, {}};
+    picture::Series series{metric ? run.series.name + " (" + *metric + ")" : run.series.name, {}, {}};
     for (std::size_t i = 0; i < run.series.bytes.size(); ++i) series.add(run.series.time_ns[i], run.series.bytes[i]);
     panel.series.push_back(std::move(series));
   }
@@ -107,7 +107,7 @@ int compare(const command::CommandLine& line) {
   const std::string plot = parse_plot(line);
   const std::vector<Run> runs = read_runs(line.files());
   if (line.has("plot")) {
-    output::PictureFile file(plot);
+    picture::PictureFile file(plot);
     file.write(picture_of(runs), json_of(runs));
   }
   command::print(line.has("json") ? json_of(runs) : table_of(runs, line.has("bytes")));

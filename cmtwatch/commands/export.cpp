@@ -22,7 +22,7 @@ namespace {
 
 class Export {
  public:
-  Export(Database& database, Destination& destination) : database_(database), destination_(destination) {}
+  Export(database::Database& database, Destination& destination) : database_(database), destination_(destination) {}
 
   void write() {
     database_.execute("begin");  // so that a recording that is being written is read in one state
@@ -53,12 +53,12 @@ class Export {
 
   void write_about() {
     json_.begin_object("about");
-    Statement about(database_, "select key, value from about order by key");
+    database::Statement about(database_, "select key, value from about order by key");
     while (about.step()) write_field(about.text(0), about, 1);
     json_.end_object();
   }
 
-  void write_field(const std::string& key, const Statement& row, int column) {
+  void write_field(const std::string& key, const database::Statement& row, int column) {
     row.is_number(column) ? json_.field(key, row.number(column)) : json_.field(key, row.text(column));
   }
 
@@ -69,7 +69,7 @@ class Export {
                                                                {"counters", counters},  {"changes", changes}};
     for (const auto& [key, query] : rows) {
       json_.begin_array(key);
-      const Statement statement(database_, query);
+      const database::Statement statement(database_, query);
       for (int column = 0; column < statement.columns(); ++column) json_.value(statement.column_name(column));
       json_.end_array();
     }
@@ -78,8 +78,9 @@ class Export {
 
   void write_disks() {
     json_.begin_array("disks");
-    Statement disks(database_, "select id, text from name where id in (select name_id from disk_sample) order by text");
-    Statement rows(database_, disk_samples);
+    database::Statement disks(database_,
+                              "select id, text from name where id in (select name_id from disk_sample) order by text");
+    database::Statement rows(database_, disk_samples);
     while (disks.step()) {
       json_.begin_object();
       json_.field("name", disks.text(1));
@@ -91,11 +92,12 @@ class Export {
 
   void write_processes() {
     json_.begin_array("processes");
-    Statement processes(database_,
-                        "select process.id, pid, start_ticks, parent_pid, text as name, coalesce(command, '') as "
-                        "command, first_tick, last_tick "
-                        "from process join name on name.id = name_id order by process.id");
-    Statement sample_rows(database_, samples), counter_rows(database_, counters);
+    database::Statement processes(
+        database_,
+        "select process.id, pid, start_ticks, parent_pid, text as name, coalesce(command, '') as "
+        "command, first_tick, last_tick "
+        "from process join name on name.id = name_id order by process.id");
+    database::Statement sample_rows(database_, samples), counter_rows(database_, counters);
     while (processes.step()) {
       json_.begin_object();
       for (int column = 1; column < processes.columns(); ++column)
@@ -110,10 +112,11 @@ class Export {
 
   void write_mappings(std::int64_t process) {
     json_.begin_array("mappings");
-    Statement mappings(database_, std::string("select mapping.id, ") + mapping_columns +
-                                      " from mapping "
-                                      "left join name on name.id = name_id where process_id = ? order by mapping.id");
-    Statement rows(database_, changes);
+    database::Statement mappings(database_,
+                                 std::string("select mapping.id, ") + mapping_columns +
+                                     " from mapping "
+                                     "left join name on name.id = name_id where process_id = ? order by mapping.id");
+    database::Statement rows(database_, changes);
     mappings.bind(process);
     while (mappings.step()) {
       json_.begin_object();
@@ -130,13 +133,13 @@ class Export {
   }
 
   void write_rows(const char* key, const std::string& query) {
-    Statement rows(database_, query);
+    database::Statement rows(database_, query);
     write_rows(key, rows);
   }
 
-  void write_rows(const char* key, Statement& rows, std::int64_t owner) { write_rows(key, rows.bind(owner)); }
+  void write_rows(const char* key, database::Statement& rows, std::int64_t owner) { write_rows(key, rows.bind(owner)); }
 
-  void write_rows(const char* key, Statement& rows) {
+  void write_rows(const char* key, database::Statement& rows) {
     json_.begin_array(key);
     while (rows.step()) {
       json_.begin_array();
@@ -152,7 +155,7 @@ class Export {
     if (json_.size() >= bytes_at_once) destination_.write(json_.drain());
   }
 
-  Database& database_;
+  database::Database& database_;
   Destination& destination_;
   output::JsonWriter json_;
 };
@@ -160,7 +163,7 @@ class Export {
 int export_recording(const command::CommandLine& line) {
   const std::string path = parse_recording(line);
   if (!line.has("json")) throw command::UsageError("--json is missing: the form to write");
-  Database database(path, Database::Mode::read);
+  database::Database database(path, database::Database::Mode::read);
   check_recording(database, path);
   Destination destination(line.value("output", ""), STDOUT_FILENO);
   Export(database, destination).write();

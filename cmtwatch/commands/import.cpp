@@ -70,8 +70,8 @@ ProcessSample sample_of(const std::vector<Mapping>& mappings) {
   return sample;
 }
 
-void write_about(Database& database, std::int64_t wall_ns) {
-  Statement set(database, "insert into about values (?, ?)");
+void write_about(database::Database& database, std::int64_t wall_ns) {
+  database::Statement set(database, "insert into about values (?, ?)");
   set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
   set.bind("start_wall_ns").bind(wall_ns).run();
   set.bind("measure").bind("mappings").run();
@@ -79,7 +79,7 @@ void write_about(Database& database, std::int64_t wall_ns) {
 
 void write_recording(const std::string& path, const std::vector<SmapsFile>& files, const process::Stat& stat,
                      const std::string& command) {
-  Database database(path, Database::Mode::write);
+  database::Database database(path, database::Database::Mode::write);
   prepare_recording(database, path);
   RecordingWriter writer(database);
   write_about(database, files.front().wall_ns);

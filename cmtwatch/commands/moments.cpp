@@ -37,13 +37,14 @@ MomentOptions parse_moment(const command::CommandLine& line) {
 
 /// On a terminal as wide as it is now.
 MomentOptions fitted(MomentOptions options) {
-  if (isatty(STDOUT_FILENO) == 1) options.width = output::terminal_size(STDOUT_FILENO).columns;
+  if (isatty(STDOUT_FILENO) == 1) options.width = terminal::terminal_size(STDOUT_FILENO).columns;
   return options;
 }
 
 /// `find_tick` returns the moment's tick.
-int show_moment(const MomentOptions& options, const std::function<std::optional<std::int64_t>(Database&)>& find_tick) {
-  Database database(options.path, Database::Mode::read);
+int show_moment(const MomentOptions& options,
+                const std::function<std::optional<std::int64_t>(database::Database&)>& find_tick) {
+  database::Database database(options.path, database::Database::Mode::read);
   check_recording(database, options.path);
   const auto tick = find_tick(database);
   if (!tick) throw std::runtime_error(options.path + ": no such moment in the recording");
@@ -63,7 +64,7 @@ int peak(const command::CommandLine& line) {
   if (line.has("system")) return show_moment(options, least_available_tick);
   options.peak = true;
   options.metric = line.parsed("metric", "pss", peak_metric_names, peak_metric_named);
-  return show_moment(options, [&](Database& database) {
+  return show_moment(options, [&](database::Database& database) {
     const auto tick = peak_tick(database, options.pid, options.metric);
     if (!tick && options.metric != PeakMetric::pss)
       throw std::runtime_error(options.path + ": the recording has no " + line.value("metric", ""));
@@ -72,10 +73,10 @@ int peak(const command::CommandLine& line) {
 }
 
 /// The tick at a time, by one of the clocks of tick_at(). Says where the recording had ended by then.
-std::optional<std::int64_t> told_tick_at(Database& database, const std::string& path, std::int64_t time_ns,
+std::optional<std::int64_t> told_tick_at(database::Database& database, const std::string& path, std::int64_t time_ns,
                                          const std::string& clock) {
-  Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
-                              " + end_ns - begin_ns < ?");
+  database::Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
+                                        " + end_ns - begin_ns < ?");
   if (const auto end_ns = end.bind(time_ns).run())
     command::complain("cmtwatch show", path + ": the recording ends at " +
                                            output::time_text(static_cast<double>(*end_ns)) +
@@ -86,18 +87,19 @@ std::optional<std::int64_t> told_tick_at(Database& database, const std::string& 
 int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
   if (const auto wall_ns = parse_wall(line.value("at", "")))
-    return show_moment(options,
-                       [&](Database& database) { return told_tick_at(database, options.path, *wall_ns, "wall_ns"); });
+    return show_moment(options, [&](database::Database& database) {
+      return told_tick_at(database, options.path, *wall_ns, "wall_ns");
+    });
   const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
                                          [](const std::string& text) { return command::parse_duration(text, "s"); });
-  return show_moment(options,
-                     [&](Database& database) { return told_tick_at(database, options.path, at_ns, "begin_ns"); });
+  return show_moment(
+      options, [&](database::Database& database) { return told_tick_at(database, options.path, at_ns, "begin_ns"); });
 }
 
 /// The moments of a recording at which the processes that are asked for were there.
 class Moments {
  public:
-  Moments(Database& database, PidOrAll pid)
+  Moments(database::Database& database, PidOrAll pid)
       : pid_(pid), after_(database, query("min", ">")), before_(database, query("max", "<")) {}
 
   using Tick = std::optional<std::int64_t>;
@@ -113,10 +115,10 @@ class Moments {
            "where first_tick <= tick.id and last_tick >= tick.id and (pid = ?2 or ?2 is null))";
   }
 
-  Tick find(Statement& statement, std::int64_t tick) { return statement.bind(tick).bind(pid_).run(); }
+  Tick find(database::Statement& statement, std::int64_t tick) { return statement.bind(tick).bind(pid_).run(); }
 
   PidOrAll pid_;
-  Statement after_, before_;
+  database::Statement after_, before_;
 };
 
 struct PlayOptions {
@@ -129,7 +131,7 @@ class Player {
  public:
   explicit Player(const PlayOptions& options)
       : options_(options),
-        database_(options.moment.path, Database::Mode::read),
+        database_(options.moment.path, database::Database::Mode::read),
         moments_(checked(), options.moment.pid) {
     const auto first = moments_.first(), last = moments_.last();
     if (!first || !last) throw std::runtime_error(options.moment.path + ": no such moment in the recording");
@@ -170,7 +172,7 @@ class Player {
   }
 
  private:
-  Database& checked() {
+  database::Database& checked() {
     check_recording(database_, options_.moment.path);
     return database_;
   }
@@ -185,7 +187,7 @@ class Player {
   }
 
   std::int64_t begin_of(std::int64_t tick) {
-    Statement select(database_, "select begin_ns from tick where id = ?");
+    database::Statement select(database_, "select begin_ns from tick where id = ?");
     select.bind(tick);
     std::int64_t begin_ns = 0;
     while (select.step()) begin_ns = select.time_ns(0);
@@ -209,7 +211,7 @@ class Player {
   }
 
   const PlayOptions& options_;
-  Database database_;
+  database::Database database_;
   Moments moments_;
   Moment now_;
   std::int64_t end_ns_ = 0;

@@ -89,13 +89,13 @@ class RecordingSession {
  public:
   explicit RecordingSession(const RecordOptions& options)
       : options_(options),
-        picture_(options.plot.empty() ? nullptr : std::make_unique<output::PictureFile>(options.plot)),
-        database_(options.path, Database::Mode::write),
+        picture_(options.plot.empty() ? nullptr : std::make_unique<picture::PictureFile>(options.plot)),
+        database_(options.path, database::Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
                   options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
         processes_(includes(options), options.root),
-        view_(options.command.empty() ? output::Beside::nobody : output::Beside::command) {
+        view_(options.command.empty() ? terminal::Beside::nobody : terminal::Beside::command) {
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
     const bool continues = writer_.tick() != 0;
     if (continues) {
@@ -150,7 +150,7 @@ class RecordingSession {
   }
 
  private:
-  Database& prepared() {
+  database::Database& prepared() {
     prepare_recording(database_, options_.path);
     return database_;
   }
@@ -158,7 +158,7 @@ class RecordingSession {
   std::int64_t now() const { return offset_ns_ + process::now_ns() - begin_ns_; }
 
   void write_about(std::int64_t wall) {
-    Statement set(database_, "insert or ignore into about values (?, ?)");
+    database::Statement set(database_, "insert or ignore into about values (?, ?)");
     set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
     set.bind("start_wall_ns").bind(wall).run();
     set.bind("start_monotonic_ns").bind(begin_ns_).run();
@@ -171,7 +171,8 @@ class RecordingSession {
   /// Adds to the figures of earlier runs that made the recording.
   template <class Number>
   void add_to_about(const char* key, Number number, const std::string& sum = "value + excluded.value") {
-    Statement add(database_, "insert into about values (?, ?) on conflict (key) do update set value = " + sum);
+    database::Statement add(database_,
+                            "insert into about values (?, ?) on conflict (key) do update set value = " + sum);
     add.bind(key).bind(number).run();
   }
 
@@ -223,7 +224,7 @@ class RecordingSession {
     counters_missing_told_ = missing.text();
     tell((missing.processes == missing.asked ? "no hardware counters here: " : "no hardware counters of ") +
          missing.text());
-    Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
+    database::Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
     set.bind(missing.text()).run();
   }
 
@@ -246,8 +247,8 @@ class RecordingSession {
   const RecordOptions& options_;
   std::int64_t begin_ns_ = process::now_ns();
   std::int64_t offset_ns_ = 0;
-  std::unique_ptr<output::PictureFile> picture_;  ///< opened first, so that an error comes early
-  Database database_;
+  std::unique_ptr<picture::PictureFile> picture_;  ///< opened first, so that an error comes early
+  database::Database database_;
   RecordingWriter writer_;
   Recorder recorder_;
   ProcessSet processes_;
@@ -272,15 +273,15 @@ int record_command(const command::CommandLine& line) {
   std::optional<RecordingSession> session(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
-                             session->columns().clear();
-                           }};
+    launch::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
+                            session->columns().clear();
+                          }};
     // A moment is recorded at its end, but a process that is traced cannot be paused.
-    if (!options.pause && !command::changes_rights(options.command[0])) launch.at_end = [] {};
-    command::RunningCommand launched(launch);
+    if (!options.pause && !launch::changes_rights(options.command[0])) launch.at_end = [] {};
+    launch::RunningCommand launched(launch);
     options.recursive ? session->processes().add_children_of(getpid()) : session->processes().add(launched.pid());
     session->must_pause(launched.pid());
-    std::optional<command::Ended> ended;
+    std::optional<launch::Ended> ended;
     const Listener listener = listen_to(launched, ended, [&] { session->columns().resized(); });
     Guard guard("cmtwatch record", [&] { session->columns().clear(); });
     SamplingCost cost;
@@ -290,8 +291,8 @@ int record_command(const command::CommandLine& line) {
     guard.run([&] { session->close(cost); });
     session.reset();
     if (guard.failed() && ended->signal == 0 && ended->status == 0) return command::status_failed;
-    command::exit_like(*ended);
-  } catch (const command::LaunchError& error) {
+    launch::exit_like(*ended);
+  } catch (const launch::LaunchError& error) {
     command::complain("cmtwatch record", error.what());
     return error.status;
   }

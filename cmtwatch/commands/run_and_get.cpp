@@ -70,7 +70,7 @@ ProcessSet watched_set(const WatchOptions& options, int pid) {
 /// A process that is traced cannot be paused, and a program that gets other rights as it is executed would not get
 /// them.
 bool may_be_traced(const WatchOptions& options) {
-  return !options.pause && options.peak != WatchOptions::Peak::without && !command::changes_rights(options.command[0]);
+  return !options.pause && options.peak != WatchOptions::Peak::without && !launch::changes_rights(options.command[0]);
 }
 
 void say_run(const std::string& text) { command::complain("cmtwatch run", text); }
@@ -119,34 +119,34 @@ class WatchedCommand {
         relay_(report, !options.trace.empty(), [this](const Sample& sample) { show(sample); }) {
     if (options.trace.empty()) return;
     tracer_.emplace(options.trace, options.recursive);
-    if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
+    if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
   }
 
-  bool is_recorded() const { return tracer_ && !command::is_broken_by_tracer(options_.command[0]); }
+  bool is_recorded() const { return tracer_ && !launch::is_broken_by_tracer(options_.command[0]); }
 
   /// Whether --trace has not recorded all that it should.
   bool trace_has_failed() const { return trace_has_failed_; }
 
   /// How it ended.
-  command::Ended watch_to_end() {
-    command::Launch launch{.words = options_.command,
-                           .output = options_.command_output,
-                           .error = options_.command_error,
-                           .environment = is_recorded() ? tracer_->environment() : Environment(),
-                           .before_stop = [this] { report_.columns().clear(); }};
+  launch::Ended watch_to_end() {
+    launch::Launch launch{.words = options_.command,
+                          .output = options_.command_output,
+                          .error = options_.command_error,
+                          .environment = is_recorded() ? tracer_->environment() : Environment(),
+                          .before_stop = [this] { report_.columns().clear(); }};
     if (may_be_traced(options_))
       launch.at_end = [this] {
         read_mark();
         mark_.at_end = true;
       };
-    command::RunningCommand launched(launch);
+    launch::RunningCommand launched(launch);
     begin_ns_ = process::now_ns();
     pid_ = launched.pid();
     ProcessSet set = watched_set(options_, launched.pid());
     if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
     ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.root, options_.pause);
     if (tracer_) sampler.leave_out_collectors(collector_name);
-    std::optional<command::Ended> ended;
+    std::optional<launch::Ended> ended;
     const Listener listener =
         listen_to(launched, ended, [this] { guard_.run([this] { report_.columns().resized(); }); });
     WatchResult result = watch(sampler, options_.pace, begin_ns_, options_.verbose || tracer_, listener,
@@ -224,15 +224,15 @@ int run(const command::CommandLine& line) {
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     bool failed = false;
-    command::Ended ended;
+    launch::Ended ended;
     {
       WatchedCommand command(options, report, guard);
       ended = command.watch_to_end();
       failed = guard.failed() || command.trace_has_failed();
     }
     if (failed && ended.signal == 0 && ended.status == 0) return command::status_failed;
-    command::exit_like(ended);
-  } catch (const command::LaunchError& error) {
+    launch::exit_like(ended);
+  } catch (const launch::LaunchError& error) {
     say_run(error.what());
     return error.status;
   }

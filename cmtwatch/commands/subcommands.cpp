@@ -57,7 +57,7 @@ int parse_only_pid(const CommandLine& line) {
   return parse_pid(line.files()[0]);
 }
 
-std::string parse_plot(const CommandLine& line) { return line.checked("plot", output::PictureFile::fault_of); }
+std::string parse_plot(const CommandLine& line) { return line.checked("plot", picture::PictureFile::fault_of); }
 
 std::string parse_root(const CommandLine& line) {
   const char* const from_environment = std::getenv("PROCFS");

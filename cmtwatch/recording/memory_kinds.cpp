@@ -135,7 +135,7 @@ void subtract(std::vector<std::uint64_t>& bytes, const std::vector<std::uint64_t
 class KindReader {
  public:
   /// `bands`: the mappings that have one; none: all, to find the largest.
-  explicit KindReader(Database& database, const std::vector<BandKey>& bands = {})
+  explicit KindReader(database::Database& database, const std::vector<BandKey>& bands = {})
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
                  "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
@@ -148,8 +148,8 @@ class KindReader {
                                " from mapping left join name on name.id = name_id where mapping.id = ?"),
         changes_left_(changes_.step()),
         samples_left_(samples_.step()) {
-    Statement processes(database,
-                        "select process.id, last_tick, pid, text from process join name on name.id = name_id");
+    database::Statement processes(
+        database, "select process.id, last_tick, pid, text from process join name on name.id = name_id");
     while (processes.step()) {
       ends_.emplace(processes.number(1), processes.number(0));
       last_ticks_.emplace(processes.number(0), processes.number(1));
@@ -326,7 +326,7 @@ class KindReader {
     if (all.size() > processes_named) series_.processes.push_back(std::move(others));
   }
 
-  Statement ticks_, changes_, samples_, mapping_;
+  database::Statement ticks_, changes_, samples_, mapping_;
   bool changes_left_, samples_left_;
   std::map<std::int64_t, MappedProcess> processes_;  ///< by the recording's id
   std::map<std::int64_t, std::int64_t> last_ticks_;  ///< of processes
@@ -400,7 +400,7 @@ BytesByKind by_kind(const std::vector<RecordedMapping>& mappings) {
   return bytes;
 }
 
-KindSeries read_kinds(Database& database) {
+KindSeries read_kinds(database::Database& database) {
   const std::vector<BandKey> largest = KindReader(database).largest_mappings(mappings_named);
   return KindReader(database, largest).read();
 }

@@ -100,6 +100,6 @@ struct KindSeries {
 
 /// Reads a recording twice, in the order of time: for the largest mappings, and for the series. Memory: the result, the
 /// mappings of one moment, and a number for each mapping that ever was.
-KindSeries read_kinds(Database& database);
+KindSeries read_kinds(database::Database& database);
 
 }  // namespace cmt::watch

@@ -33,7 +33,7 @@ class Made {
   Made() {
     close(mkstemp(path_.data()));
     unlink(path_.c_str());
-    database_.emplace(path_, Database::Mode::write);
+    database_.emplace(path_, database::Database::Mode::write);
     prepare_recording(*database_, path_);
   }
   ~Made() {
@@ -43,7 +43,7 @@ class Made {
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
 
-  Database& database() { return *database_; }
+  database::Database& database() { return *database_; }
 
   void tick(int id) {
     say("insert into tick values (" + std::to_string(id) + ", " + std::to_string(id * 10) + ", 0, 0, 0)");
@@ -76,7 +76,7 @@ class Made {
   void say(const std::string& statement) { database_->execute(statement); }
 
   std::string path_ = "/tmp/kinds.XXXXXX";
-  std::optional<Database> database_;
+  std::optional<database::Database> database_;
 };
 
 RecordedMapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,

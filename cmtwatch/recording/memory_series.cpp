@@ -108,11 +108,11 @@ MemorySeries from_json(const Json& json) {
 }
 
 MemorySeries from_recording(const std::string& path) {
-  Database database(path, Database::Mode::read);
+  database::Database database(path, database::Database::Mode::read);
   check_recording(database, path);
   MemorySeries series;
   MemorySum all;
-  Statement select(
+  database::Statement select(
       database,
       "select begin_ns, sum(coalesce(proportional_bytes, resident_bytes)) as bytes, max(proportional_bytes), "
       "max(resident_bytes) filter (where proportional_bytes is null) "

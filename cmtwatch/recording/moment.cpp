@@ -8,8 +8,8 @@
 namespace cmt::watch {
 namespace {
 
-std::vector<RecordedMapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
-  Statement select(
+std::vector<RecordedMapping> load_mappings(database::Database& database, std::int64_t process, std::int64_t tick) {
+  database::Statement select(
       database, std::string("select ") + mapping_columns + ", " + sql_names<process::Mapping>() +
                     " from mapping join mapping_change on mapping_id = mapping.id left join name on name.id = name_id "
                     "where process_id = ? and resident_bytes is not null and tick_id = "
@@ -47,11 +47,11 @@ std::optional<std::uint64_t> Moment::sum_by(PeakMetric metric) const {
   return all;
 }
 
-std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetric metric) {
+std::optional<std::int64_t> peak_tick(database::Database& database, PidOrAll pid, PeakMetric metric) {
   const std::string bytes = metric == PeakMetric::pss   ? "coalesce(proportional_bytes, resident_bytes)"
                             : metric == PeakMetric::rss ? "mapped_resident_bytes"
                                                         : "resident_bytes";
-  Statement select(
+  database::Statement select(
       database,
       "select tick_id from process_sample join process on process.id = process_id where (pid = ?1 or ?1 is "
       "null) and (" +
@@ -65,8 +65,8 @@ std::string MissedPeak::text() const {
          output::bytes_text(resident_bytes) + " resident (VmHWM)";
 }
 
-std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid) {
-  Statement select(
+std::vector<MissedPeak> missed_peaks(database::Database& database, PidOrAll pid) {
+  database::Statement select(
       database,
       "select pid, text, max(resident_bytes_mark) as mark from process_sample join process on process.id = "
       "process_id join name on name.id = name_id where pid = ?1 or ?1 is null group by process_id having "
@@ -77,31 +77,34 @@ std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid) {
   return missed;
 }
 
-std::optional<std::int64_t> least_available_tick(Database& database) {
-  Statement select(database,
-                   "select tick_id from system_sample where available_bytes is not null order by available_bytes, "
-                   "tick_id limit 1");
+std::optional<std::int64_t> least_available_tick(database::Database& database) {
+  database::Statement select(
+      database,
+      "select tick_id from system_sample where available_bytes is not null order by available_bytes, "
+      "tick_id limit 1");
   return select.run();
 }
 
-std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns, const std::string& clock) {
-  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where " + clock + " <= ?");
+std::optional<std::int64_t> tick_at(database::Database& database, std::int64_t time_ns, const std::string& clock) {
+  database::Statement select(database,
+                             "select coalesce(max(id), (select min(id) from tick)) from tick where " + clock + " <= ?");
   return select.bind(time_ns).run();
 }
 
-Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {
+Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid) {
   Moment moment{.tick = tick, .processes = {}};
-  Statement times(database, "select begin_ns, end_ns, wall_ns from tick where id = ?");
+  database::Statement times(database, "select begin_ns, end_ns, wall_ns from tick where id = ?");
   times.bind(tick);
   while (times.step()) {
     moment.begin_ns = times.time_ns(0);
     moment.end_ns = times.time_ns(1);
     moment.wall_ns = times.time_ns(2);
   }
-  Statement machine(database, "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
+  database::Statement machine(database,
+                              "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
   machine.bind(tick);
   while (machine.step()) read_fields(machine, 0, moment.machine.emplace());
-  Statement processes(
+  database::Statement processes(
       database,
       "select process.id, " + sql_names<RecordedProcess>() +
           " from process_sample join process on process.id = process_id join (select id as name_id, text as name from "
@@ -119,7 +122,8 @@ Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {
       process.mappings = load_mappings(database, processes.number(0), tick);
     for (const process::Mapping& mapping : process.mappings) all_bytes += mapping.resident_bytes;
     if (all_bytes > memory_max)
-      throw DatabaseError(database.path() + ": the mappings at one moment have more bytes than there are addresses");
+      throw database::DatabaseError(database.path() +
+                                    ": the mappings at one moment have more bytes than there are addresses");
     moment.processes.push_back(std::move(process));
   }
   return moment;

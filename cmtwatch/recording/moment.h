@@ -81,7 +81,7 @@ using PidOrAll = std::optional<int>;
 
 /// The first tick at which those processes had most memory together; nothing where they are not in the recording, or
 /// not with that metric.
-std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
+std::optional<std::int64_t> peak_tick(database::Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
 
 /// A process that was larger between two moments than at any: by the kernel's VmHWM, which rose while it was recorded.
 struct MissedPeak {
@@ -94,15 +94,15 @@ struct MissedPeak {
 };
 
 /// Of these processes, the largest first. The kernel is off by some tens of pages.
-std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid);
+std::vector<MissedPeak> missed_peaks(database::Database& database, PidOrAll pid);
 
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
-std::optional<std::int64_t> least_available_tick(Database& database);
+std::optional<std::int64_t> least_available_tick(database::Database& database);
 
 /// The last tick that began at or before a time, else the first; nothing where there are none. `clock`: "begin_ns",
 /// since the recording began, or "wall_ns".
-std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns, const std::string& clock);
+std::optional<std::int64_t> tick_at(database::Database& database, std::int64_t time_ns, const std::string& clock);
 
-Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid);
+Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid);
 
 }  // namespace cmt::watch

@@ -119,8 +119,8 @@ constexpr char delete_unreferenced[] =
     "union select name_id from process union select name_id from disk_sample)";
 
 /// A table or index of a file as one text: its sort, its columns, and what holds for them.
-std::string shape_of(Database& database, const std::string& name) {
-  Statement select(
+std::string shape_of(database::Database& database, const std::string& name) {
+  database::Statement select(
       database,
       "select ifnull((select type || wr || strict from pragma_table_list where schema = 'main' and name = ?1), '') || "
       "ifnull((select type || tbl_name from sqlite_schema where name = ?1), '') || "
@@ -141,7 +141,7 @@ void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
   sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
 }
 
-RecordedMapping read_mapping(const Statement& statement, int column) {
+RecordedMapping read_mapping(const database::Statement& statement, int column) {
   return {{.begin = static_cast<std::uint64_t>(statement.number(column)),
            .end = static_cast<std::uint64_t>(statement.number(column + 1)),
            .permissions = statement.text(column + 2),
@@ -149,26 +149,26 @@ RecordedMapping read_mapping(const Statement& statement, int column) {
           statement.value<std::uint64_t>(column + 4)};
 }
 
-void check_recording(Database& database, const std::string& path) {
+void check_recording(database::Database& database, const std::string& path) {
   if (database.number("pragma application_id") != application_id)
-    throw DatabaseError(path + ": not a recording of cmtwatch");
+    throw database::DatabaseError(path + ": not a recording of cmtwatch");
   const std::int64_t version = database.number("pragma user_version");
   if (version != recording_version)
-    throw DatabaseError(path + ": a recording of version " + std::to_string(version) +
-                        ", which this cmtwatch does not know");
+    throw database::DatabaseError(path + ": a recording of version " + std::to_string(version) +
+                                  ", which this cmtwatch does not know");
   // A table may have become a view or have other columns, so that our statements do other work than ours.
-  Database wanted(":memory:", Database::Mode::write);
+  database::Database wanted(":memory:", database::Database::Mode::write);
   wanted.execute(schema());
-  Statement names(wanted, "select name from sqlite_schema where sql is not null");
+  database::Statement names(wanted, "select name from sqlite_schema where sql is not null");
   while (names.step()) {
     const std::string name = names.text(0);
     if (shape_of(database, name) != shape_of(wanted, name))
-      throw DatabaseError(path + ": not a recording of cmtwatch: " + name + " is not what version " +
-                          std::to_string(version) + " has");
+      throw database::DatabaseError(path + ": not a recording of cmtwatch: " + name + " is not what version " +
+                                    std::to_string(version) + " has");
   }
 }
 
-void prepare_recording(Database& database, const std::string& path) {
+void prepare_recording(database::Database& database, const std::string& path) {
   const bool empty = database.number("select count(*) from sqlite_schema") == 0;
   if (!empty) check_recording(database, path);
   if (empty) database.execute("pragma auto_vacuum = incremental; pragma page_size = 4096");
@@ -183,12 +183,12 @@ void prepare_recording(Database& database, const std::string& path) {
   database.execute("commit");
 }
 
-void close_recording(Database& database) {
+void close_recording(database::Database& database) {
   database.execute("pragma busy_timeout = 500; pragma wal_checkpoint(truncate)");
   database.execute_unless_busy("pragma journal_mode = delete");
 }
 
-RecordingWriter::RecordingWriter(Database& database)
+RecordingWriter::RecordingWriter(database::Database& database)
     : database_(database),
       tick_(database.number("select max(id) from tick")),
       add_tick_(database, "insert into tick values (?, ?, ?, ?, 0)"),
@@ -352,7 +352,7 @@ void RecordingWriter::write_disks(const std::vector<process::Disk>& disks) {
 /// Names that are no longer in the recording may not be remembered.
 void RecordingWriter::forget_before(std::int64_t tick) {
   database_.execute("begin immediate");
-  for (const std::string& text : forget_statements()) Statement(database_, text).bind(tick).run();
+  for (const std::string& text : forget_statements()) database::Statement(database_, text).bind(tick).run();
   database_.execute(delete_unreferenced);
   database_.execute("commit; pragma incremental_vacuum");
   names_.clear();

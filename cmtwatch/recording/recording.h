@@ -82,14 +82,14 @@ namespace cmt::watch {
 constexpr int recording_version = 2;
 
 /// Throws DatabaseError where the file is not a recording, or of an unknown version. `path` is for the message.
-void check_recording(Database& database, const std::string& path);
+void check_recording(database::Database& database, const std::string& path);
 
 /// Makes the tables in an empty file, or checks a recording that is continued, and prepares it for writing. Throws
 /// DatabaseError.
-void prepare_recording(Database& database, const std::string& path);
+void prepare_recording(database::Database& database, const std::string& path);
 
 /// Moves the write-ahead log into the file. While another process reads the recording, an empty log stays beside it.
-void close_recording(Database& database);
+void close_recording(database::Database& database);
 
 /// A row of process_sample. A figure that was not measured is null.
 struct ProcessSample {
@@ -177,7 +177,7 @@ std::string sql_parameters(const T& row = {}) {
 
 /// Binds the next parameters to a row's fields.
 template <class T>
-Statement& bind_fields(Statement& statement, const T& row) {
+database::Statement& bind_fields(database::Statement& statement, const T& row) {
   const auto bind = [&](std::string_view, const auto& value, std::string_view) { statement.bind(value); };
   describe(bind, row);
   return statement;
@@ -185,7 +185,7 @@ Statement& bind_fields(Statement& statement, const T& row) {
 
 /// Assigns the columns from `column` on to a row's fields.
 template <class T>
-void read_fields(const Statement& statement, int column, T& row) {
+void read_fields(const database::Statement& statement, int column, T& row) {
   const auto read = [&]<class Value>(std::string_view, Value& value, std::string_view) {
     value = statement.value<Value>(column++);
   };
@@ -204,7 +204,7 @@ struct RecordedMapping : process::Mapping {
 constexpr char mapping_columns[] = "begin_address, end_address, permissions, text, zero_data_bytes";
 
 /// Without its figures.
-RecordedMapping read_mapping(const Statement& statement, int column);
+RecordedMapping read_mapping(const database::Statement& statement, int column);
 
 /// A mapping as the recording has it.
 struct KnownMapping {
@@ -225,7 +225,7 @@ using KnownMappings = std::vector<KnownMapping>;
 /// mapping, kept by the caller. Throws DatabaseError.
 class RecordingWriter {
  public:
-  explicit RecordingWriter(Database& database);
+  explicit RecordingWriter(database::Database& database);
 
   void begin_tick(std::int64_t begin_ns, std::int64_t wall_ns);
   /// `cost_ns`: processor time of the tick.
@@ -285,14 +285,14 @@ class RecordingWriter {
   KnownMapping add_mapping(std::int64_t process, const process::Mapping& mapping);
   void change_mapping(std::int64_t id, const std::array<std::uint64_t, 8>* figures);
 
-  Database& database_;
+  database::Database& database_;
   std::int64_t tick_;
   std::unordered_map<std::string, std::int64_t> names_;
   std::unordered_map<std::string, process::Disk> disks_;
 
-  Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_, rename_,
-      last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_, add_system_,
-      add_disk_;
+  database::Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_,
+      rename_, last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_,
+      add_system_, add_disk_;
 };
 
 }  // namespace cmt::watch

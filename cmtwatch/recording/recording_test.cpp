@@ -16,12 +16,12 @@ namespace {
 
 /// Makes a recording in memory, changes it, and returns why it is refused.
 std::string refusal(const std::string& changes) {
-  Database database(":memory:", Database::Mode::write);
+  database::Database database(":memory:", database::Database::Mode::write);
   prepare_recording(database, "x");
   database.execute(changes);
   try {
     check_recording(database, "x");
-  } catch (const DatabaseError& error) {
+  } catch (const database::DatabaseError& error) {
     return error.what();
   }
   return "";
@@ -41,19 +41,20 @@ TEST_CASE("recording: a file of other tables than ours is refused") {
 }
 
 TEST_CASE("recording: numbers that no machine has are refused, and triggers do not run") {
-  Database database(":memory:", Database::Mode::write);
+  database::Database database(":memory:", database::Database::Mode::write);
   database.execute(
       "create table t (bytes integer, begin_ns integer); "
       "create trigger more after insert on t begin insert into t values (2, 2); end; "
       "insert into t values (-1, 9000000000000000000), (1 << 53, -1), (5, 6)");
-  Statement select(database, "select bytes, begin_ns from t");
+  database::Statement select(database, "select bytes, begin_ns from t");
   REQUIRE(select.step());
-  CHECK_THROWS_WITH_AS(select.amount(0), ":memory:: bytes is -1 somewhere, which no machine has", DatabaseError);
+  CHECK_THROWS_WITH_AS(select.amount(0), ":memory:: bytes is -1 somewhere, which no machine has",
+                       database::DatabaseError);
   CHECK_THROWS_WITH_AS(select.time_ns(1),
                        ":memory:: begin_ns is 9000000000000000000 somewhere, which is no time of a recording",
-                       DatabaseError);
+                       database::DatabaseError);
   REQUIRE(select.step());
-  CHECK_THROWS_AS(select.value<std::uint64_t>(0), DatabaseError);
+  CHECK_THROWS_AS(select.value<std::uint64_t>(0), database::DatabaseError);
   CHECK(select.time_ns(1) == -1);
   REQUIRE(select.step());
   CHECK(select.amount(0) == 5);
@@ -61,23 +62,23 @@ TEST_CASE("recording: numbers that no machine has are refused, and triggers do n
 }
 
 TEST_CASE("recording: a statement that reads endlessly is ended") {
-  Database database(":memory:", Database::Mode::read);
+  database::Database database(":memory:", database::Database::Mode::read);
   CHECK_THROWS_WITH_AS(
       database.number("with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"),
-      ":memory:: takes longer to read than a recording of its size", DatabaseError);
+      ":memory:: takes longer to read than a recording of its size", database::DatabaseError);
   CHECK(database.number("select 7") == 7);
 }
 
 TEST_CASE("recording: a row that is written is read back, null included") {
-  Database database(":memory:", Database::Mode::write);
+  database::Database database(":memory:", database::Database::Mode::write);
   database.execute("create table sample (tick_id integer\n" + sql_columns<ProcessSample>() + ") strict");
-  Statement add(database, "insert into sample values (?, " + sql_parameters<ProcessSample>() + ")");
+  database::Statement add(database, "insert into sample values (?, " + sql_parameters<ProcessSample>() + ")");
   ProcessSample written;
   written.size_bytes = 4096;
   written.oom_score_adjustment = -1000;
   written.mappings_readable = false;
   bind_fields(add.bind(7), written).run();
-  Statement select(database, "select tick_id, " + sql_names<ProcessSample>() + " from sample");
+  database::Statement select(database, "select tick_id, " + sql_names<ProcessSample>() + " from sample");
   REQUIRE(select.step());
   ProcessSample read;
   read.threads = 3;

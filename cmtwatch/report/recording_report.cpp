@@ -13,14 +13,14 @@
 namespace cmt::watch {
 namespace {
 
-using output::Beside;
+using terminal::Beside;
 
 std::string sum_text(const MemorySum& memory) {
   return output::bytes_text(memory.bytes()) + " " + std::string(memory.metric());
 }
 
-using output::Panel;
-using output::Series;
+using picture::Panel;
+using picture::Series;
 
 std::string with_metric(const std::string& name, std::string_view metric) {
   return name + " (" + std::string(metric) + ")";
@@ -142,7 +142,7 @@ void RecordView::print(const std::string& line) {
   }
 }
 
-output::Picture recording_picture(const KindSeries& series, const std::string& title) {
+picture::Picture recording_picture(const KindSeries& series, const std::string& title) {
   std::string subtitle = output::with_commas(series.time_ns.size()) + " moments";
   const auto peak = std::max_element(series.sums.at.begin(), series.sums.at.end(),
                                      [](const MemorySum& a, const MemorySum& b) { return a.bytes() < b.bytes(); });
@@ -151,7 +151,7 @@ output::Picture recording_picture(const KindSeries& series, const std::string& t
         ", most " + output::bytes_text(peak->bytes()) + " " + std::string(peak->metric()) + " at " +
         output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.at.begin())]));
   const std::string_view metric = series.all.metric();
-  output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
+  picture::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
   if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
   if (!series.mappings.empty()) picture.panels.push_back(mappings_panel(series));
   return picture;

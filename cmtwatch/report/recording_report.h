@@ -14,7 +14,7 @@ namespace cmt::watch {
 /// for each moment. A command's streams are its own: beside it there is one line, on a terminal only.
 class RecordView {
  public:
-  explicit RecordView(output::Beside beside);
+  explicit RecordView(terminal::Beside beside);
 
   /// A moment of the recording: its number, its time since the recording began, and what was recorded.
   void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory);
@@ -39,7 +39,7 @@ class RecordView {
   std::string head() const;
   void print(const std::string& line);
 
-  output::Beside beside_;
+  terminal::Beside beside_;
   LiveColumns columns_;
   bool prints_;
   std::uint64_t moments_ = 0;
@@ -48,7 +48,7 @@ class RecordView {
 
 /// A recording as a picture: memory stacked by kind under the line of all processes together; of several processes, by
 /// process too. Axes, names and subtitle tell whether it is proportional or resident memory.
-output::Picture recording_picture(const KindSeries& series, const std::string& title);
+picture::Picture recording_picture(const KindSeries& series, const std::string& title);
 
 /// Its numbers, schema cmt.kinds/1.
 std::string recording_json(const KindSeries& series, const std::string& title);

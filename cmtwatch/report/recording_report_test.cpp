@@ -17,10 +17,10 @@ TEST_CASE("recording report: areas end where processes end, at once, and do not 
   set(series.sums.after[0], series.by_kind.after[0], 30);  // a process ends
   set(series.sums.at[1], series.by_kind.at[1], 30);        // and another one: the last
   series.mappings = {{7, "[heap]", {{100, 30, 0}, {30, 0, 0}}}};
-  const cmt::output::Picture picture = recording_picture(series, "a recording");
+  const cmt::picture::Picture picture = recording_picture(series, "a recording");
   REQUIRE(picture.panels.size() == 2);
-  for (const cmt::output::Panel& panel : picture.panels) {
-    for (const cmt::output::Series& one : panel.series) {
+  for (const cmt::picture::Panel& panel : picture.panels) {
+    for (const cmt::picture::Series& one : panel.series) {
       CHECK(one.x == std::vector<double>{0, 1, 10});
       CHECK(one.y == std::vector<double>{100, 30, 30});
     }

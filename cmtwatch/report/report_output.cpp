@@ -24,8 +24,8 @@ Destination::Destination(const std::string& path, int stream)
 
 void Destination::write(const std::string& text) { process::write_all(fd_, text::to_lines(text), path_); }
 
-LiveColumns::LiveColumns(int fd, output::Beside beside, std::function<Text()> text)
-    : beside_(beside), text_(std::move(text)), view_(output::make_terminal_view(fd, beside)) {}
+LiveColumns::LiveColumns(int fd, terminal::Beside beside, std::function<Text()> text)
+    : beside_(beside), text_(std::move(text)), view_(terminal::make_terminal_view(fd, beside)) {}
 
 void LiveColumns::add(std::uint64_t bytes) {
   if (recent_.size() == columns_kept) recent_.erase(recent_.begin());
@@ -43,11 +43,11 @@ void LiveColumns::draw() {
   if (!view_->due()) return;
   const auto [head, below] = text_();
   const std::size_t width = view_->size().columns - 1;
-  if (beside_ == output::Beside::command) {
+  if (beside_ == terminal::Beside::command) {
     const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
-    return view_->show({head + "  " + output::sparkline(recent_, left)});
+    return view_->show({head + "  " + terminal::sparkline(recent_, left)});
   }
-  std::vector<std::string> lines{head, output::sparkline(recent_, width)};
+  std::vector<std::string> lines{head, terminal::sparkline(recent_, width)};
   lines.insert(lines.end(), below.begin(), below.end());
   view_->show(lines);
 }
@@ -90,13 +90,13 @@ std::optional<std::int64_t> parse_wall(const std::string& text) {
   return begin + (count + 1) * unit - 1;
 }
 
-output::Panel bytes_over_time(const std::string& title, const std::string& y_title) {
+picture::Panel bytes_over_time(const std::string& title, const std::string& y_title) {
   return {.title = title,
-          .x = {.title = "time", .unit = output::Unit::ns},
-          .y = {.title = y_title, .unit = output::Unit::bytes}};
+          .x = {.title = "time", .unit = picture::Unit::ns},
+          .y = {.title = y_title, .unit = picture::Unit::bytes}};
 }
 
-void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
+void write_picture(picture::PictureFile& file, const picture::Picture& picture, const std::string& numbers,
                    const std::string& name) {
   file.write(picture, numbers);
   if (const auto remark = file.remark(); !remark.empty()) command::complain(name, remark);

@@ -40,7 +40,7 @@ class LiveColumns {
   };
 
   /// `text` is called for each drawing.
-  LiveColumns(int fd, output::Beside beside, std::function<Text()> text);
+  LiveColumns(int fd, terminal::Beside beside, std::function<Text()> text);
 
   /// Whether there is a terminal to draw on.
   bool active() const { return view_->active(); }
@@ -56,9 +56,9 @@ class LiveColumns {
  private:
   void draw();
 
-  output::Beside beside_;
+  terminal::Beside beside_;
   std::function<Text()> text_;
-  std::unique_ptr<output::TerminalView> view_;
+  std::unique_ptr<terminal::TerminalView> view_;
   std::vector<std::uint64_t> recent_;
 };
 
@@ -73,11 +73,11 @@ std::string wall_text(std::int64_t wall_ns);
 std::optional<std::int64_t> parse_wall(const std::string& text);
 
 /// A panel without series.
-output::Panel bytes_over_time(const std::string& title, const std::string& y_title);
+picture::Panel bytes_over_time(const std::string& title, const std::string& y_title);
 
 /// Writes a picture and tells on standard error what the user should know of it. `numbers` is JSON. Throws as
 /// PictureFile does.
-void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
+void write_picture(picture::PictureFile& file, const picture::Picture& picture, const std::string& numbers,
                    const std::string& name);
 
 }  // namespace cmt::watch

@@ -80,15 +80,15 @@ Screen::~Screen() {
 }
 
 void Screen::draw(const std::string& text, const std::string& status) const {
-  const auto [rows, columns] = output::terminal_size(STDOUT_FILENO);
+  const auto [rows, columns] = terminal::terminal_size(STDOUT_FILENO);
   std::string page(to_top);
   std::string_view rest = text;
   for (std::size_t row = 0; row + 1 < rows; ++row) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    page.append(output::cut_to_width(text::to_line(line), columns)).append(clear_rest_of_line).append("\r\n");
+    page.append(terminal::cut_to_width(text::to_line(line), columns)).append(clear_rest_of_line).append("\r\n");
   }
-  page.append(inverse).append(output::cut_to_width(text::to_line(status), columns)).append(plain).append(clear_below);
+  page.append(inverse).append(terminal::cut_to_width(text::to_line(status), columns)).append(plain).append(clear_below);
   write_to_terminal(page);
 }
 

@@ -9,8 +9,8 @@
 namespace cmt::watch {
 namespace {
 
-using output::Panel;
-using output::Series;
+using picture::Panel;
+using picture::Series;
 
 /// Processes that have a band of their own; the others share one. With two lines that makes eight colours.
 constexpr std::size_t bands_max = 5;
@@ -104,8 +104,8 @@ std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& r
 
 }  // namespace
 
-output::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
-                              const WatchResult& result) {
+picture::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
+                               const WatchResult& result) {
   const std::string metric(name_of(options.metric));
   Panel panel = bytes_over_time("memory over time", "memory (" + metric + ")");
   const bool traced = result.traced.has_value();

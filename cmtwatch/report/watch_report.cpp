@@ -115,7 +115,7 @@ std::string csv_title_row(const WatchOptions& options) {
 
 /// Schema cmt.watch/1.
 std::string watch_json(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result,
-                       const std::optional<command::Ended>& ended) {
+                       const std::optional<launch::Ended>& ended) {
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
@@ -155,7 +155,7 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
 WatchReport::WatchReport(const WatchOptions& options, Destination& destination)
     : options_(options),
       destination_(destination),
-      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command,
+      columns_(destination.fd(), options.command.empty() ? terminal::Beside::nobody : terminal::Beside::command,
                [this] { return live_text(); }) {
   if (!options.plot.empty()) picture_.emplace(options.plot);
   if (options.form == WatchOptions::Form::csv) destination_.write(csv_title_row(options));
@@ -170,7 +170,7 @@ void WatchReport::keep(const Sample& sample) {
   if (picture_ || options_.form == WatchOptions::Form::json) samples_.push_back(sample);
 }
 
-void WatchReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
+void WatchReport::end(const WatchResult& result, const std::optional<launch::Ended>& ended) {
   if (is_text()) end_text(result);
   if (options_.form == WatchOptions::Form::json) destination_.write(watch_json(options_, samples_, result, ended));
   if (picture_)

@@ -44,7 +44,7 @@ class WatchReport {
   bool is_text() const { return options_.form == WatchOptions::Form::text; }
 
   /// `ended` is how the command ended, where there was one.
-  void end(const WatchResult& result, const std::optional<command::Ended>& ended);
+  void end(const WatchResult& result, const std::optional<launch::Ended>& ended);
 
  private:
   void show_text(const Sample& sample);
@@ -55,13 +55,13 @@ class WatchReport {
   Destination& destination_;
   LiveColumns columns_;
   Sample last_, peak_;  ///< that the terminal shows
-  std::optional<output::PictureFile> picture_;
+  std::optional<picture::PictureFile> picture_;
   std::vector<Sample> samples_;
 };
 
 /// Memory over time; with names, each process's part of it.
-output::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
-                              const WatchResult& result);
+picture::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
+                               const WatchResult& result);
 
 /// "1 process could not be read", "2 processes…".
 std::string refusals(unsigned count);

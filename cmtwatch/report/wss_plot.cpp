@@ -12,11 +12,11 @@
 namespace cmt::watch {
 namespace {
 
-using output::Axis;
-using output::HeatMap;
-using output::Panel;
-using output::Series;
-using output::Unit;
+using picture::Axis;
+using picture::HeatMap;
+using picture::Panel;
+using picture::Series;
+using picture::Unit;
 
 constexpr std::size_t rows_max = 512;
 constexpr std::size_t mappings_max = 40;
@@ -70,7 +70,7 @@ Panel pages_over_time(const std::vector<WorkingSet>& sets) {
   std::uint64_t bin_pages = 1;
   std::vector<std::uint64_t> bins = used_bins(sets, bin_pages);
   while (bins.size() > rows_max) bins = used_bins(sets, bin_pages *= 2);
-  const output::AddressRows rows = output::address_rows(std::move(bins), bin_pages * process::page_bytes());
+  const picture::AddressRows rows = picture::address_rows(std::move(bins), bin_pages * process::page_bytes());
   HeatMap heat{.title = "pages touched", .unit = Unit::share, .x_edges = time_edges(sets), .y_edges = rows.edges};
   heat.cells.resize(heat.columns() * heat.rows());
   for (std::size_t column = 0; column < sets.size(); ++column) {
@@ -80,7 +80,7 @@ Panel pages_over_time(const std::vector<WorkingSet>& sets) {
     });
   }
   Panel panel{.title = "which pages, a row for every " +
-                       output::label_text(Unit::bytes, static_cast<double>(bin_pages * process::page_bytes())) +
+                       picture::label_text(Unit::bytes, static_cast<double>(bin_pages * process::page_bytes())) +
                        " that were ever touched",
               .x = time_axis(),
               .y = rows.axis};
@@ -168,10 +168,10 @@ Panel reuse_panel(const ReuseDistance& reuse) {
 
 }  // namespace
 
-output::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                            const ReuseDistance& reuse) {
+picture::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
+                             const ReuseDistance& reuse) {
   const bool by_page = method.method == TouchMethod::idle;
-  output::Picture picture{
+  picture::Picture picture{
       .title = "working set of process " + std::to_string(options.target.pid),
       .subtitle = output::counted(sets.size(), "interval") + ", " + (by_page ? "page by page" : "mapping by mapping"),
       .panels = {over_time(sets), by_page ? pages_over_time(sets) : mappings_over_time(sets)}};

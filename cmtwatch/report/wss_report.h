@@ -41,7 +41,7 @@ class WssReport {
 
   const WssOptions& options_;
   Destination& destination_;
-  std::optional<output::PictureFile> picture_;
+  std::optional<picture::PictureFile> picture_;
   WssMethod method_;
   Range range_;
   ReuseDistance reuse_;           ///< of pages; empty where they cannot be told apart
@@ -50,7 +50,7 @@ class WssReport {
 
 /// The working set over time; its pages, or mappings where pages cannot be told apart; and of pages, the share of their
 /// uses that a memory of so many bytes would have held.
-output::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                            const ReuseDistance& reuse);
+picture::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
+                             const ReuseDistance& reuse);
 
 }  // namespace cmt::watch

@@ -47,13 +47,13 @@ void AttachedTracer::start(const std::string& pattern, bool follow) {
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   said_ = process::Fd(ends[0]);
   const process::Fd error(ends[1]), nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  cmttrace_ = command::spawn({.words = {command::tool_path("cmttrace"), "--attach=" + std::to_string(pid_), "--time",
-                                        std::string("--follow=") + (follow ? "yes" : "no"), "--output=" + pattern},
-                              .environment = {{"CMTTRACE_STATUS", status_setting()}},
-                              .input_fd = nothing.get(),
-                              .output_fd = nothing.get(),
-                              .error_fd = error.get(),
-                              .ends_with_us = true});
+  cmttrace_ = launch::spawn({.words = {launch::tool_path("cmttrace"), "--attach=" + std::to_string(pid_), "--time",
+                                       std::string("--follow=") + (follow ? "yes" : "no"), "--output=" + pattern},
+                             .environment = {{"CMTTRACE_STATUS", status_setting()}},
+                             .input_fd = nothing.get(),
+                             .output_fd = nothing.get(),
+                             .error_fd = error.get(),
+                             .ends_with_us = true});
 }
 
 void AttachedTracer::await_begin(const Complain& complain) {
@@ -107,9 +107,9 @@ void AttachedTracer::await_end(command::Interrupts* interrupts) {
 }
 
 void AttachedTracer::check_ending() const {
-  const command::Ended ended = command::ended_of(wait_status_);
+  const launch::Ended ended = launch::ended_of(wait_status_);
   if (ended.signal != 0)
-    throw std::runtime_error("cmttrace was ended by " + command::ending_text(ended) +
+    throw std::runtime_error("cmttrace was ended by " + launch::ending_text(ended) +
                              "; 'cmttrace --detach=" + std::to_string(pid_) + "' ends the recording");
   if (ended.status != 0) throw std::runtime_error(lines_.empty() ? "the recording has failed" : lines_.back());
 }

@@ -57,10 +57,10 @@ Listener listen_to(command::Interrupts& interrupts, std::function<void()> resize
           }};
 }
 
-Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
+Listener listen_to(launch::RunningCommand& command, std::optional<launch::Ended>& ended,
                    std::function<void()> resized) {
   return {command.fd(), [&command, &ended, resized = std::move(resized)] {
-            const cmt::command::LaunchEvent happening = command.handle();
+            const cmt::launch::LaunchEvent happening = command.handle();
             if (happening.signal == SIGWINCH) resized();
             ended = happening.ended;
             if (happening.at_end) return Listener::Heard::sample_now;

@@ -101,8 +101,7 @@ Listener listen_to(command::Interrupts& interrupts, std::function<void()> resize
 
 /// The same for a command that was launched: passes signals on to it, has a sample taken at its end, and ends sampling
 /// when it has ended. Then `ended` says how.
-Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
-                   std::function<void()> resized);
+Listener listen_to(launch::RunningCommand& command, std::optional<launch::Ended>& ended, std::function<void()> resized);
 
 /// Takes samples at the pace that is asked for.
 class SamplingLoop {

@@ -134,7 +134,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
 WatchedTraces::WatchedTraces() : made_ns_(process::now_ns()) {}
 
 CommandTracer::CommandTracer(const std::string& pattern, bool follow)
-    : environment_(command::tracing_environment(absolute(pattern), follow)) {
+    : environment_(launch::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
   environment_.emplace_back("CMTTRACE_STATUS", status_setting());
 }
@@ -142,10 +142,10 @@ CommandTracer::CommandTracer(const std::string& pattern, bool follow)
 CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
                                             const Complain& complain) {
   CommandTraces traced;
-  const command::RecordedTraces recorded = command::wait_for_traces(files_, complain, sleep_ms);
+  const launch::RecordedTraces recorded = launch::wait_for_traces(files_, complain, sleep_ms);
   traced.repairs = recorded.repairs;
-  traced.losses = command::list_losses(recorded);
-  traced.has_failed = command::has_failed(recorded);
+  traced.losses = launch::list_losses(recorded);
+  traced.has_failed = launch::has_failed(recorded);
   traced.traces = find_traces(begin_ns, complain);
   const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
@@ -163,7 +163,7 @@ CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::i
 
 std::vector<ProcessTrace> WatchedTraces::find_traces(std::int64_t begin_ns, const Complain& complain) const {
   std::vector<ProcessTrace> traces;
-  for (const command::BegunTrace& begun : files_.begun()) {
+  for (const launch::BegunTrace& begun : files_.begun()) {
     const std::string& path = begun.path;
     try {
       const Reader reader(path, {.addresses = false, .usable = false});
@@ -188,7 +188,7 @@ std::vector<ProcessTrace> WatchedTraces::find_traces(std::int64_t begin_ns, cons
 /// Nothing where a trace is not whole.
 std::optional<std::int64_t> WatchedTraces::collectors_cpu_ns() const {
   std::int64_t sum = 0;
-  for (const command::BegunTrace& begun : files_.begun()) {
+  for (const launch::BegunTrace& begun : files_.begun()) {
     if (!begun.ended) return std::nullopt;
     sum += begun.collector_cpu_ns;
   }

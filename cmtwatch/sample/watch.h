@@ -42,7 +42,7 @@ struct CommandTraces {
   std::vector<ProcessTrace> traces{};    ///< by their start
   std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
   std::vector<std::string> losses{};     ///< what is missing in the traces, and why; empty: nothing
-  bool has_failed = false;               ///< by command::has_failed(), or one of them cannot be read
+  bool has_failed = false;               ///< by launch::has_failed(), or one of them cannot be read
   std::optional<std::int64_t> cpu_ns{};  ///< processor time of the collectors; none: not known
 };
 
@@ -111,14 +111,14 @@ class WatchedTraces {
   std::optional<std::int64_t> collectors_cpu_ns() const;
 
   std::int64_t made_ns_;
-  command::TraceStatusFile files_;
+  launch::TraceStatusFile files_;
   int lost_pid_ = 0;
 };
 
 /// Traces a watched command with libcmttrace.so.
 class CommandTracer : public WatchedTraces {
  public:
-  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as command::tracing_environment().
+  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as launch::tracing_environment().
   CommandTracer(const std::string& pattern, bool follow);
 
   const std::vector<std::pair<std::string, std::string>>& environment() const { return environment_; }

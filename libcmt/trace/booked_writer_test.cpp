@@ -6,7 +6,7 @@
 #include <random>
 
 #include "libcmt/trace/source.h"
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 

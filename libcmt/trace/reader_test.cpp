@@ -10,7 +10,7 @@
 #include "cmt/reader.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/trace/source.h"
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

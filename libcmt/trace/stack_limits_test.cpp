@@ -4,7 +4,7 @@
 
 #include "libcmt/format/sections.h"
 #include "libcmt/format/stack_streams.h"
-#include "tests/format/stack_fixture.h"
+#include "tests/format-spec/stack_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

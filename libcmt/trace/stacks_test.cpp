@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "libcmt/format/sections.h"
-#include "tests/format/stack_fixture.h"
+#include "tests/format-spec/stack_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

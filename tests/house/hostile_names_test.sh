@@ -60,7 +60,7 @@ malloc(8) = 1000<1> stack=1
 END
 for option in --by=function --by=caller --by=line --by=library --folded --speedscope=-; do quiet 0 lifetimes $option stacks.trace; done
 lifetimes --pprof=stacks.pb.gz stacks.trace 2>/dev/null || complain "lifetimes --pprof: $?"
-quiet 0 python3 "$SOURCE/tests/annotate/read_pprof.py" stacks.pb.gz
+quiet 0 python3 "$SOURCE/tests/analysis/read_pprof.py" stacks.pb.gz
 quiet 0 trace2cmt --to=heaptrack stacks.trace
 
 # The text form loses nothing of a label.

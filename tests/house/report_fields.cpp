@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/differences/difference.h"
+#include "analysis/held_pages/page_holders.h"
+#include "analysis/places/summary.h"
+#include "analysis/stacks/contributors.h"
 #include "cmtreplay/board/board.h"
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/report/comparison.h"
@@ -17,10 +21,6 @@
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
 #include "tests/house/field_list.h"
-#include "toolkit/allocations/contributors.h"
-#include "toolkit/allocations/diff/difference.h"
-#include "toolkit/allocations/overhead/summary.h"
-#include "toolkit/allocations/pages/page_holders.h"
 #include "trace2cmt/inspect/info.h"
 
 namespace {
@@ -105,11 +105,11 @@ void print_info_report() {
   print_heading("cmt.info/1", "trace2cmt --info --json",
                 ": touched_min_bytes to untouched_bytes only where touched pages were recorded, from stream_blocks on "
                 "only of a .cmt.");
-  print_fields(cmt::output::list_fields<trace2cmt::Info>());
+  print_fields(cmt::output::list_fields<cmt::trace2cmt::Info>());
   print_fields(cmt::output::list_fields<cmt::Totals>());
-  print_fields(cmt::output::list_fields<trace2cmt::StackCounts>());
-  print_fields(cmt::output::list_fields<trace2cmt::TouchCounts>());
-  print_fields(cmt::output::list_fields<trace2cmt::Layout>());
+  print_fields(cmt::output::list_fields<cmt::trace2cmt::StackCounts>());
+  print_fields(cmt::output::list_fields<cmt::trace2cmt::TouchCounts>());
+  print_fields(cmt::output::list_fields<cmt::trace2cmt::Layout>());
 }
 
 }  // namespace
@@ -117,11 +117,11 @@ void print_info_report() {
 int main() {
   std::fputs(head, stdout);
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
-  print_report<cmt::allocations::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
-  print_report<cmt::allocations::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
+  print_report<cmt::analysis::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
+  print_report<cmt::analysis::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
   print_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");
-  print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
-  print_report<cmt::allocations::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
+  print_report<cmt::analysis::Summary>("cmt.overhead/1", "overhead --json");
+  print_report<cmt::analysis::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
   print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
   print_fields({{"pages", "object", "where blocks have addresses, or with --overhead: a cmt.overhead/1", false, true},
                 {"pages.holders.by_function", "tuples",

@@ -5,7 +5,7 @@ report_fields=$BUILD/tests/house/report_fields
   { echo "the reports have other fields than doc/reports.md: renew it with $report_fields >doc/reports.md" >&2; exit 1; }
 
 # Every key that a run writes is in the list. `kinds` has the kinds of events as keys.
-golden=$SOURCE/tests/annotate/golden
+golden=$SOURCE/tests/analysis/golden
 "$report_fields" | awk '/^## / { inside = $0 == "## cmt.report/1" } inside' |
   sed -n 's/^| `\([^`]*\)`.*/\1/; s/.*\.//; /^[a-z]/p' | sort -u >listed
 cmtreport --json "$golden/kinds.trace" 2>messages | sed '/"numbers": {/,/}/d' |

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace cmt {
+namespace cmt::database {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::string Statement::text(int column) const {
               : std::string();
 }
 
-}  // namespace cmt
+}  // namespace cmt::database

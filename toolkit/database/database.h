@@ -10,7 +10,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace cmt {
+namespace cmt::database {
 
 /// An error of SQLite, with the file and its message.
 struct DatabaseError : std::runtime_error {
@@ -124,4 +124,4 @@ class Statement {
   std::uint64_t work_ = 0;
 };
 
-}  // namespace cmt
+}  // namespace cmt::database

@@ -21,16 +21,16 @@
 
 #include "toolkit/command/command_line.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 namespace {
 
 /// SIGCHLD, and the signals that are passed on.
 sigset_t awaited() {
-  return signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
+  return command::signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
 }
 
 void raise_unblocked(int signal) {
-  const sigset_t set = signal_set({signal});
+  const sigset_t set = command::signal_set({signal});
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
 }
@@ -38,7 +38,7 @@ void raise_unblocked(int signal) {
 }  // namespace
 
 bool asks_to_end(int signal) {
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = command::ending_signals();
   return sigismember(&signals, signal) == 1;
 }
 
@@ -53,7 +53,8 @@ RunningCommand::RunningCommand(const Launch& launch)
                                .held_signals = signals_.before()};
     pid_ = at_end_ ? spawn_traced(options) : spawn(options);
   } catch (const std::system_error& failure) {
-    throw LaunchError(failure.what(), failure.code().value() == ENOENT ? status_not_found : status_cannot_start);
+    throw LaunchError(failure.what(),
+                      failure.code().value() == ENOENT ? command::status_not_found : command::status_cannot_start);
   }
 }
 
@@ -80,7 +81,7 @@ void RunningCommand::stop() {
   const bool was_traced = at_end_ && !is_reaped_ && end_status_ == 0 && detach_traced(pid_);
   raise_unblocked(SIGTSTP);
   if (was_traced) seize(pid_);
-  const sigset_t set = signal_set({SIGTSTP});
+  const sigset_t set = command::signal_set({SIGTSTP});
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -121,4 +122,4 @@ void exit_like(const Ended& ended) {
   std::exit(128 + ended.signal);
 }
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

@@ -12,7 +12,7 @@
 #include "toolkit/command/interrupts.h"
 #include "toolkit/launch/spawn.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 
 /// A command that a launcher runs as if it had been started itself: with the launcher's terminal, streams and signals.
 struct Launch {
@@ -58,7 +58,7 @@ class RunningCommand {
   void stop();
   void reap(LaunchEvent& event);
 
-  HeldSignals signals_;
+  command::HeldSignals signals_;
   std::function<void()> before_stop_, at_end_;
   pid_t pid_ = -1;
   bool is_reaped_ = false;  // the kernel may reuse the pid
@@ -74,4 +74,4 @@ struct LaunchError : std::runtime_error {
 /// Ends this process as the command ended: with its status, or by its signal, but without a core dump.
 [[noreturn]] void exit_like(const Ended& ended);
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

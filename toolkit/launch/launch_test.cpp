@@ -11,7 +11,7 @@
 
 #include "toolkit/command/command_line.h"
 
-using namespace cmt::command;
+using namespace cmt::launch;
 
 namespace {
 
@@ -51,8 +51,8 @@ TEST_CASE("launch: a command that is not there, or is no program, is told apart"
     }
     return 0;
   };
-  CHECK(status_of("/nowhere/to/be/found") == status_not_found);
-  CHECK(status_of("/etc/passwd") == status_cannot_start);
+  CHECK(status_of("/nowhere/to/be/found") == cmt::command::status_not_found);
+  CHECK(status_of("/etc/passwd") == cmt::command::status_cannot_start);
 }
 
 TEST_CASE("launch: a signal sent to the launcher reaches the command") {

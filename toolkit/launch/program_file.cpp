@@ -14,7 +14,7 @@
 
 #include "toolkit/process/proc_file.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 namespace {
 
 /// Symbols of a larger table are not looked at: a program with so many would start a second later.
@@ -115,4 +115,4 @@ ProgramFile read_program_file(const std::string& path) {
   return program;
 }
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

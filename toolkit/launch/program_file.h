@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cmt::command {
+namespace cmt::launch {
 
 struct ProgramFile {
   bool is_elf = false;          ///< all below is only meant where this is set
@@ -18,4 +18,4 @@ struct ProgramFile {
 /// Reads the file; a file that cannot be read, or is damaged, says as much as can be read.
 ProgramFile read_program_file(const std::string& path);
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

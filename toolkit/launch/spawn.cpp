@@ -22,7 +22,7 @@
 #include "toolkit/command/interrupts.h"
 #include "toolkit/process/proc_file.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 namespace {
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& set) {
@@ -143,7 +143,7 @@ pid_t spawn(const SpawnOptions& options) {
   if (options.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions, options.error_fd, STDERR_FILENO);
 
   posix_spawnattr_t attributes;
-  const sigset_t as_usual = signal_set({SIGPIPE, SIGXFSZ});
+  const sigset_t as_usual = command::signal_set({SIGPIPE, SIGXFSZ});
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &options.held_signals);
   posix_spawnattr_setsigdefault(&attributes, &as_usual);
@@ -223,4 +223,4 @@ bool ChildProcess::ends_within(unsigned seconds) {
   return true;
 }
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmt::command {
+namespace cmt::launch {
 
 /// How a process is started.
 struct SpawnOptions {
@@ -76,4 +76,4 @@ class ChildProcess {
   Ended ended_;
 };
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

@@ -22,7 +22,7 @@
 #include "libcmt/trace/files.h"
 #include "toolkit/output/numbers.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -294,4 +294,4 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   return losses;
 }
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

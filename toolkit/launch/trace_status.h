@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cmt::command {
+namespace cmt::launch {
 
 /// A file of what a recording keeps, written while it goes on.
 struct KeptFile {
@@ -108,4 +108,4 @@ bool has_failed(const RecordedTraces& recorded);
 /// What is missing in the traces, and why, in words; empty where nothing is.
 std::vector<std::string> list_losses(const RecordedTraces& recorded);
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

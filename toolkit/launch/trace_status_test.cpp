@@ -13,7 +13,7 @@
 
 #include "libcmt/trace/files.h"
 
-using namespace cmt::command;
+using namespace cmt::launch;
 
 namespace {
 

@@ -18,7 +18,7 @@
 
 #include "toolkit/launch/program_file.h"
 
-namespace cmt::command {
+namespace cmt::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ std::vector<std::pair<std::string, std::string>> tracing_environment(const std::
   return environment;
 }
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

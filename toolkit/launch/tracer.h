@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmt::command {
+namespace cmt::launch {
 
 /// The path of libcmttrace.so: in the build folder of this program, or where it was installed. Throws
 /// std::runtime_error where it is in neither.
@@ -37,4 +37,4 @@ bool is_broken_by_tracer(const std::string& word);
 /// too. Throws as collector_path() does.
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow);
 
-}  // namespace cmt::command
+}  // namespace cmt::launch

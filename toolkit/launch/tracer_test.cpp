@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-using namespace cmt::command;
+using namespace cmt::launch;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "toolkit/output/numbers.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 struct Magnitude {
@@ -53,8 +53,8 @@ const Magnitude& magnitude_of(Unit unit, double number) {
 
 /// With as many digits as are not zero, three after the point at most.
 std::string plain(double number) {
-  if (number >= 1e15) return fixed(number, 0);
-  std::string text = fixed(number, 3);
+  if (number >= 1e15) return output::fixed(number, 0);
+  std::string text = output::fixed(number, 3);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
@@ -176,12 +176,13 @@ std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int
 
 std::string label_text(Unit unit, double number) {
   const Magnitude& magnitude = magnitude_of(unit, number);
-  if (unit == Unit::count && number < 1e4) return with_commas(static_cast<std::uint64_t>(std::max(number, 0.0)));
+  if (unit == Unit::count && number < 1e4)
+    return output::with_commas(static_cast<std::uint64_t>(std::max(number, 0.0)));
   const double scaled = number / magnitude.size;
-  const std::string digits = scaled == std::floor(scaled) && scaled < 1e4 ? fixed(scaled, 0)
-                                                                          : fixed(scaled, scaled < 9.995   ? 2
-                                                                                          : scaled < 99.95 ? 1
-                                                                                                           : 0);
+  const std::string digits = scaled == std::floor(scaled) && scaled < 1e4 ? output::fixed(scaled, 0)
+                                                                          : output::fixed(scaled, scaled < 9.995   ? 2
+                                                                                                  : scaled < 99.95 ? 1
+                                                                                                                   : 0);
   return *magnitude.name == '\0' ? digits : digits + " " + magnitude.name;
 }
 
@@ -257,7 +258,7 @@ AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_byte
     const std::uint64_t gap = i == 0 ? 0 : used[i] - used[i - 1] - 1;
     if (gap > kept_gap) result.axis.breaks.push_back(position + break_room / 2);
     position += gap > kept_gap ? break_room : static_cast<double>(gap);
-    const Tick tick{position, "0x" + hex(used[i] * bin_bytes)};
+    const Tick tick{position, "0x" + output::hex(used[i] * bin_bytes)};
     if (i == 0 || gap > kept_gap)
       result.axis.ticks.push_back(tick);
     else if (i % (used.size() / 8 + 1) == 0)
@@ -274,7 +275,7 @@ AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_byte
 std::string_view unit_name(Unit unit) { return rules_of(unit).name; }
 
 std::string tick_rules_json() {
-  JsonWriter json;
+  output::JsonWriter json;
   json.begin_object();
   for (const TickRules& rules : tick_rules) {
     json.begin_object(rules.name);
@@ -297,4 +298,4 @@ std::string tick_rules_json() {
   return json.take();
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -11,7 +11,7 @@
 #include "toolkit/output/json.h"
 #include "toolkit/picture/picture.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 
 /// Maps a number to its position on an axis: the number itself, or on a logarithmic axis 1 + log2 from 1 on. So 0 has a
 /// position there too, one doubling below 1.
@@ -63,4 +63,4 @@ struct AddressRows {
 /// `bins` may be in any order and repeated; an address is its bin times `bin_bytes`.
 AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_bytes);
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-using namespace cmt::output;
+using namespace cmt::picture;
 
 namespace {
 

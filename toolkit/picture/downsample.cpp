@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 /// The indexes of the points to keep: of each column the first, the lowest, the highest and the last.
@@ -111,4 +111,4 @@ HeatMap downsample(const HeatMap& heat, std::size_t most) {
   return seen;
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

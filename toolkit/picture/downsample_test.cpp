@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-using namespace cmt::output;
+using namespace cmt::picture;
 
 namespace {
 

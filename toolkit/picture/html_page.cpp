@@ -7,7 +7,7 @@
 
 #include "toolkit/picture/svg_parts.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 std::string bytes_of_hex(std::string_view hex) {
@@ -86,4 +86,4 @@ std::string licence_comment(std::string_view library, std::string_view licence) 
   return "<!-- " + std::string(library) + ":\n" + std::string(licence) + "-->\n";
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -8,7 +8,7 @@
 
 /// The elements of an HTML page that opens without a network. Its content policy lets the browser run and style only
 /// the parts that the page was made of, so that no name from a trace can become a script.
-namespace cmt::output {
+namespace cmt::picture {
 
 /// A text that stands in an element of its own, and its SHA-256 in hexadecimal digits.
 struct PagePart {
@@ -40,4 +40,4 @@ std::string licence_comment(std::string_view library, std::string_view licence);
 /// In base64 (RFC 4648).
 std::string base64(std::string_view bytes);
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-using namespace cmt::output;
+using namespace cmt::picture;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "toolkit/threads/share_out.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 constexpr std::size_t piece_size = 1 << 20, window = 1 << 15;
@@ -74,4 +74,4 @@ std::string PackedData::finish() {
   return std::move(packed_);
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

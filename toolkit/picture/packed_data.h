@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace cmt::output {
+namespace cmt::picture {
 
 /// Compresses a text that comes piece by piece to one stream of gzip. The stream does not depend on the pieces, nor on
 /// the threads. Memory: what was compressed, and 1 MiB a thread.
@@ -28,4 +28,4 @@ class PackedData {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -21,15 +21,15 @@
 #include "toolkit/picture/html_page.h"
 #include "toolkit/picture/svg_parts.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 
-template <class Visitor, DescribedAs<Tick> T>
+template <class Visitor, output::DescribedAs<Tick> T>
 void describe(Visitor& field, T& tick) {
   field("at", tick.at, "");
   field("label", tick.label, "");
 }
 
-template <class Visitor, DescribedAs<Series::Within> W>
+template <class Visitor, output::DescribedAs<Series::Within> W>
 void describe(Visitor& field, W& within) {
   field("x_low", within.x_low, "");
   field("x_high", within.x_high, "");
@@ -44,18 +44,18 @@ constexpr std::size_t heat_edges_max = 1024;
 
 constexpr std::array<std::string_view, 4> form_names{"line", "step", "point", "band"};  ///< by Series::Form
 
-void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
+void write_axis(output::JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
   json.begin_object(key);
   json.field("title", axis.title);
   json.field("unit", unit_name(axis.unit));
   json.field("log", axis.log);
   write_field(json, "range", std::vector{range.low, range.high});
-  write_field(json, "ticks", as_tuples(axis.ticks));
+  write_field(json, "ticks", output::as_tuples(axis.ticks));
   write_field(json, "breaks", axis.breaks);
   json.end_object();
 }
 
-void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
+void write_series(output::JsonWriter& json, const Panel& panel, const Range& range) {
   json.begin_array("series");
   for (const Series& seen : downsample(panel.series, range.low, range.high, columns_max)) {
     json.begin_object();
@@ -63,7 +63,7 @@ void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
     json.field("form", form_names[static_cast<std::size_t>(seen.form)]);
     write_field(json, "x", seen.x);
     write_field(json, "y", seen.y);
-    if (is_points(seen)) write_field(json, "within", as_tuples(seen.within));
+    if (is_points(seen)) write_field(json, "within", output::as_tuples(seen.within));
     json.end_object();
   }
   json.end_array();
@@ -72,7 +72,7 @@ void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
 /// Shares with four digits: finer differences have no colour of their own.
 double rounded(double number, Unit unit) { return unit == Unit::share ? std::round(number * 1e4) / 1e4 : number; }
 
-void write_row(JsonWriter& json, const HeatMap& heat, std::size_t row) {
+void write_row(output::JsonWriter& json, const HeatMap& heat, std::size_t row) {
   for (std::size_t x = 0; x < heat.columns(); ++x) {
     if (!(heat.at(x, row) > 0)) continue;
     json.begin_array();
@@ -83,7 +83,7 @@ void write_row(JsonWriter& json, const HeatMap& heat, std::size_t row) {
   }
 }
 
-void write_heat(JsonWriter& json, const HeatMap& whole) {
+void write_heat(output::JsonWriter& json, const HeatMap& whole) {
   const HeatMap heat = downsample(whole, heat_edges_max);
   const Range colours = colour_range(heat);
   json.begin_object("heat");
@@ -107,7 +107,7 @@ void write_heat(JsonWriter& json, const HeatMap& whole) {
   json.end_object();
 }
 
-void write_panel(JsonWriter& json, const Panel& panel, const Range& range) {
+void write_panel(output::JsonWriter& json, const Panel& panel, const Range& range) {
   json.begin_object();
   json.field("title", panel.title);
   write_axis(json, "x", panel.x, range);
@@ -122,7 +122,7 @@ void write_panel(JsonWriter& json, const Panel& panel, const Range& range) {
 
 /// The picture as JSON, for panels.js, which draws it.
 std::string page_json(const Picture& picture) {
-  JsonWriter json;
+  output::JsonWriter json;
   json.begin_object();
   json.begin_array("panels");
   for (const Panel& panel : picture.panels) write_panel(json, panel, x_range(picture, panel));
@@ -176,4 +176,4 @@ std::string to_html(const Picture& picture, std::string_view numbers) {
          data_element("numbers", numbers) + "</body>\n</html>\n";
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -14,7 +14,7 @@
 ///
 /// Anything may be empty, a single point, or infinite: numbers without a position are left out, and an empty panel says
 /// "nothing to show".
-namespace cmt::output {
+namespace cmt::picture {
 
 /// The unit of numbers. It decides which are round, and how they are written.
 enum class Unit {
@@ -156,4 +156,4 @@ class PictureFile {
   bool written_ = false;
 };
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -16,7 +16,7 @@
 #include "toolkit/launch/spawn.h"
 #include "toolkit/process/proc_file.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, PictureFile::Form>, 4> endings{{{".svg", PictureFile::Form::svg},
@@ -37,13 +37,13 @@ process::Fd memory_file(std::string_view bytes) {
 /// be started. A PDF contains its date, which SOURCE_DATE_EPOCH makes a fixed one.
 std::optional<int> run_converter(std::vector<std::string> words, int in, int out) {
   const process::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  command::SpawnOptions options{.words = std::move(words),
-                                .input_fd = in < 0 ? nowhere.get() : in,
-                                .output_fd = out < 0 ? nowhere.get() : out,
-                                .error_fd = nowhere.get()};
+  launch::SpawnOptions options{.words = std::move(words),
+                               .input_fd = in < 0 ? nowhere.get() : in,
+                               .output_fd = out < 0 ? nowhere.get() : out,
+                               .error_fd = nowhere.get()};
   if (getenv("SOURCE_DATE_EPOCH") == nullptr) options.environment.emplace_back("SOURCE_DATE_EPOCH", "0");
   try {
-    const command::Ended ended = command::ChildProcess(options).wait();
+    const launch::Ended ended = launch::ChildProcess(options).wait();
     return ended.signal == 0 ? ended.status : 128 + ended.signal;
   } catch (const std::system_error&) {
     return std::nullopt;
@@ -114,4 +114,4 @@ std::string_view PictureFile::remark() const {
              : "";
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

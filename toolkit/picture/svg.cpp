@@ -8,7 +8,7 @@
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/svg_parts.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 using Anchor = SvgText::Anchor;
@@ -280,7 +280,7 @@ std::string to_svg(const Picture& picture) {
 }
 
 std::string SvgText::number(double number) {
-  std::string text = fixed(std::isfinite(number) ? number : 0, 1);
+  std::string text = output::fixed(std::isfinite(number) ? number : 0, 1);
   if (text.ends_with(".0")) text.erase(text.size() - 2);
   return text == "-0" ? "0" : text;
 }
@@ -346,4 +346,4 @@ void SvgText::words_up(double x, double y, std::string_view style, std::string_v
   end_words(style, words);
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

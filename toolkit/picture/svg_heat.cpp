@@ -7,7 +7,7 @@
 
 #include "toolkit/picture/svg_parts.h"
 
-namespace cmt::output {
+namespace cmt::picture {
 namespace {
 
 using Anchor = SvgText::Anchor;
@@ -204,4 +204,4 @@ void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame) {
   draw_colours(svg, heat, frame, colours);
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

@@ -10,7 +10,7 @@
 #include "toolkit/picture/picture.h"
 
 /// The parts of a picture as SVG. Internal to this folder.
-namespace cmt::output {
+namespace cmt::picture {
 
 /// Writes an SVG element by element. Lengths are pixels, with at most one digit after the point. An element has a class
 /// instead of colours and fonts, which svg.css gives.
@@ -95,4 +95,4 @@ std::vector<Series> downsample(const std::vector<Series>& series, double low, do
 /// A map of at most so many columns and rows. Neighbouring cells become one, with the greatest of their values.
 HeatMap downsample(const HeatMap& heat, std::size_t most);
 
-}  // namespace cmt::output
+}  // namespace cmt::picture

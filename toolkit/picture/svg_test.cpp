@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-using namespace cmt::output;
+using namespace cmt::picture;
 
 namespace {
 

@@ -8,9 +8,9 @@
 
 #include "tests/terminal.h"
 
-using cmt::output::BottomLine;
-using cmt::output::check_written;
-using cmt::output::Terminal;
+using cmt::terminal::BottomLine;
+using cmt::terminal::check_written;
+using cmt::terminal::Terminal;
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "libcmt/text/utf8.h"
 
-namespace cmt::output {
+namespace cmt::terminal {
 namespace {
 
 constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -183,4 +183,4 @@ std::unique_ptr<TerminalView> make_terminal_view(int fd, Beside beside) {
   return std::make_unique<LiveView>(fd);
 }
 
-}  // namespace cmt::output
+}  // namespace cmt::terminal

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cmt::output {
+namespace cmt::terminal {
 
 struct TerminalSize {
   std::size_t rows = 24;
@@ -124,4 +124,4 @@ class BottomLine : public TerminalView {
 /// A LiveView where no other process writes, else a BottomLine, which shows only the first line.
 std::unique_ptr<TerminalView> make_terminal_view(int fd, Beside beside);
 
-}  // namespace cmt::output
+}  // namespace cmt::terminal

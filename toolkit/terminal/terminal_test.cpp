@@ -4,7 +4,7 @@
 
 #include <vector>
 
-using namespace cmt::output;
+using namespace cmt::terminal;
 
 TEST_CASE("terminal: a text is cut between code points") {
   CHECK(cut_to_width("abc", 2) == "ab");

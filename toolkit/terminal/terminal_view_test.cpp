@@ -6,9 +6,9 @@
 
 #include "tests/terminal.h"
 
-using cmt::output::check_written;
-using cmt::output::LiveView;
-using cmt::output::Terminal;
+using cmt::terminal::check_written;
+using cmt::terminal::LiveView;
+using cmt::terminal::Terminal;
 
 TEST_CASE("live view: nothing is written where there is no terminal") {
   int fds[2];

@@ -4,7 +4,7 @@
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/stacks/stack_copy.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::array<std::string_view, 4> harmless_keys{"kept", "page_size", "slice", "touched_min"};
@@ -13,8 +13,8 @@ constexpr std::string_view slice_label = "slice ";
 /// The mark at the start of a slice identifies nobody, unless the slice itself was one by marks.
 bool is_slice_mark(std::string_view label) {
   if (!label.starts_with(slice_label)) return false;
-  const auto range = cmt::annotate::SliceRange::parse(label.substr(slice_label.size()));
-  return range && range->unit != cmt::annotate::SliceBound::Unit::mark;
+  const auto range = cmt::trace::SliceRange::parse(label.substr(slice_label.size()));
+  return range && range->unit != cmt::trace::SliceBound::Unit::mark;
 }
 
 class AnonymisingFilter : public Filter {
@@ -71,4 +71,4 @@ class AnonymisingFilter : public Filter {
 
 std::unique_ptr<Filter> make_anonymising_filter() { return std::make_unique<AnonymisingFilter>(); }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

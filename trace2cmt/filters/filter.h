@@ -15,9 +15,9 @@
 #include "cmt/stacks.h"
 #include "libcmt/block_table.h"
 #include "libcmt/format/origins.h"
-#include "toolkit/annotate/slice.h"
+#include "toolkit/trace/slice.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Receives an event. The event's label is valid until the call returns.
 using Emit = std::function<void(const cmt::Event&)>;
@@ -54,7 +54,7 @@ class Filter {
 /// each with the pages that were touched, as far as it is known; then comes a mark "slice FROM:TO". Each of these
 /// allocations is as it was in the trace, with its time: lifetimes in time stay true, lifetimes in events count from
 /// the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
-std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range, const std::string& path);
+std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const std::string& path);
 
 /// Lets the events of some threads through, such that they replay by themselves:
 ///
@@ -129,4 +129,4 @@ class FilterChain {
   std::vector<Emit> emits_;  // the i-th feeds the i-th filter, the last one is `last`
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -1,6 +1,6 @@
 #include "trace2cmt/filters/filter.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 class RoundingFilter : public Filter {
@@ -24,4 +24,4 @@ std::unique_ptr<Filter> make_rounding_filter(std::uint64_t step_ns) {
   return std::make_unique<RoundingFilter>(step_ns);
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -5,7 +5,7 @@
 #include "libcmt/heap/touched_pages.h"
 #include "trace2cmt/filters/filter.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t page_size = 4096;
@@ -80,8 +80,7 @@ class LiveAllocations {
 
 class SliceFilter : public Filter {
  public:
-  SliceFilter(cmt::annotate::SliceRange range, std::string path)
-      : progress_(std::move(range)), path_(std::move(path)) {}
+  SliceFilter(cmt::trace::SliceRange range, std::string path) : progress_(std::move(range)), path_(std::move(path)) {}
 
   void change_header(cmt::Header& header) override {
     progress_.check(header, path_);
@@ -133,7 +132,7 @@ class SliceFilter : public Filter {
   bool done() const override { return place_ == Place::behind || progress_.has_all(); }
 
  private:
-  using Place = cmt::annotate::SliceProgress::Place;
+  using Place = cmt::trace::SliceProgress::Place;
 
   void begin(const Emit& emit) {
     if (!has_events_) return;
@@ -142,7 +141,7 @@ class SliceFilter : public Filter {
     emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
   }
 
-  cmt::annotate::SliceProgress progress_;
+  cmt::trace::SliceProgress progress_;
   std::string path_;
   Place place_ = Place::before;
   bool has_events_ = false;
@@ -153,8 +152,8 @@ class SliceFilter : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range, const std::string& path) {
+std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const std::string& path) {
   return std::make_unique<SliceFilter>(std::move(range), path);
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

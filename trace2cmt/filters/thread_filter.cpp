@@ -1,7 +1,7 @@
 #include "libcmt/block_table.h"
 #include "trace2cmt/filters/filter.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 class ThreadFilter : public Filter {
@@ -53,4 +53,4 @@ std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads) {
   return std::make_unique<ThreadFilter>(std::move(threads));
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

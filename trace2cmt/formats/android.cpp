@@ -10,7 +10,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 struct AndroidRecord {
@@ -77,4 +77,4 @@ bool identifies_android(std::string_view line) {
 extern const LogFormat android_format{"android", "Android malloc_debug record_allocs", identifies_android,
                                       make_parser<AndroidParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

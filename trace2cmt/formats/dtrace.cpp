@@ -26,7 +26,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -213,4 +213,4 @@ bool identifies_dtrace(std::string_view line) {
 extern const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", identifies_dtrace,
                                      make_parser<DtraceParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "tests/formats/log_fixture.h"
+#include "tests/logs/log_fixture.h"
 
-using namespace trace2cmt;
+using namespace cmt::trace2cmt;
 using fixture::Lines;
 using fixture::lines_of;
 

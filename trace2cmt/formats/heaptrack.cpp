@@ -29,7 +29,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -157,4 +157,4 @@ bool identifies_heaptrack(std::string_view line) {
 
 extern const LogFormat heaptrack_format{"heaptrack", "heaptrack", identifies_heaptrack, make_parser<HeaptrackParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

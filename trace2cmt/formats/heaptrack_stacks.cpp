@@ -5,7 +5,7 @@
 
 #include "trace2cmt/formats/line_parts.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 /// A text with its length before it, and a blank between them.
@@ -114,4 +114,4 @@ bool HeaptrackStacks::take_address(std::string_view line, cmt::StackTable& stack
   return true;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -8,7 +8,7 @@
 
 #include "cmt/stacks.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// The call stacks of a heaptrack log: in the raw form modules and addresses, in the interpreted form names too, and of
 /// modules their paths only. A module that is not in the next list of modules has gone.
@@ -43,4 +43,4 @@ class HeaptrackStacks {
   std::vector<cmt::FrameId> addresses_{0};  // of the interpreted form
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -13,7 +13,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -139,4 +139,4 @@ bool identifies_kdump(std::string_view line) {
 
 extern const LogFormat kdump_format{"kdump", "FreeBSD kdump", identifies_kdump, make_parser<KdumpParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

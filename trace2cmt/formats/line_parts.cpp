@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Kind;
@@ -112,4 +112,4 @@ bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& even
   return true;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

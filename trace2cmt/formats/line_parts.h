@@ -8,7 +8,7 @@
 
 #include "cmt/event.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 // Parsers for the parts of a log's line. Those that take something off a line remove it from `line`.
 
@@ -147,4 +147,4 @@ bool take_plain_arguments(std::string_view& line, const CallName& call, Argument
 /// Makes the event of a call, without its result. False where an argument is missing.
 bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& event);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

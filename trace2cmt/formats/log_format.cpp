@@ -6,7 +6,7 @@
 #include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 // The formats of this folder's other files.
 extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_format, logalloc_format, ltrace_format,
@@ -89,4 +89,4 @@ void ParsedLog::add_metadata(std::string_view key, std::string_view value) {
   metadata_.emplace_back(key, value.substr(0, cmt::text::metadata_value_limit));
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -1,6 +1,6 @@
 // A log is a recording of another tool, in lines of text. Each format is read by one file of this folder, which defines
 // a LogFormat: how a log of the format is recognised, and a parser of its lines. To add a format, write such a file,
-// name the LogFormat in the list of log_format.cpp, and put a sample into tests/formats/samples.
+// name the LogFormat in the list of log_format.cpp, and put a sample into tests/logs/samples.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -21,7 +21,7 @@
 #include "cmt/stacks.h"
 #include "libcmt/number_hash.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// A log holds several processes, and none was chosen.
 class SeveralProcesses : public std::runtime_error {
@@ -168,4 +168,4 @@ std::unique_ptr<LogParser> make_parser() {
   return std::make_unique<Parser>();
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -10,7 +10,7 @@
 
 #include "trace2cmt/options.h"
 
-using namespace trace2cmt;
+using namespace cmt::trace2cmt;
 
 namespace {
 

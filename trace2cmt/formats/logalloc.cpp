@@ -14,7 +14,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -90,4 +90,4 @@ bool identifies_logalloc(std::string_view line) {
 extern const LogFormat logalloc_format{"logalloc", "Firefox logalloc", identifies_logalloc,
                                        make_parser<LogallocParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -18,7 +18,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -201,4 +201,4 @@ bool identifies_ltrace(std::string_view text) {
 
 extern const LogFormat ltrace_format{"ltrace", "ltrace", identifies_ltrace, make_parser<LtraceParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

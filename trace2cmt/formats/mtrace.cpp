@@ -20,7 +20,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -123,4 +123,4 @@ bool identifies_mtrace(std::string_view line) {
 
 extern const LogFormat mtrace_format{"mtrace", "glibc mtrace", identifies_mtrace, make_parser<MtraceParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

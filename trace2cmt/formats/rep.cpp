@@ -12,7 +12,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -68,4 +68,4 @@ bool identifies_rep(std::string_view line) {
 
 extern const LogFormat rep_format{"rep", "malloc lab", identifies_rep, make_parser<RepParser>, false};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

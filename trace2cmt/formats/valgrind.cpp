@@ -16,7 +16,7 @@
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::Event;
@@ -100,4 +100,4 @@ bool identifies_valgrind(std::string_view line) {
 extern const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", identifies_valgrind,
                                        make_parser<ValgrindParser>};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

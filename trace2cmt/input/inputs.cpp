@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // the addresses of a process are below
@@ -57,10 +57,10 @@ void Inputs::read(const Visit& visit) {
   current_ = files_.size() - 1;
 }
 
-std::optional<cmt::annotate::LateStart> Inputs::start_late(const cmt::annotate::SliceRange& range) {
+std::optional<cmt::trace::LateStart> Inputs::start_late(const cmt::trace::SliceRange& range) {
   File& file = files_.front();
   if (files_.size() > 1 || file.path == "-") return std::nullopt;
-  return cmt::annotate::start_late(file.reader, range, [&] { return open_(file.path); });
+  return cmt::trace::start_late(file.reader, range, [&] { return open_(file.path); });
 }
 
 std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {
@@ -153,4 +153,4 @@ cmt::Repairs Inputs::repairs() const {
   return all;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -9,11 +9,11 @@
 
 #include "cmt/reader.h"
 #include "libcmt/trace/source.h"
-#include "toolkit/annotate/late_start.h"
+#include "toolkit/trace/late_start.h"
 #include "trace2cmt/input/open_log.h"
 #include "trace2cmt/stacks/stack_copy.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Reads the traces of a command line, joined to one. The first is read as it is. In each further one
 ///
@@ -44,7 +44,7 @@ class Inputs {
   void read(const Visit& visit);
 
   /// Before the first read() of the one .cmt that there is: moves to where the next read() goes on for this slice.
-  std::optional<cmt::annotate::LateStart> start_late(const cmt::annotate::SliceRange& range);
+  std::optional<cmt::trace::LateStart> start_late(const cmt::trace::SliceRange& range);
 
   /// After an error of read() in the one .cmt that there is: moves to the last keyframe that is behind the damage and
   /// not behind an event, from which the next read() goes on. Nothing where there is none.
@@ -95,4 +95,4 @@ class Inputs {
   std::optional<StackCopy> stack_copy_;  // of the current file
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

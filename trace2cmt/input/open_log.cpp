@@ -11,7 +11,7 @@
 #include "toolkit/command/open_trace.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using cmt::DefectLog;
@@ -164,4 +164,4 @@ std::vector<std::uint64_t> processes_in(const std::string& path, const From& fro
   return {source.processes().begin(), source.processes().end()};
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

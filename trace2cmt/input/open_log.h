@@ -10,7 +10,7 @@
 #include "cmt/reader.h"
 #include "trace2cmt/formats/log_format.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// How an input is to be read.
 struct From {
@@ -36,4 +36,4 @@ bool can_be_read_again(const std::string& path);
 /// The processes in a log, by rising number.
 std::vector<std::uint64_t> processes_in(const std::string& path, const From& from);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -8,10 +8,10 @@
 #include <random>
 #include <sstream>
 
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 #include "trace2cmt/inspect/verify.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
@@ -156,4 +156,4 @@ TEST_CASE("logs: bytes of 0 are no reason not to know a log, nor to stop reading
   CHECK(!reader.truncated());
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -9,12 +9,12 @@
 #include "libcmt/text/format.h"
 #include "libcmt/text/utf8.h"
 #include "libcmt/trace/ledger.h"
-#include "toolkit/annotate/slice.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/trace/slice.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using namespace cmt::format;
@@ -96,8 +96,8 @@ std::string printable(std::string_view text) {
 
 /// "FROM:TO", times of the recording, of which the trace has the last part.
 std::string kept_text(std::string_view value) {
-  const auto range = cmt::annotate::SliceRange::parse(value);
-  if (!range || !range->from || !range->to || range->unit != cmt::annotate::SliceBound::Unit::time)
+  const auto range = cmt::trace::SliceRange::parse(value);
+  if (!range || !range->from || !range->to || range->unit != cmt::trace::SliceBound::Unit::time)
     return printable(value);
   return "the last " + time_text(static_cast<double>(range->to->value - range->from->value)) + " of " +
          time_text(static_cast<double>(range->to->value));
@@ -254,4 +254,4 @@ std::string to_json(const Info& info) {
   return json.take();
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

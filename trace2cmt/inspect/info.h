@@ -36,7 +36,7 @@ void describe(Visitor& field, T& totals) {
 
 }  // namespace cmt
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// One stream of a .cmt, over all its blocks.
 struct StreamSize {
@@ -143,4 +143,4 @@ std::string to_text(const Info& info);
 /// Schema cmt.info/1.
 std::string to_json(const Info& info);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

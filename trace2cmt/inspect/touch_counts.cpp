@@ -1,6 +1,6 @@
 #include "trace2cmt/inspect/touch_counts.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 void TouchCounter::count(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   if (!entry.accepted || !entry.old_known || entry.old.size < counts_.touched_min) return;
@@ -39,4 +39,4 @@ TouchCounts TouchCounter::finish(const cmt::format::LiveBlocks& live) {
   return counts_;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -8,7 +8,7 @@
 #include "libcmt/trace/ledger.h"
 #include "toolkit/output/fields.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// What a trace tells of touched pages, over all blocks whose pages were recorded.
 struct TouchCounts {
@@ -51,4 +51,4 @@ class TouchCounter {
   cmt::heap::TouchedPages pages_;
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

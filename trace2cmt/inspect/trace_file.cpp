@@ -11,7 +11,7 @@
 #include "libcmt/format/sections.h"
 #include "libcmt/trace/files.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 using cmt::format::SectionStart;
 
@@ -51,4 +51,4 @@ std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
   });
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

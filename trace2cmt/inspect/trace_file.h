@@ -13,7 +13,7 @@
 #include "libcmt/trace/files.h"
 #include "trace2cmt/input/open_log.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// A trace whose bytes can be read at any offset: a file, or a copy of the bytes of a pipe. Throws std::system_error.
 class TraceFile {
@@ -70,4 +70,4 @@ auto take_fields(const Section& section, const Take& take) {
   return at_offset(section.offset + cmt::format::SectionStart::size, [&] { return take(section.header); });
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

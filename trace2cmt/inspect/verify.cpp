@@ -5,7 +5,7 @@
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/info.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 std::string block_text(cmt::Tag tag, std::uint64_t address) {
@@ -170,4 +170,4 @@ std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Total
   return all;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -14,7 +14,7 @@
 #include "libcmt/trace/ledger.h"
 #include "trace2cmt/inspect/trace_file.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Takes a fault and its place.
 using TellFault = std::function<void(const std::string& place, const std::string& what)>;
@@ -79,4 +79,4 @@ class EventChecks {
 /// 16".
 std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Totals& counted);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -30,7 +30,7 @@
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/verify.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using namespace cmt::format;
@@ -497,4 +497,4 @@ Verdict verify_cmt(const TraceFile& file, unsigned jobs, const TellFault& tell) 
   return CmtVerifier(file, jobs, tell).run();
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

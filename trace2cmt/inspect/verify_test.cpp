@@ -8,9 +8,9 @@
 #include "cmt/error.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using namespace cmt::format;
@@ -225,4 +225,4 @@ TEST_CASE(
   CHECK(ignored * 200 < whole.size());
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

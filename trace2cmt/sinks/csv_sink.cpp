@@ -5,7 +5,7 @@
 #include "trace2cmt/sinks/event_rows.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
@@ -50,4 +50,4 @@ std::unique_ptr<Sink> make_csv_sink(SinkSettings settings) { return std::make_un
 
 extern const OutputForm csv_form{"csv", "", make_csv_sink};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 using Number = std::optional<std::uint64_t>;
@@ -50,4 +50,4 @@ EventRow EventRows::next(const cmt::Event& event, const cmt::format::LiveBlock* 
   return row;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -9,7 +9,7 @@
 #include "libcmt/block_table.h"
 #include "libcmt/format/live_blocks.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 // The table that --to=csv and --to=parquet write: one row an event.
 //
@@ -75,4 +75,4 @@ class EventRows {
   cmt::BlockTable<Birth> births_;
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -35,7 +35,7 @@
 #include "trace2cmt/sinks/plain_calls.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t usual_page_size = 4096;
@@ -255,4 +255,4 @@ std::unique_ptr<Sink> make_heaptrack_sink(SinkSettings settings) {
 
 extern const OutputForm heaptrack_form{"heaptrack", "", make_heaptrack_sink, true};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -13,7 +13,7 @@
 #include "trace2cmt/sinks/plain_calls.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t number_limit = (1 << 28) - 1;
@@ -94,4 +94,4 @@ std::unique_ptr<Sink> make_legacy_sink(SinkSettings settings) {
 
 extern const OutputForm legacy_form{"legacy", "a .cmt", make_legacy_sink};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

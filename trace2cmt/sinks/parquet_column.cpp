@@ -6,7 +6,7 @@
 
 #include "libcmt/text/utf8.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 enum PageType : std::int32_t { data_page = 0, dictionary_page = 2 };
@@ -128,4 +128,4 @@ ParquetChunk ParquetColumn::finish(cmt::format::Compressor& compressor, std::str
   return chunk;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

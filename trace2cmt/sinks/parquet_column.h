@@ -11,7 +11,7 @@
 #include "libcmt/format/zstd.h"
 #include "trace2cmt/sinks/event_rows.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Writes structs in the compact protocol of Apache Thrift, as far as Parquet's metadata need it: a field is a byte,
 /// its type and its step from the field before, and its value; numbers are zigzag varints; a struct ends with a zero
@@ -121,4 +121,4 @@ class ParquetColumn {
   std::uint64_t least_ = ~std::uint64_t{0}, greatest_ = 0, nulls_ = 0;
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -12,7 +12,7 @@
 #include "trace2cmt/sinks/parquet_column.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t group_rows = 122'880;
@@ -174,4 +174,4 @@ std::unique_ptr<Sink> make_parquet_sink(SinkSettings settings) {
 
 extern const OutputForm parquet_form{"parquet", "a Parquet file", make_parquet_sink};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -2,7 +2,7 @@
 
 #include "toolkit/output/numbers.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 /// By Loss.
@@ -76,4 +76,4 @@ void PlainCalls::report_losses(std::string_view form, const Say& say) const {
   if (!text.empty()) say(std::string(form) + text);
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

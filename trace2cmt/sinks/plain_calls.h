@@ -7,7 +7,7 @@
 #include "cmt/event.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// A call of malloc, realloc or free: all that the forms legacy, rep and heaptrack can express.
 struct PlainCall {
@@ -67,4 +67,4 @@ class PlainCalls {
   std::array<std::uint64_t, loss_count> losses_{};
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

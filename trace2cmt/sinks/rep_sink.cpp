@@ -23,7 +23,7 @@
 #include "trace2cmt/sinks/plain_calls.h"
 #include "trace2cmt/sinks/sink.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t int_max = (std::uint64_t{1} << 31) - 1;
@@ -118,4 +118,4 @@ std::unique_ptr<Sink> make_rep_sink(SinkSettings settings) {
 
 extern const OutputForm rep_form{"rep", "", make_rep_sink};
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

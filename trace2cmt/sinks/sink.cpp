@@ -6,7 +6,7 @@
 #include "cmt/writer.h"
 #include "libcmt/trace/booked_writer.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 // The forms of this folder's other files.
 extern const OutputForm legacy_form, rep_form, csv_form, parquet_form, heaptrack_form;
@@ -72,4 +72,4 @@ const OutputForm* find_output_form(std::string_view name) {
   return found == forms.end() ? nullptr : &*found;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

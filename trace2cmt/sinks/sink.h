@@ -14,7 +14,7 @@
 #include "libcmt/trace/ledger.h"
 #include "libcmt/trace/source.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Writes the events of a conversion in one form.
 class Sink {
@@ -109,4 +109,4 @@ class BufferedOutput {
   std::string text_;
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 namespace {
 
 std::uint32_t& copied_number(std::vector<std::uint32_t>& numbers, std::size_t index) {
@@ -49,4 +49,4 @@ void StackCopy::copy_names() {
   }
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

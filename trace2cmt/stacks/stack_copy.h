@@ -6,7 +6,7 @@
 
 #include "cmt/stacks.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// Copies stacks from one table to another, each when it is asked for: several traces become one, or a trace loses what
 /// identifies it. Memory: 4 bytes for each node, frame and module that the first table has.
@@ -39,4 +39,4 @@ class StackCopy {
   std::vector<cmt::StackId> path_;                        // scratch
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -3,7 +3,7 @@
 #include "toolkit/output/numbers.h"
 #include "toolkit/symbols/name_frames.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
                            const std::vector<std::string>& debug_directories, const std::string& root,
@@ -26,4 +26,4 @@ cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& hea
   return named;
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

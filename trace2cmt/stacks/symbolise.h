@@ -7,7 +7,7 @@
 #include "cmt/header.h"
 #include "cmt/stacks.h"
 
-namespace trace2cmt {
+namespace cmt::trace2cmt {
 
 /// A copy of a table with names for the frames that have none, as they are found on this machine, below the root folder
 /// `root` if that is not empty. It borrows texts of the table. `say` gets a line for each module that cannot be read,
@@ -16,4 +16,4 @@ cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& hea
                            const std::vector<std::string>& debug_directories, const std::string& root,
                            const std::function<void(const std::string&)>& say);
 
-}  // namespace trace2cmt
+}  // namespace cmt::trace2cmt

@@ -33,16 +33,16 @@ bool is_same(int fd, const char* ours) {
 /// Throws std::exception; then nothing is left but the trace.
 void name_functions_of(const TargetRoot& root, const std::string& trace) {
   const std::string named = trace + ".named";
-  std::vector<std::string> words{command::tool_path("trace2cmt"), "--symbolise", "--root=" + root.path(),
+  std::vector<std::string> words{launch::tool_path("trace2cmt"), "--symbolise", "--root=" + root.path(),
                                  "--output=" + named, trace};
   if (!trace.ends_with(".cmt")) words.insert(words.begin() + 1, "--to=text");
   const process::Fd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  command::ChildProcess child({.words = words, .output_fd = nothing.get(), .error_fd = nothing.get()});
-  const command::Ended ended = child.wait();
+  launch::ChildProcess child({.words = words, .output_fd = nothing.get(), .error_fd = nothing.get()});
+  const launch::Ended ended = child.wait();
   if (ended.signal == 0 && ended.status == 0 && std::rename(named.c_str(), trace.c_str()) == 0) return;
   const int error = errno;
   unlink(named.c_str());
-  if (ended.signal != 0 || ended.status != 0) throw std::runtime_error("trace2cmt: " + command::ending_text(ended));
+  if (ended.signal != 0 || ended.status != 0) throw std::runtime_error("trace2cmt: " + launch::ending_text(ended));
   throw std::system_error(error, std::generic_category(), trace);
 }
 

@@ -9,7 +9,7 @@
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

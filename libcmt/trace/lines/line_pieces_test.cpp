@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 using Texts = std::vector<std::string>;

@@ -10,7 +10,7 @@
 #include "cmt/text.h"
 #include "libcmt/trace/ledger.h"
 #include "preload/collector/keep/live_at_begin.h"
-#include "tests/format/trace_fixture.h"
+#include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::collector;

@@ -4,7 +4,7 @@
 #include <sys/auxv.h>
 
 #include "preload/program/hooks/find.h"
-#include "preload/program/hooks/words.h"
+#include "preload/program/hooks/got.h"
 #include "preload/program/real.h"
 #include "preload/program/tracing.h"
 

@@ -1,0 +1,92 @@
+#include "analysis/differences/compared_trace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <utility>
+
+#include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/selection.h"
+#include "analysis/stacks/stack_tree.h"
+
+namespace cmt::analysis {
+namespace {
+
+trace::Options with_path(trace::Options options, const std::string& path) {
+  options.path = path;
+  return options;
+}
+
+}  // namespace
+
+ComparedTrace::ComparedTrace(const CompareOptions& options, const std::string& path)
+    : asked_(options), options_(with_path(options.trace, path)), trace_(options_, false, options.reads_stacks) {}
+
+void ComparedTrace::count(const std::vector<By>& kinds) {
+  const std::uint64_t touched_min = trace_.header().touched_min();
+  if (asked_.groups.metric == Metric::untouched && touched_min == 0)
+    throw FormatError(options_.path, "touched pages were not recorded (needed by untouched)");
+  if (asked_.slice) trace::SliceProgress(*asked_.slice).check(trace_.header(), options_.path);
+  std::vector<UseCounter> counters;
+  command::Complaints unheard(false, [](const std::string&) {});  // each counter finds the same defects
+  for (const By kind : kinds)
+    counters.emplace_back(UseOptions{kind, options_.clock, asked_.slice, touched_min},
+                          counters.empty() ? trace_.complaints() : unheard);
+  const auto count_event = [&](const Event& event) {
+    bool goes_on = false;
+    for (UseCounter& counter : counters) goes_on |= counter.count_event(event);
+    return goes_on;
+  };
+  if (asked_.slice)
+    trace_.for_each(count_event);
+  else
+    trace_.for_each([&](const Event& event) { count_event(event); });
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    counted_.push_back({kinds[i], counters[i].finish(options_.path)});
+    if (!is_of_stacks(kinds[i])) continue;
+    require_stacks(trace_.stacks(), trace_.header(), options_.path);
+    for (const Uses::Entry& entry : counted_.back().uses.entries) stack_count_ += entry.key != 0;
+  }
+}
+
+void ComparedTrace::name_stacks() {
+  const auto found =
+      std::find_if(counted_.begin(), counted_.end(), [](const Counted& counted) { return is_of_stacks(counted.kind); });
+  if (found == counted_.end()) return;
+  Uses& uses = found->uses;
+  stacks_ = named_stacks(trace_.stacks(), StackTree(trace_.stacks(), uses).frames(), trace_.header(),
+                         {options_.tool, asked_.debug_directories});
+  uses = select_stacks(std::move(uses), stacks_, asked_.groups.focus, asked_.groups.ignored);
+}
+
+const Uses& ComparedTrace::uses(By kind) const {
+  return std::find_if(counted_.begin(), counted_.end(), [kind](const Counted& counted) { return counted.kind == kind; })
+      ->uses;
+}
+
+const Uses& ComparedTrace::uses_of_stacks() const {
+  return std::find_if(counted_.begin(), counted_.end(),
+                      [](const Counted& counted) { return is_of_stacks(counted.kind); })
+      ->uses;
+}
+
+DiffTrace ComparedTrace::facts() {
+  const Uses& uses = counted_.front().uses;
+  return {.name = std::filesystem::path(options_.path).filename().string(),
+          .events = uses.events,
+          .defects = trace_.complaints().count(),
+          .truncated = trace_.truncated(),
+          .stacks = stack_count_,
+          .peak_event = uses.peak_event,
+          .peak_time_ns = uses.peak_time_ns};
+}
+
+void count_both(ComparedTrace& before, ComparedTrace& after, const std::vector<By>& kinds) {
+  std::future<void> counting = std::async(std::launch::async, [&] { before.count(kinds); });
+  after.count(kinds);
+  counting.get();
+  before.name_stacks();
+  after.name_stacks();
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/fates/use.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::analysis {
+
+/// The allocations of a stack, or of many, in two traces.
+struct DiffUse {
+  using Metric = analysis::Metric;
+  static constexpr Metric metric_default = Metric::peak;
+
+  Use before;
+  Use after;
+
+  DiffUse& operator+=(const DiffUse& more) {
+    before += more.before;
+    after += more.after;
+    return *this;
+  }
+
+  /// The second trace's figure less the first one's.
+  std::int64_t change(Metric metric) const { return after.metric(metric) - before.metric(metric); }
+
+  /// How far they are apart: what has changed most is the largest.
+  std::int64_t metric(Metric metric) const {
+    const std::int64_t by = change(metric);
+    return by < 0 ? -by : by;
+  }
+
+  bool is_changed() const { return !(before == after); }
+};
+
+template <class Visitor, output::DescribedAs<DiffUse> U>
+void describe(Visitor& field, U& use) {
+  field("before", use.before, "in the first trace");
+  field("after", use.after, "in the second");
+}
+
+/// The stacks of two traces, or other sets, with what they have in both.
+struct DiffUses {
+  struct Entry {
+    KeyId key;
+    DiffUse use;
+    Lifetimes before{};
+    Lifetimes after{};
+    std::string name{};        ///< where keys are no stacks
+    double squared_bytes = 0;  ///< as in Uses, of both
+  };
+  std::vector<Entry> entries;  ///< by rising key
+};
+
+}  // namespace cmt::analysis

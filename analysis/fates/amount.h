@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cmt/event.h"
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/live_totals.h"
+#include "libcmt/heap/log_linear.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::analysis {
+
+using heap::AgeClasses;
+using heap::SizeClasses;
+
+/// Blocks and the bytes that were asked for.
+struct Amount : heap::LiveTotals {};
+
+template <class Visitor, output::DescribedAs<Amount> A>
+void describe(Visitor& field, A& amount) {
+  field("blocks", amount.blocks, "blocks");
+  field("bytes", amount.bytes, "bytes asked for");
+}
+
+/// A lifetime up to this is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
+constexpr std::uint64_t short_lived_max(heap::Clock::Unit clock) {
+  constexpr std::uint64_t events = 256, ns = 1'000'000, bytes = 32'768;
+  return clock == heap::Clock::Unit::events ? events : clock == heap::Clock::Unit::time ? ns : bytes;
+}
+
+/// "events", "ns" or "bytes".
+inline std::string_view unit_name(heap::Clock::Unit clock) {
+  return clock == heap::Clock::Unit::time ? "ns" : heap::Clock::name(clock);
+}
+
+/// Adds a figure that may be unknown to one that may be: unknown is only what both do not know.
+inline void add_known(std::uint64_t& sum, std::uint64_t more) {
+  if (more != unknown) sum = sum == unknown ? more : sum + more;
+}
+
+}  // namespace cmt::analysis

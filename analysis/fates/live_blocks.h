@@ -1,0 +1,89 @@
+#pragma once
+
+#include <string>
+
+#include "cmt/event.h"
+#include "libcmt/block_table.h"
+#include "libcmt/heap/clock.h"
+#include "toolkit/command/complaints.h"
+#include "toolkit/trace/trace_tool.h"
+
+namespace cmt::analysis {
+
+/// The live blocks of a trace by tag, and the clock that counts their ages. `Block` has the members tag, size and born.
+/// For each event: start_event(), then end_block() if it ends one, then begin_block() if it makes one.
+template <class Block>
+class LiveBlocks {
+ public:
+  /// Borrows `complaints`.
+  LiveBlocks(heap::Clock::Unit unit, command::Complaints& complaints) : complaints_(complaints), clock_(unit) {}
+
+  const heap::Clock& clock() const { return clock_; }
+  std::size_t size() const { return table_.size(); }
+
+  /// Instead of the events before: what the clock is at, the first block of the trace, and by add_early() the live
+  /// ones.
+  void start_late(std::uint64_t now, Tag first) {
+    clock_.start_at(now);
+    first_tag_.note(first);
+  }
+  void add_early(const Block& block) { table_.insert(block); }
+
+  void start_event(const Event& event) { clock_.advance_to(event); }
+
+  /// Removes the block of a tag and returns it, valid until the next change. Null where it is not live: it is from
+  /// before the trace, or has ended already, which is reported.
+  const Block* end_block(Tag tag) {
+    const Block* const block = table_.erase(tag);
+    if (block == nullptr && first_tag_.is_made_here(tag)) report(tag, "is ended but not live");
+    return block;
+  }
+
+  /// False for a block from before the trace.
+  bool is_made_here(Tag tag) const { return first_tag_.is_made_here(tag); }
+
+  /// The live block of a tag, or null.
+  const Block* find(Tag tag) { return table_.find(tag); }
+
+  /// Adds the block that an event makes; `block` has the members that are not every Block's. False where its tag is
+  /// live already, which is reported.
+  bool begin_block(const Event& event, Block block = {}) {
+    first_tag_.note(event.tag);
+    clock_.count_allocated(event.bytes());
+    if (table_.insert(completed(event, block))) return true;
+    report(event.tag, "is made but live already");
+    return false;
+  }
+
+  /// After begin_block() returned false: puts the event's block in place of the live one, which it returns.
+  Block replace_block(const Event& event, Block block = {}) {
+    const Block replaced = *table_.erase(event.tag);
+    table_.insert(completed(event, block));
+    return replaced;
+  }
+
+  /// Fetches the memory of a tag into the cache: first what says where its block is, later the block.
+  void prefetch(Tag tag) const { table_.prefetch(tag); }
+  void prefetch_block(Tag tag) { table_.prefetch_block(tag); }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    table_.for_each(visit);
+  }
+
+ private:
+  Block completed(const Event& event, Block block) const {
+    block.tag = event.tag;
+    block.size = event.bytes();
+    block.born = clock_.now();
+    return block;
+  }
+  void report(Tag tag, const char* what) { complaints_.add("block <" + std::to_string(tag) + "> " + what); }
+
+  command::Complaints& complaints_;
+  heap::Clock clock_;
+  BlockTable<Block> table_;
+  trace::FirstTag first_tag_;
+};
+
+}  // namespace cmt::analysis

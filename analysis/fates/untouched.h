@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cmt/event.h"
+#include "libcmt/format/origins.h"
+#include "libcmt/heap/touched_pages.h"
+
+namespace cmt::analysis {
+
+/// Which bytes of live blocks were asked for, but not touched so far. Pages that were in memory when the block was
+/// given count as touched, since nobody knows. Memory: that of TouchedPages.
+class UntouchedBytes {
+ public:
+  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: of none.
+  explicit UntouchedBytes(std::uint64_t touched_min) : touched_min_(touched_min) {}
+
+  /// Counts an event that tells pages of a live block of this size.
+  void touch(const Event& run, std::uint64_t size) {
+    if (is_watched(size)) pages_.add(run, heap::bytes_of(run, run.old_address, size), size);
+  }
+
+  /// The same of bytes of such a block.
+  void touch(const format::OriginRun& run, std::uint64_t size) {
+    if (is_watched(size)) pages_.add(run.tag, run.begin, {run.end, run.kind, run.page_size}, size);
+  }
+
+  /// How many bytes of a live block; 0 where nothing is known.
+  std::uint64_t of_block(Tag tag, std::uint64_t size) const {
+    std::uint64_t bytes = 0;
+    if (is_watched(size))
+      pages_.for_each_gap(tag, size, [&](std::uint64_t begin, std::uint64_t end) { bytes += end - begin; });
+    return bytes;
+  }
+
+  /// The same of a block that ends.
+  std::uint64_t end_block(Tag tag, std::uint64_t size) {
+    const std::uint64_t bytes = of_block(tag, size);
+    if (is_watched(size)) pages_.end_block(tag);
+    return bytes;
+  }
+
+ private:
+  bool is_watched(std::uint64_t size) const { return touched_min_ != 0 && size >= touched_min_; }
+
+  std::uint64_t touched_min_;
+  heap::TouchedPages pages_;
+};
+
+}  // namespace cmt::analysis

@@ -1,0 +1,256 @@
+#include "analysis/fates/use.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "toolkit/output/numbers.h"
+
+namespace cmt::analysis {
+
+Use& Use::operator+=(const Use& more) {
+  allocated += more.allocated;
+  peak += more.peak;
+  leaked += more.leaked;
+  temporary += more.temporary;
+  short_lived += more.short_lived;
+  other_thread += more.other_thread;
+  reallocated += more.reallocated;
+  growth += more.growth;
+  add_known(untouched_bytes, more.untouched_bytes);
+  return *this;
+}
+
+std::int64_t Use::metric(Metric metric) const {
+  const auto number = [](std::uint64_t figure) { return static_cast<std::int64_t>(figure); };
+  switch (metric) {
+    case Metric::bytes:
+      return number(allocated.bytes);
+    case Metric::blocks:
+      return number(allocated.blocks);
+    case Metric::peak:
+      return number(peak.bytes);
+    case Metric::live:
+      return number(leaked.bytes);
+    case Metric::temporary:
+      return number(temporary);
+    case Metric::short_lived:
+      return number(short_lived);
+    case Metric::other_thread:
+      return number(other_thread);
+    case Metric::reallocated:
+      return number(reallocated);
+    case Metric::growth:
+      return growth;
+    case Metric::untouched:
+      return untouched_bytes == unknown ? 0 : number(untouched_bytes);
+  }
+  return 0;
+}
+
+KeyId AllocationKeys::key_of_other(const Event& event) {
+  if (by_ == By::phase) {
+    if (event.kind != Kind::mark) return phase_;
+    const auto [found, is_new] = phases_.try_emplace(std::string(event.label), static_cast<KeyId>(names_.size()));
+    if (is_new) names_.emplace_back(event.label);
+    return phase_ = found->second;
+  }
+  const auto [found, is_new] = threads_.try_emplace(event.thread, static_cast<KeyId>(names_.size()));
+  if (is_new) names_.push_back("thread " + std::to_string(event.thread));
+  if (event.kind == Kind::thread_name)
+    names_[found->second] = "thread " + std::to_string(event.thread) + " (" + std::string(event.label) + ")";
+  return found->second;
+}
+
+std::string AllocationKeys::name(KeyId key) const {
+  if (by_ == By::size) {
+    const std::uint64_t low = SizeClasses::low(key), high = SizeClasses::high(key);
+    return (low == high ? output::with_commas(low) : output::with_commas(low) + " - " + output::with_commas(high)) +
+           (high == 1 ? " byte" : " bytes");
+  }
+  return is_of_stacks(by_) ? std::string() : names_[key];
+}
+
+void add_lifetimes(Lifetimes& sum, const Lifetimes& more) {
+  sum.longest = std::max(sum.longest, more.longest);
+  auto at = sum.classes.begin();
+  for (const auto& each : more.classes) {
+    at =
+        std::lower_bound(at, sum.classes.end(), each.first, [](const auto& a, std::uint32_t b) { return a.first < b; });
+    if (at != sum.classes.end() && at->first == each.first) {
+      at->second += each.second;
+    } else {
+      at = sum.classes.insert(at, each);
+    }
+  }
+}
+
+std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share) {
+  std::uint64_t blocks = 0;
+  for (const auto& [age, count] : lifetimes.classes) blocks += count;
+  if (blocks == 0) return std::nullopt;
+  auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(blocks)));
+  for (const auto& [age, count] : lifetimes.classes) {
+    if (rank <= count) return std::min(AgeClasses::high(age), lifetimes.longest);
+    rank -= count;
+  }
+  return lifetimes.longest;
+}
+
+UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
+    : live_(options.clock, complaints),
+      untouched_(options.touched_min),
+      untouched_at_first_(options.touched_min == 0 ? unknown : 0),
+      keys_(options.by) {
+  uses_.short_lived_max = short_lived_max(options.clock);
+  if (!options.slice) return;
+  slice_.emplace(*options.slice);
+  place_ = Place::before;
+}
+
+UseCounter::Counter& UseCounter::counter_of(KeyId key) {
+  if (key >= index_.size()) index_.resize(std::max<std::size_t>(key + std::size_t{1}, index_.size() * 2));
+  std::uint32_t& index = index_[key];
+  if (index == 0) {
+    counters_.push_back({.key = key, .allocated = {}, .live = {}});
+    counters_.back().counts.untouched_bytes = untouched_at_first_;
+    index = static_cast<std::uint32_t>(counters_.size());
+  }
+  return counters_[index - 1];
+}
+
+/// What is live is so from before the slice, and its first peak.
+void UseCounter::begin_slice() {
+  for (Counter& counter : counters_) counter.at_begin = counter.live.now();
+  peak_bytes_ = live_total_.bytes;
+  ++peaks_;
+  uses_.peak_event = read_;
+  uses_.peak_time_ns = last_time_ns_;
+}
+
+void UseCounter::start_late(const trace::LateStart& start, Tag first) {
+  const bool is_timed = live_.clock().unit() == heap::Clock::Unit::time;
+  const std::uint64_t time_ns = start.origins.time_ns;
+  live_.start_late(!is_timed ? start.event : time_ns != unknown ? time_ns : 0, first);
+  slice_->skip_to(read_ = start.event);
+  last_time_ns_ = time_ns;
+  std::span<const format::OriginRun> runs = start.origins.runs;
+  for (const Event& made : start.origins.blocks) {
+    const std::uint64_t size = made.bytes();
+    const KeyId key = keys_.key_of(made);
+    live_.add_early({made.tag, size, is_timed ? made.time_ns : unknown, key, made.thread});
+    last_made_.set_last(made.thread, newest_early_ = made.tag);
+    count_block(made, key, false);
+    for (; !runs.empty() && runs.front().tag == made.tag; runs = runs.subspan(1)) untouched_.touch(runs.front(), size);
+  }
+}
+
+bool UseCounter::count_event(const Event& event) {
+  if (slice_) {
+    const Place before = std::exchange(place_, slice_->next(event));
+    if (before == Place::before && place_ != Place::before) {
+      begin_slice();
+      uses_.begin_time_ns = event.time_ns;
+    }
+    if (place_ == Place::behind) return false;
+  }
+  ++read_;
+  last_time_ns_ = event.time_ns;
+  uses_.events += place_ == Place::inside;
+  live_.start_event(event);
+  if (tells_pages(event.kind)) {
+    const Block* const block = live_.find(event.old_tag);
+    if (block != nullptr) untouched_.touch(event, block->size);
+    return true;
+  }
+  const bool is_temporary = last_made_.frees_temporary(event);
+  const KeyId key = keys_.key_of(event);
+  const Block* const ended = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
+  if (ended != nullptr) count_end(event, *ended, is_temporary);
+  if (event.makes_block() && live_.begin_block(event, {.key = key, .thread = event.thread}))
+    count_block(event, key, event.old_tag != 0);
+  return true;
+}
+
+void UseCounter::count_end(const Event& event, const Block& block, bool is_temporary) {
+  Counter& counter = counter_of(block.key);
+  counter.live.change(peaks_).remove_block(block.size);
+  live_total_.remove_block(block.size);
+  const std::uint64_t untouched = untouched_.end_block(block.tag, block.size);
+  if (place_ != Place::inside) return;
+  if (untouched != 0) counter.counts.untouched_bytes += untouched;
+  counter.counts.other_thread += block.thread != event.thread;
+  const auto place = static_cast<std::size_t>(&counter - counters_.data());
+  const std::uint64_t now = live_.clock().now();
+  if (block.tag <= newest_early_ && (block.born == unknown || is_temporary)) {
+    early_ends_.push_back({block.tag, block.born, now, place, block.thread, is_temporary});
+  } else {
+    count_age(place, now - block.born, is_temporary);
+  }
+}
+
+void UseCounter::count_age(std::size_t place, std::uint64_t age, bool is_temporary) {
+  Counter& counter = counters_[place];
+  counter.longest_lifetime = std::max(counter.longest_lifetime, age);
+  counter.counts.temporary += is_temporary;
+  counter.counts.short_lived += age <= uses_.short_lived_max;
+  ++lifetimes_[place * AgeClasses::count + AgeClasses::index(age)];
+}
+
+void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated) {
+  const std::uint64_t size = event.bytes();
+  Counter& counter = counter_of(key);
+  counter.live.change(peaks_).add_block(size);
+  live_total_.add_block(size);
+  if (place_ != Place::inside) return;
+  counter.allocated.add_block(size);
+  counter.squared_bytes += static_cast<double>(size) * static_cast<double>(size);
+  counter.counts.reallocated += is_reallocated;
+  if (live_total_.bytes <= peak_bytes_) return;
+  peak_bytes_ = live_total_.bytes;
+  ++peaks_;
+  uses_.peak_event = read_;
+  uses_.peak_time_ns = event.time_ns;
+}
+
+Uses UseCounter::finish(const std::string& path) {
+  if (slice_ && !slice_->finish(path)) begin_slice();
+  uses_.end_time_ns = last_time_ns_;
+  for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
+  live_.for_each([this](const Block& block) {
+    if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
+      counter_of(block.key).counts.untouched_bytes += bytes;
+  });
+  list_entries();
+  return std::move(uses_);
+}
+
+/// By rising key: in the order of index_, not of counters_. To sort the entries would move 300 bytes of each many
+/// times.
+void UseCounter::list_entries() {
+  std::vector<std::uint32_t> places(counters_.size());  // of each counter: that of its entry
+  uses_.entries.reserve(counters_.size());
+  for (const std::uint32_t index : index_) {
+    if (index == 0) continue;
+    const Counter& counter = counters_[index - 1];
+    if (slice_ && counter.allocated.blocks == 0 && counter.at_begin.blocks == 0) continue;
+    places[index - 1] = static_cast<std::uint32_t>(uses_.entries.size());
+    Uses::Entry& entry = uses_.entries.emplace_back();
+    entry.key = counter.key;
+    entry.use = counter.counts;
+    entry.use.allocated = counter.allocated;
+    entry.use.peak = counter.live.at_peak(peaks_);
+    entry.use.leaked = counter.live.now();
+    entry.use.growth = static_cast<std::int64_t>(entry.use.leaked.bytes - counter.at_begin.bytes);
+    entry.lifetimes.longest = counter.longest_lifetime;
+    entry.name = keys_.name(counter.key);
+    entry.squared_bytes = counter.squared_bytes;
+  }
+  for (const auto& [place_and_age, count] : lifetimes_) {
+    uses_.entries[places[place_and_age / AgeClasses::count]].lifetimes.classes.emplace_back(
+        place_and_age % AgeClasses::count, count);
+  }
+  for (Uses::Entry& entry : uses_.entries) std::sort(entry.lifetimes.classes.begin(), entry.lifetimes.classes.end());
+}
+
+}  // namespace cmt::analysis

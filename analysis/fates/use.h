@@ -1,0 +1,212 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/fates/amount.h"
+#include "analysis/fates/early_events.h"
+#include "analysis/fates/last_made.h"
+#include "analysis/fates/live_blocks.h"
+#include "analysis/fates/untouched.h"
+#include "cmt/event.h"
+#include "libcmt/heap/live_totals.h"
+#include "libcmt/number_hash.h"
+#include "toolkit/trace/late_start.h"
+#include "toolkit/trace/slice.h"
+
+namespace cmt::analysis {
+
+/// A figure by which call stacks, or other sets of allocations, are compared.
+enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thread, reallocated, growth, untouched };
+
+/// The allocations of a stack, or of many. A realloc counts as an allocation of the new size by the stack that called
+/// it, and ends the old block. Of a slice of a trace: what was allocated and ended within it; and what was live, also
+/// where it was allocated before.
+struct Use {
+  using Metric = analysis::Metric;
+  static constexpr Metric metric_default = Metric::peak;
+
+  Amount allocated;
+  Amount peak;    ///< live when the live bytes of the whole trace, or of the slice, were at their peak
+  Amount leaked;  ///< live at the end
+  std::uint64_t temporary = 0;
+  std::uint64_t short_lived = 0;
+  std::uint64_t other_thread = 0;
+  std::uint64_t reallocated = 0;
+  std::int64_t growth = 0;  ///< bytes live at the end less those at the start
+  std::uint64_t untouched_bytes = unknown;
+
+  Use& operator+=(const Use& more);
+  std::int64_t metric(Metric metric) const;
+  bool operator==(const Use&) const = default;
+};
+
+template <class Visitor, output::DescribedAs<Use> U>
+void describe(Visitor& field, U& use) {
+  field("allocated_blocks", use.allocated.blocks, "blocks made");
+  field("allocated_bytes", use.allocated.bytes, "bytes asked for by them");
+  field("peak_blocks", use.peak.blocks, "blocks live at the peak of live bytes, of a slice at its peak");
+  field("peak_bytes", use.peak.bytes, "their bytes");
+  field("leaked_blocks", use.leaked.blocks, "blocks still live at the end");
+  field("leaked_bytes", use.leaked.bytes, "their bytes");
+  field("temporary_blocks", use.temporary, "blocks freed by the next event of the thread that made them");
+  field("short_lived_blocks", use.short_lived, "blocks that ended with a lifetime up to short_lived_max");
+  field("other_thread_blocks", use.other_thread, "blocks ended by another thread than the one that made them");
+  field("reallocated_blocks", use.reallocated, "blocks made by a realloc of another block");
+  field("growth_bytes", use.growth, "bytes live at the end less those at the start, of the trace or of the slice");
+  field("untouched_bytes", output::nullable(use.untouched_bytes),
+        "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
+}
+
+/// What allocations are put together by.
+enum class By { function, caller, line, library, thread, size, phase };
+
+/// Whether that needs call stacks.
+constexpr bool is_of_stacks(By by) { return by <= By::library; }
+
+/// A set of allocations that are counted together, by number: a stack's, a thread's, a size class's, a phase's.
+using KeyId = std::uint32_t;
+
+/// Tells which set an allocation belongs to. A phase lasts from a mark to the next one; those of the same label are
+/// one.
+class AllocationKeys {
+ public:
+  explicit AllocationKeys(By by) : by_(by) {}
+
+  /// To be called for each event, in order: of those that allocate, the set.
+  KeyId key_of(const Event& event) {
+    if (is_of_stacks(by_)) return event.stack;
+    if (by_ == By::size) return static_cast<KeyId>(SizeClasses::index(event.bytes()));
+    return key_of_other(event);
+  }
+
+  /// "thread 3 (worker)", "64 - 79 bytes", a mark's label; of stacks nothing.
+  std::string name(KeyId key) const;
+
+ private:
+  KeyId key_of_other(const Event& event);
+
+  By by_;
+  KeyId phase_ = 0;
+  tsl::robin_map<std::uint32_t, KeyId, NumberHash> threads_;
+  std::unordered_map<std::string, KeyId> phases_;
+  std::vector<std::string> names_{"[before the first mark]"};
+};
+
+/// How many ended blocks have which lifetime.
+struct Lifetimes {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> classes{};  ///< AgeClasses and counts, by rising class
+  std::uint64_t longest = 0;
+
+  bool operator==(const Lifetimes&) const = default;
+};
+
+/// Adds up.
+void add_lifetimes(Lifetimes& sum, const Lifetimes& more);
+/// The lifetime that `share` of the blocks do not exceed, rounded up to the end of its class, but never above the
+/// longest; empty where none ended.
+std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share);
+
+struct UseOptions {
+  By by = By::function;
+  heap::Clock::Unit clock = heap::Clock::Unit::events;
+  std::optional<trace::SliceRange> slice{};
+  std::uint64_t touched_min = 0;  ///< as Header has it
+};
+
+/// The stacks that have allocated, or other sets, with what they have. Of a slice: those that have allocated in it, or
+/// had blocks live at its begin.
+struct Uses {
+  struct Entry {
+    KeyId key;
+    Use use;
+    Lifetimes lifetimes{};
+    std::string name{};        ///< where keys are no stacks
+    double squared_bytes = 0;  ///< the sum of the squared sizes of the blocks made
+  };
+  std::vector<Entry> entries;           ///< by rising key; of stacks, 0 is that of allocations whose stack is not known
+  std::uint64_t events = 0;             ///< of the slice
+  std::uint64_t begin_time_ns = 0;      ///< of the slice's first event; of a whole trace 0
+  std::uint64_t end_time_ns = unknown;  ///< of the last event
+  std::uint64_t peak_event = 0;
+  std::uint64_t peak_time_ns = unknown;
+  std::uint64_t short_lived_max = 0;
+};
+
+/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 360 bytes a
+/// stack that allocates, 16 bytes for each class of lifetimes that it has, and 4 bytes a node of the tree of stacks.
+class UseCounter {
+ public:
+  /// Borrows `complaints`.
+  UseCounter(const UseOptions& options, command::Complaints& complaints);
+
+  /// Whether what is counted of a slice can begin at origins. Those do not tell marks, names of threads and in which
+  /// order these come, nor how many bytes were allocated before.
+  static bool can_start_late(const UseOptions& options) {
+    return (is_of_stacks(options.by) || options.by == By::size) && options.clock != heap::Clock::Unit::bytes;
+  }
+  /// Before the first event, where those before do not come. `first`: the first block that the trace makes.
+  void start_late(const trace::LateStart& start, Tag first);
+  /// After the last event: blocks that were live at a late start, and have ended in the slice. The caller must have
+  /// EarlyEvents::complete() fill them in before finish().
+  std::vector<EarlyEnd>& early_ends() { return early_ends_; }
+
+  /// Whether there is more to count: false behind the slice.
+  bool count_event(const Event& event);
+
+  /// To be called once. Throws FormatError, with the trace's path, where it has no such slice.
+  Uses finish(const std::string& path = {});
+
+ private:
+  struct Block {
+    Tag tag = 0;
+    std::uint64_t size = 0;
+    std::uint64_t born = 0;
+    KeyId key = 0;
+    std::uint32_t thread = 0;
+  };
+  struct Counter {
+    KeyId key = 0;
+    Amount allocated;
+    heap::AtPeak<Amount> live;
+    Amount at_begin{};
+    double squared_bytes = 0;
+    std::uint64_t longest_lifetime = 0;
+    Use counts{};  ///< the members that only rise
+  };
+  using Place = trace::SliceProgress::Place;
+
+  Counter& counter_of(KeyId key);
+  void begin_slice();
+  void count_end(const Event& event, const Block& block, bool is_temporary);
+  void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
+  void count_block(const Event& event, KeyId key, bool is_reallocated);
+  void list_entries();
+
+  LiveBlocks<Block> live_;
+  LastMade last_made_;
+  UntouchedBytes untouched_;
+  std::uint64_t untouched_at_first_;  // of each set; unknown where touched pages were not recorded
+  AllocationKeys keys_;
+  std::optional<trace::SliceProgress> slice_;
+  Place place_ = Place::inside;
+  std::vector<std::uint32_t> index_;  // by key: its place in counters_ + 1; 0: none
+  std::vector<Counter> counters_;
+  tsl::robin_map<std::uint64_t, std::uint64_t, NumberHash> lifetimes_;  // by place in counters_ and age class
+  Amount live_total_;
+  std::uint64_t peak_bytes_ = 0;
+  std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
+  std::uint64_t read_ = 0;   // events, those before the slice too
+  std::uint64_t last_time_ns_ = unknown;
+  Tag newest_early_ = 0;  // block from before a late start
+  std::vector<EarlyEnd> early_ends_;
+  Uses uses_;
+};
+
+}  // namespace cmt::analysis

@@ -1,0 +1,27 @@
+#include "analysis/groups/callers.h"
+
+namespace cmt::analysis {
+
+std::vector<StackId> find_labelled(const StackTable& stacks, const StackTree& tree, Labels& labels) {
+  std::vector<StackId> nearest(stacks.node_count());
+  const auto counts = [](const Label& label) { return !label.is_allocation; };
+  for (StackId node = 1; node < stacks.node_count(); ++node) {
+    if (!tree.has(node)) continue;
+    const std::span<const Label> found = labels.of_frame(stacks.node(node).frame);
+    nearest[node] = std::any_of(found.begin(), found.end(), counts) ? node : nearest[stacks.node(node).parent];
+  }
+  return nearest;
+}
+
+LabelId StackPlace::next(const StackTable& stacks, const std::vector<StackId>& labelled, Labels& labels) {
+  for (node_ = labelled[node_]; node_ != 0; node_ = labelled[stacks.node(node_).parent], index_ = 0) {
+    const std::span<const Label> found = labels.of_frame(stacks.node(node_).frame);
+    while (index_ < found.size()) {
+      const Label& label = found[index_++];
+      if (!label.is_allocation) return label.text;
+    }
+  }
+  return no_label;
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,112 @@
+/// Sets of allocations that are put together by function, line or library, with the figures of one report or another.
+///
+/// `Figures` stands for a struct of figures: Use (use.h) for lifetimes, or that of another tool. It has a type Metric
+/// with the value `metric_default`, `+=`, and metric(Metric), the number that sets are compared by. `SomeUses` stands
+/// for what stacks have of them: a struct whose vector `entries`, by rising `key`, has a `use` of that type.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/fates/use.h"
+#include "analysis/stacks/labels.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::analysis {
+
+/// A function of a stack.
+struct StackLine {
+  std::string function;
+  std::string library;
+  std::optional<std::string> file;
+  std::optional<std::uint64_t> line;
+};
+
+template <class Visitor, output::DescribedAs<StackLine> S>
+void describe(Visitor& field, S& line) {
+  field("function", line.function, "its name, or else its library with an offset, or else an address");
+  field("library", line.library, "the file's name without its folder");
+  field("file", line.file, "of the source");
+  field("line", line.line, "in that file");
+}
+
+/// A function in a tree of callers, and what those of its allocations have that come from there.
+template <class Figures>
+struct CallerOf {
+  std::string name;
+  Figures use;
+  std::vector<CallerOf> callers{};  ///< the largest first; those below --min are left out
+};
+
+/// How many levels a tree of callers has: a recursive function would else have as many as it is deep.
+inline constexpr std::size_t caller_levels_max = 40;
+
+template <class Visitor, class Figures>
+void describe(Visitor& field, const CallerOf<Figures>& caller) {
+  field("name", caller.name, "of the function that calls");
+  field("use", caller.use, "of allocations that come from there");
+  field("callers", caller.callers, "who calls it there, as here; 40 levels at most");
+}
+
+/// A function, line, library, or another set of allocations.
+template <class Figures>
+struct GroupOf {
+  std::string name;
+  LabelId label = 0;  ///< of a function, a line or a library: what it is known by where names are the same
+  Figures self;
+  Figures inclusive;
+  std::vector<CallerOf<Figures>> callers{};
+  StackId largest = 0;  ///< of its own stacks, or if it has none of those through it, that with most by the metric
+  std::vector<StackLine> stack{};
+  std::uint64_t stack_left_out = 0;
+};
+
+template <class Visitor, class Figures>
+void describe_figures(Visitor& field, const GroupOf<Figures>& group) {
+  field("name", group.name, "of the function, line or library; \"thread 3 (name)\"; sizes; or a mark's label");
+  field("self", group.self, "of stacks of which it is the innermost that is no allocation function");
+  field("inclusive", group.inclusive, "of stacks that it is anywhere in; without stacks the same as self");
+}
+
+template <class Visitor, class Figures>
+void describe_stack(Visitor& field, const GroupOf<Figures>& group) {
+  field("callers", group.callers, "by caller: who calls it, the largest first");
+  field("stack", group.stack,
+        "the largest of its stacks by sorted_by, the innermost function first; of more than 50, the inner 40 and the "
+        "outer 10");
+  field("stack_left_out", group.stack_left_out, "functions between these");
+}
+
+/// How groups are formed, chosen and ordered.
+template <class Figures>
+struct GroupOptions {
+  By by = By::function;
+  typename Figures::Metric metric = Figures::metric_default;
+  bool inclusive = false;  ///< sorts by what functions have with those that they call
+  std::string skipped{};   ///< functions that count as allocation functions, an extended regular expression
+  std::string focus{};     ///< only stacks with a function that matches; empty: all
+  std::string ignored{};   ///< no stacks with a function that matches
+  std::string hidden{};    ///< functions that are taken out of stacks
+  double min = 0;          ///< groups and callers below this share of the total are left out
+  std::size_t top = 0;     ///< how many groups; 0: all
+};
+
+/// By what the labels of stacks are made.
+inline Key key_of(By by) { return by == By::line ? Key::line : by == By::library ? Key::library : Key::function; }
+
+/// The least figure that --min lets through: that share of the sum of all figures, whether those grow or shrink. 0:
+/// all.
+template <class SomeUses, class Figures>
+double least_figure(const SomeUses& uses, const GroupOptions<Figures>& options) {
+  double sum = 0;
+  for (const auto& entry : uses.entries) sum += std::abs(static_cast<double>(entry.use.metric(options.metric)));
+  return options.min * sum;
+}
+inline bool is_at_least(std::int64_t figure, double least) {
+  return static_cast<double>(figure < 0 ? -figure : figure) >= least;
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,43 @@
+/// The options on the command line that tables by function, caller, line, library, thread, size or phase share.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/groups/group.h"
+#include "toolkit/command/command_line.h"
+
+namespace cmt::analysis {
+
+/// --by, --sort, --inclusive, --skip, --focus, --ignore, --hide, --min, --top and --debug-dir, with the tool's own.
+std::vector<command::Option> group_options(std::vector<command::Option> own);
+
+By parse_by_option(const command::CommandLine& line);
+/// An extended regular expression. Throws UsageError for a bad one.
+std::string pattern_option(const command::CommandLine& line, const char* option);
+/// --min. Throws UsageError.
+double parse_min_option(const command::CommandLine& line, By by);
+std::size_t parse_top_option(const command::CommandLine& line);
+
+/// Throws UsageError where one of the options is given: it needs `needed`.
+void refuse_without(const command::CommandLine& line, std::initializer_list<const char*> options,
+                    const std::string& needed);
+
+/// All but the metric. Throws UsageError.
+template <class Figures>
+GroupOptions<Figures> parse_group_options(const command::CommandLine& line) {
+  GroupOptions<Figures> options;
+  options.by = parse_by_option(line);
+  options.inclusive = line.has("inclusive");
+  options.skipped = pattern_option(line, "skip");
+  options.focus = pattern_option(line, "focus");
+  options.ignored = pattern_option(line, "ignore");
+  options.hidden = pattern_option(line, "hide");
+  options.min = parse_min_option(line, options.by);
+  options.top = parse_top_option(line);
+  return options;
+}
+
+}  // namespace cmt::analysis

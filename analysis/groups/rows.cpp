@@ -1,0 +1,36 @@
+#include "analysis/groups/rows.h"
+
+#include "analysis/groups/stack_ends.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::analysis {
+namespace {
+
+std::string line_text(const StackLine& line) {
+  std::string text = line.function;
+  if (line.file) text += " at " + *line.file + (line.line ? ":" + std::to_string(*line.line) : "");
+  return text::to_line(text + " in " + line.library);
+}
+
+}  // namespace
+
+std::string largest_stack_text(const std::string& name, const std::vector<StackLine>& stack, std::uint64_t left_out) {
+  if (stack.empty()) return {};
+  std::string text = "\nthe largest stack of " + text::to_line(name) + ":\n";
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (i == inner_lines_max && left_out != 0) text += "  ... " + output::with_commas(left_out) + " more ...\n";
+    text += "  " + line_text(stack[i]) + "\n";
+  }
+  return text;
+}
+
+std::string stack_cell(const std::vector<StackLine>& stack, std::uint64_t left_out) {
+  std::string cell;
+  for (std::size_t i = stack.size(); i-- != 0;) {
+    cell += (cell.empty() ? "" : ";") + part_text(stack[i].function);
+    if (i == inner_lines_max && left_out != 0) cell += ";...";
+  }
+  return cell;
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,150 @@
+// Holders of pages as text and as CSV.
+
+#include "analysis/groups/rows.h"
+#include "analysis/held_pages/page_holders.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::analysis {
+namespace {
+
+using output::bytes_text;
+using output::with_commas;
+
+/// "-31 B".
+std::string signed_bytes_text(std::int64_t bytes) {
+  return (bytes < 0 ? "-" : "") + bytes_text(static_cast<std::uint64_t>(bytes < 0 ? -bytes : bytes));
+}
+
+std::string figure_of(const PageUse& use, PageMetric metric) {
+  if (metric == PageMetric::sole && use.sole_bytes == unknown) return "";
+  const std::int64_t figure = use.metric(metric);
+  const bool counts = metric == PageMetric::blocks || metric == PageMetric::pinned;
+  return counts ? with_commas(static_cast<std::uint64_t>(figure)) : signed_bytes_text(figure);
+}
+
+/// What a metric counts, behind "sorted by".
+std::string metric_words(PageMetric metric) {
+  switch (metric) {
+    case PageMetric::unused:
+      return "bytes of their pages that no block asked for";
+    case PageMetric::pages:
+      return "their share of the pages";
+    case PageMetric::sole:
+      return "pages that would be free without them";
+    case PageMetric::live:
+      return "live bytes";
+    case PageMetric::blocks:
+      return "live blocks";
+    case PageMetric::old_pages:
+      return "the pages that old blocks are on";
+    case PageMetric::pinned:
+      return "the pages that one small old block pins";
+    case PageMetric::separable:
+      return "what could be given back if old blocks lay apart";
+  }
+  return {};
+}
+
+std::string moment_text(const PageHolders& report) {
+  std::string text = "at event " + with_commas(report.event);
+  if (report.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(report.time_ns)) + ")";
+  if (report.at == "unused") return text + ", the sample with the most unused bytes on pages";
+  if (report.at == "peak") return text + ", the peak of live bytes";
+  return text + ", --at=" + text::to_line(report.at);
+}
+
+std::string holders_head(const PageHolders& report) {
+  const PageUse& total = report.total;
+  std::string text = report.name + ": " + moment_text(report);
+  if (report.truncated) text += "; breaks off";
+  if (report.defects != 0) text += "; " + output::counted(report.defects, "defect");
+  text += "\n  " + output::counted(report.pages(), "page") + " of " + bytes_text(report.page_size) + ": " +
+          bytes_text(total.live_bytes) + " in " + output::counted(total.blocks, "block");
+  if (is_of_stacks(report.by)) text += " of " + output::counted(report.stacks, "stack");
+  text += "; unused " + bytes_text(total.unused_bytes) + "\n";
+  text += "  old blocks: on " + output::counted(total.old_page_bytes / report.page_size, "page") + ", pin " +
+          with_commas(total.pinned_pages) + ", separable: " + bytes_text(report.separable_pages() * report.page_size) +
+          "\n";
+  if (report.of_unknown_stacks.blocks != 0) {
+    text += "  stack not known: " + output::counted(report.of_unknown_stacks.blocks, "block") + ", " +
+            bytes_text(report.of_unknown_stacks.live_bytes) + "\n";
+  }
+  return text;
+}
+
+std::string holders_table(const PageHolders& report) {
+  std::vector<std::string> titles{"unused",       "of all",    "pages",  "live",     "blocks",
+                                  "free without", "old pages", "pinned", "separable"};
+  const bool has_callees = is_of_stacks(report.by);
+  if (has_callees) titles.emplace_back("with callees");
+  titles.emplace_back(name(report.by));
+  const std::size_t last = titles.size() - 1;
+  output::Table table(std::move(titles), {last});
+  const auto add_row = [&](const std::string& row_name, const PageUse& self, const PageUse* inclusive) {
+    std::vector<std::string> cells{bytes_text(self.unused_bytes),
+                                   output::percent_text(self.page_bytes, report.total.page_bytes),
+                                   bytes_text(self.page_bytes),
+                                   bytes_text(self.live_bytes),
+                                   with_commas(self.blocks),
+                                   figure_of(self, PageMetric::sole),
+                                   bytes_text(self.old_page_bytes),
+                                   with_commas(self.pinned_pages),
+                                   signed_bytes_text(self.separable_bytes)};
+    if (has_callees) cells.push_back(inclusive == nullptr ? "" : figure_of(*inclusive, report.metric));
+    cells.push_back(row_name);
+    table.add(std::move(cells));
+  };
+  for (const PageHolder& each : report.holders) {
+    add_row(text::to_line(each.name), each.self, &each.inclusive);
+    add_callers_rows(each.callers, 1, [&](const std::string& row, const PageUse& use) { add_row(row, use, nullptr); });
+  }
+  add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
+          &report.total);
+  return table.text();
+}
+
+/// A row of CSV.
+struct HolderRow {
+  std::string name;
+  const PageUse& self;
+  const PageUse& inclusive;
+  std::string stack;
+};
+
+template <class Visitor, output::DescribedAs<HolderRow> R>
+void describe(Visitor& field, R& row) {
+  field("name", row.name, "");
+  describe(field, row.self);
+  Prefixed<Visitor> inclusive{field, "inclusive_"};
+  describe(inclusive, row.inclusive);
+  field("stack", row.stack, "");
+}
+
+}  // namespace
+
+std::string to_text(const PageHolders& report) {
+  std::string text = holders_head(report) + "\n" + holders_table(report);
+  text += "\nsorted by " + metric_words(report.metric) + (report.inclusive ? ", with callees" : "") +
+          "; a page is shared evenly among its blocks\n";
+  if (report.holders.empty()) return text;
+  const PageHolder& first = report.holders.front();
+  return text + largest_stack_text(first.name, first.stack, first.stack_left_out);
+}
+
+std::string to_csv(const PageHolders& report) {
+  const PageUse none;
+  std::string text = output::csv_titles(HolderRow{{}, none, none, {}});
+  for (const PageHolder& each : report.holders) {
+    const std::string row_name = text::to_line(each.name);
+    text +=
+        output::csv_row(HolderRow{row_name, each.self, each.inclusive, stack_cell(each.stack, each.stack_left_out)});
+    add_caller_paths(row_name, each.callers, [&](const std::string& path, const PageUse& use) {
+      text += output::csv_row(HolderRow{path, use, use, {}});
+    });
+  }
+  return text;
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/places/summary.h"
+#include "cmt/event.h"
+#include "libcmt/heap/address_index.h"
+#include "toolkit/command/complaints.h"
+#include "toolkit/trace/trace_tool.h"
+
+namespace cmt::analysis {
+
+/// When samples are taken. The length of a trace that comes from a pipe is not known; so they are taken at even
+/// intervals, and when there are 256 every second one is dropped and the interval doubled.
+struct SampleClock {
+  static constexpr std::size_t samples_max = 256;
+  static constexpr std::uint64_t samples_a_walk = 16;
+
+  std::uint64_t interval = 64;
+  std::uint64_t next = interval;  ///< the event after which the next sample is taken
+
+  /// Whether the live blocks are walked over at a sample.
+  bool walks_at(std::uint64_t event) const { return event % (samples_a_walk * interval) == 0; }
+
+  /// To be called when a sample was taken. All samples that were not dropped are at multiples of the interval.
+  void advance(std::uint64_t event) {
+    if (event == samples_max * interval) interval *= 2;
+    next = event + interval;
+  }
+};
+
+/// What an event has changed: a block was made or ended between two others, or one ended that is not known.
+struct PlaceChange {
+  enum class Sort : std::uint8_t { made, ended, unknown_end };
+
+  // Fields that lie beside each other in a PlacedBlock are apart, or compilers would copy two at once (Neighbourhood).
+  std::uint64_t event = 0;  ///< its number, counted from 1
+  std::uint64_t address = 0;
+  std::uint64_t own_pages = 0;  ///< those that no other block is on
+  std::uint64_t size = 0;
+  std::uint64_t prev_end = 0;  ///< behind the block before; 0: there is none
+  Tag tag = 0;
+  std::uint64_t next_address = 0;  ///< 0: there is none
+  std::uint64_t slop = 0;
+  Sort sort = Sort::made;
+
+  heap::PlacedBlock block() const { return {.address = address, .size = size, .tag = tag, .slop = slop}; }
+};
+
+/// What some events have changed, in order.
+struct PlaceChanges {
+  std::vector<PlaceChange> changes;
+  std::vector<OldBlocks> walks;  ///< of those samples that have had one
+
+  void clear() {
+    changes.clear();
+    walks.clear();
+  }
+};
+
+/// Follows where the blocks of a trace lie: the first half of a Summariser. The second half counts what this tells, and
+/// may be some events behind, on another thread: so both halves have no line of the cache in common.
+class alignas(128) PlaceFollower {
+ public:
+  using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
+
+  /// Borrows `complaints`.
+  PlaceFollower(int page_shift, command::Complaints& complaints) : complaints_(complaints), page_shift_(page_shift) {}
+
+  void call_at_holders(Walk walk) { walk_at_holders_ = std::move(walk); }
+  void call_at_separable(Walk walk) { walk_at_separable_ = std::move(walk); }
+  const heap::AddressIndex& live() const { return live_; }
+
+  /// Fetches memory for an event that follow() will be called for.
+  void fetch(const Event& event, bool is_near) const {
+    if (live_.is_cached()) return;
+    const std::uint64_t address = event.ends_block() ? event.old_address : event.address;
+    if (is_near)
+      live_.prefetch_blocks(address);
+    else
+      live_.prefetch_page(address);
+  }
+
+  /// Appends what an event changes. Throws FormatError for a block without an address.
+  void follow(const Event& event, PlaceChanges& out);
+
+  /// Walks over the blocks that are live at the end.
+  OldBlocks finish() { return find_old(); }
+
+  /// What the walks have found: the sample with the most pinned pages, and the one with the most unused bytes.
+  Pins take_pins() { return std::move(pins_); }
+  Holders take_holders() { return std::move(holders_); }
+
+ private:
+  void begin_block(const Event& event, PlaceChanges& out);
+  void end_block(const Event& event, PlaceChanges& out);
+  void change(const heap::Neighbourhood& found, PlaceChange::Sort sort, PlaceChanges& out);
+  OldBlocks find_old();
+  void keep_holders();
+  void keep_separable(const OldBlocks& old);
+  void keep_pins(const std::vector<heap::PlacedBlock>& pins);
+
+  command::Complaints& complaints_;
+  int page_shift_;
+  heap::AddressIndex live_;
+  heap::Neighbourhood
+      found_;  // of the block that begins or ends: to make one for each would cost as much as to find it
+  trace::FirstTag first_tag_;
+  MemoryUse now_;  // without what only the counting half knows
+  SampleClock samples_;
+  Pins pins_;
+  Holders holders_;
+  std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
+  Walk walk_at_holders_;          // empty: none
+  Walk walk_at_separable_;        // empty: none
+  std::uint64_t separable_max_ = 0;
+};
+
+}  // namespace cmt::analysis

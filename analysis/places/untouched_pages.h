@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+
+#include "cmt/event.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/heap/touched_pages.h"
+
+namespace cmt::analysis {
+
+/// Counts the pages that live blocks are on and that nobody has touched so far, as far as the trace tells: those that
+/// lie wholly in a block whose pages were recorded, and are in no run of touched pages or of pages that were in memory
+/// before. On a page at a block's end there may be the allocator's own data, or another block. Memory: that of
+/// TouchedPages, and some 60 bytes for each live block of that size.
+class UntouchedPages {
+ public:
+  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: of none.
+  UntouchedPages(std::uint64_t touched_min, int page_shift) : touched_min_(touched_min), page_shift_(page_shift) {}
+
+  bool is_recorded() const { return touched_min_ != 0; }
+  std::uint64_t count() const { return count_; }
+
+  void begin_block(const heap::PlacedBlock& block) {
+    if (!is_watched(block)) return;
+    blocks_[block.tag] = block;
+    count_ += pages_in(block, 0, block.size);
+  }
+
+  void end_block(const heap::PlacedBlock& block) {
+    if (!is_watched(block) || blocks_.erase(block.tag) == 0) return;
+    runs_.for_each_gap(block.tag, block.size,
+                       [&](std::uint64_t begin, std::uint64_t end) { count_ -= pages_in(block, begin, end); });
+    runs_.end_block(block.tag);
+  }
+
+  /// Of an event that tells pages of a block.
+  void touch(const Event& run) {
+    const auto found = blocks_.find(run.old_tag);
+    if (found == blocks_.end()) return;
+    const heap::PlacedBlock& block = found->second;
+    runs_.add(run, heap::bytes_of(run, block.address, block.size), block.size,
+              [&](std::uint64_t begin, std::uint64_t end, bool added) {
+                const std::uint64_t pages = pages_in(block, begin, end);
+                count_ += added ? pages : 0 - pages;
+              });
+  }
+
+ private:
+  bool is_watched(const heap::PlacedBlock& block) const { return is_recorded() && block.size >= touched_min_; }
+
+  /// Pages that lie wholly in some bytes of a block.
+  std::uint64_t pages_in(const heap::PlacedBlock& block, std::uint64_t begin, std::uint64_t end) const {
+    const std::uint64_t mask = (std::uint64_t{1} << page_shift_) - 1;
+    const std::uint64_t first = (block.address + begin + mask) >> page_shift_;
+    return std::max((block.address + end) >> page_shift_, first) - first;
+  }
+
+  std::uint64_t touched_min_;
+  int page_shift_;
+  std::uint64_t count_ = 0;
+  std::unordered_map<Tag, heap::PlacedBlock> blocks_;  // that live, of touched_min_ bytes or more
+  heap::TouchedPages runs_;
+};
+
+}  // namespace cmt::analysis

@@ -1,0 +1,102 @@
+/// Who allocates: the allocations of a trace by the function, with its callers or without, the line or the library; or
+/// by the thread, the size or the phase.
+///
+/// A stack is charged to its innermost function that is no allocation function (labels.h): that is its contributor. A
+/// function also has all that the functions that it calls allocate; recursive ones are counted once in each stack.
+///
+///     main -> parse -> operator new          charged to parse; main and parse have it with callees
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/fates/use.h"
+#include "analysis/groups/group.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::analysis {
+
+using Caller = CallerOf<Use>;
+using ContributorOptions = GroupOptions<Use>;
+
+struct Contributor : GroupOf<Use> {
+  Lifetimes lifetimes{};  ///< of its own blocks that have ended
+};
+
+template <class Visitor>
+void describe(Visitor& field, const Contributor& contributor) {
+  describe_figures(field, contributor);
+  const auto quantile = [&](double share) { return lifetime_quantile(contributor.lifetimes, share); };
+  field("lifetime_p50", quantile(0.5), "in clock_unit, of its own: half of the ended blocks lived no longer");
+  field("lifetime_p90", quantile(0.9), "90 % of them lived no longer");
+  field("lifetime_p99", quantile(0.99), "99 % of them lived no longer");
+  describe_stack(field, contributor);
+}
+
+struct Contributors {
+  std::string name;  ///< of the file
+  By by = By::function;
+  Metric metric = Metric::peak;
+  bool inclusive = false;
+  std::string slice;  ///< as it was given; empty: the whole trace
+  heap::Clock::Unit clock = heap::Clock::Unit::events;
+  std::uint64_t short_lived_max = 0;
+  std::uint64_t events = 0;
+  std::uint64_t defects = 0;
+  bool truncated = false;
+  std::uint64_t stacks = 0;
+  std::uint64_t peak_event = 0;
+  std::uint64_t peak_time_ns = unknown;
+  Use total;
+  Use of_unknown_stacks;
+  std::vector<Contributor> contributors;
+  std::uint64_t left_out = 0;
+};
+
+std::string_view name(By by);
+std::string_view name(Metric metric);
+std::optional<By> parse_by(std::string_view text);
+std::optional<Metric> parse_metric(std::string_view text);
+
+inline constexpr std::string_view contributors_schema = "cmt.contributors/1";
+
+template <class Visitor, output::DescribedAs<Contributors> C>
+void describe(Visitor& field, C& report) {
+  field("schema", contributors_schema, "the name and version of this form");
+  field("name", report.name, "the file's name without its folder");
+  field("by", name(report.by), "function, caller, line, library, thread, size or phase");
+  field("sorted_by", name(report.metric),
+        "bytes (allocated), blocks (allocated), peak, live (at the end), temporary, short-lived, other-thread, "
+        "reallocated, growth or untouched");
+  field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
+  field("slice", report.slice, "the part of the trace; empty: all of it");
+  field("clock_unit", unit_name(report.clock), "what lifetimes are counted in: events, ns or bytes");
+  field("short_lived_max", report.short_lived_max, "a lifetime up to this is short, in clock_unit");
+  field("events", report.events, "events read, of the slice");
+  field("defects", report.defects, "defects found in the trace");
+  field("truncated", report.truncated, "whether the trace breaks off");
+  field("stacks", report.stacks, "different stacks that have allocated");
+  field("peak_event", report.peak_event,
+        "the event with the most live bytes, counted from 1 from the start of the trace, of a slice too");
+  field("peak_time_ns", output::nullable(report.peak_time_ns), "its time since the recording began");
+  field("total", report.total, "of all stacks");
+  field("unknown_stacks", report.of_unknown_stacks, "of allocations whose stack is not known");
+  field("contributors", report.contributors, "the largest first");
+  field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
+}
+
+/// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, slice, clock, defects
+/// and truncation are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
+Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options);
+
+/// A figure with its unit: "-1.5 MiB", "1,234".
+std::string figure_text(std::int64_t figure, Metric metric);
+/// What the metric counts, behind a number: "live at the peak".
+std::string metric_text(Metric metric);
+
+std::string to_text(const Contributors& report);
+std::string to_csv(const Contributors& report);
+
+}  // namespace cmt::analysis

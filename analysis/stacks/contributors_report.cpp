@@ -1,0 +1,165 @@
+// Contributors as text and as CSV.
+
+#include "analysis/groups/rows.h"
+#include "analysis/stacks/contributors.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::analysis {
+namespace {
+
+using output::bytes_text;
+using output::counted;
+using output::with_commas;
+
+bool is_in_bytes(Metric metric) {
+  return metric == Metric::bytes || metric == Metric::peak || metric == Metric::live || metric == Metric::growth ||
+         metric == Metric::untouched;
+}
+
+/// The title of a metric's column, where it is none of those that every table has.
+std::string_view own_title(Metric metric) {
+  switch (metric) {
+    case Metric::short_lived:
+      return "short-lived";
+    case Metric::other_thread:
+      return "other thread";
+    case Metric::reallocated:
+      return "reallocated";
+    case Metric::growth:
+      return "growth";
+    case Metric::untouched:
+      return "never touched";
+    default:
+      return {};
+  }
+}
+
+std::string head_text(const Contributors& report) {
+  std::string text = command::input_name(report.name) + ": " + counted(report.events, "event");
+  if (!report.slice.empty()) text += " of " + text::to_line(report.slice);
+  if (report.truncated) text += ", breaks off";
+  if (report.defects != 0) text += ", " + with_commas(report.defects) + " defects";
+  text +=
+      "; " + output::counted(report.total.allocated.blocks, "block") + ", " + bytes_text(report.total.allocated.bytes);
+  if (is_of_stacks(report.by)) text += ", of " + output::counted(report.stacks, "stack");
+  text += "\n";
+  text += "  peak live: " + with_commas(report.total.peak.blocks) + " blocks, " + bytes_text(report.total.peak.bytes) +
+          ", at event " + with_commas(report.peak_event);
+  if (report.peak_time_ns != unknown) text += " (" + output::time_text(static_cast<double>(report.peak_time_ns)) + ")";
+  text += "\n";
+  if (report.of_unknown_stacks.allocated.blocks != 0) {
+    text += "  stack not known: " + output::counted(report.of_unknown_stacks.allocated.blocks, "block") + ", " +
+            bytes_text(report.of_unknown_stacks.allocated.bytes) + "\n";
+  }
+  return text;
+}
+
+std::string table_text(const Contributors& report) {
+  std::vector<std::string> titles{"at peak", "blocks", "allocated", "blocks", "temporary", "at end", "blocks"};
+  const std::string_view own = own_title(report.metric);
+  if (!own.empty()) titles.emplace_back(own);
+  const bool has_callees = is_of_stacks(report.by);
+  if (has_callees) titles.emplace_back("with callees");
+  titles.emplace_back(name(report.by));
+  const std::size_t last = titles.size() - 1;
+  output::Table table(std::move(titles), {last});
+  const auto add_row = [&](const std::string& row_name, const Use& self, const Use* inclusive) {
+    std::vector<std::string> cells{bytes_text(self.peak.bytes),      with_commas(self.peak.blocks),
+                                   bytes_text(self.allocated.bytes), with_commas(self.allocated.blocks),
+                                   with_commas(self.temporary),      bytes_text(self.leaked.bytes),
+                                   with_commas(self.leaked.blocks)};
+    if (!own.empty()) cells.push_back(figure_text(self.metric(report.metric), report.metric));
+    if (has_callees)
+      cells.push_back(inclusive == nullptr ? "" : figure_text(inclusive->metric(report.metric), report.metric));
+    cells.push_back(row_name);
+    table.add(std::move(cells));
+  };
+  for (const Contributor& each : report.contributors) {
+    add_row(text::to_line(each.name), each.self, &each.inclusive);
+    add_callers_rows(each.callers, 1, [&](const std::string& row, const Use& use) { add_row(row, use, nullptr); });
+  }
+  add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
+          &report.total);
+  return table.text();
+}
+
+/// A row of CSV.
+struct ContributorRow {
+  std::string name;
+  const Use& self;
+  const Use& inclusive;
+  const Lifetimes& lifetimes;
+  std::string stack;
+};
+
+template <class Visitor, output::DescribedAs<ContributorRow> R>
+void describe(Visitor& field, R& row) {
+  field("name", row.name, "");
+  describe(field, row.self);
+  Prefixed<Visitor> inclusive{field, "inclusive_"};
+  describe(inclusive, row.inclusive);
+  field("lifetime_p50", lifetime_quantile(row.lifetimes, 0.5), "");
+  field("lifetime_p90", lifetime_quantile(row.lifetimes, 0.9), "");
+  field("lifetime_p99", lifetime_quantile(row.lifetimes, 0.99), "");
+  field("stack", row.stack, "");
+}
+
+}  // namespace
+
+std::string figure_text(std::int64_t figure, Metric metric) {
+  const auto size = static_cast<std::uint64_t>(figure < 0 ? -figure : figure);
+  return (figure < 0 ? "-" : "") + (is_in_bytes(metric) ? bytes_text(size) : with_commas(size));
+}
+
+std::string metric_text(Metric metric) {
+  switch (metric) {
+    case Metric::bytes:
+      return "allocated";
+    case Metric::blocks:
+      return "blocks allocated";
+    case Metric::peak:
+      return "live at the peak";
+    case Metric::live:
+      return "live at the end";
+    case Metric::temporary:
+      return "temporary blocks";
+    case Metric::short_lived:
+      return "short-lived blocks";
+    case Metric::other_thread:
+      return "blocks that another thread has ended";
+    case Metric::reallocated:
+      return "blocks made by a realloc of another block";
+    case Metric::growth:
+      return "live bytes at the end less those at the start";
+    case Metric::untouched:
+      return "asked for, but never touched";
+  }
+  return {};
+}
+
+std::string to_text(const Contributors& report) {
+  std::string text = head_text(report) + "\n" + table_text(report);
+  text += "\nsorted by " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") + "\n";
+  if (report.contributors.empty()) return text;
+  const Contributor& first = report.contributors.front();
+  return text + largest_stack_text(first.name, first.stack, first.stack_left_out);
+}
+
+std::string to_csv(const Contributors& report) {
+  const Use none;
+  std::string text = output::csv_titles(ContributorRow{{}, none, none, {}, {}});
+  for (const Contributor& each : report.contributors) {
+    const std::string stack = stack_cell(each.stack, each.stack_left_out);
+    const std::string row_name = text::to_line(each.name);
+    text += output::csv_row(ContributorRow{row_name, each.self, each.inclusive, each.lifetimes, stack});
+    add_caller_paths(row_name, each.callers, [&](const std::string& path, const Use& use) {
+      text += output::csv_row(ContributorRow{path, use, use, {}, {}});
+    });
+  }
+  return text;
+}
+
+}  // namespace cmt::analysis

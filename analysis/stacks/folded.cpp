@@ -1,0 +1,35 @@
+#include "analysis/stacks/folded.h"
+
+#include <utility>
+#include <vector>
+
+#include "analysis/stacks/function_tree.h"
+
+namespace cmt::analysis {
+
+void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
+                  const std::function<void(const std::string&)>& write) {
+  constexpr std::size_t enough = 65536;
+  Labels labels(stacks, Key::function, "", hidden);
+  const FunctionTree functions(stacks, uses, labels);
+  const std::vector<std::int64_t> figures = functions.figures(uses, metric);
+  std::vector<std::string> parts;  // by label
+  parts.reserve(labels.count());
+  for (LabelId label = 0; label < labels.count(); ++label) parts.push_back(part_text(labels.text(label)));
+  std::vector<std::size_t> sizes;  // of the line, before each of its functions
+  std::string line, text;
+  const auto enter = [&](FunctionTree::NodeId node) {
+    sizes.push_back(line.size());
+    if (!line.empty()) line += ';';
+    line += parts[functions.label(node)];
+    if (figures[node] > 0) text.append(line).append(" ").append(std::to_string(figures[node])).append("\n");
+    if (text.size() > enough) write(std::exchange(text, {}));
+  };
+  functions.walk(enter, [&](FunctionTree::NodeId) {
+    line.resize(sizes.back());
+    sizes.pop_back();
+  });
+  if (!text.empty()) write(text);
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "analysis/fates/use.h"
+#include "analysis/stacks/labels.h"
+
+namespace cmt::analysis {
+
+/// Calls `write` with pieces of folded stacks, the input of flame graph tools: a line for each stack, the outermost
+/// function first, with a figure. Stacks of the same functions are one line. Those whose figure is 0, or less
+/// (they have shrunk), are left out, and functions that match `hidden`, an extended regular expression.
+///
+///     main;parse;list::push(int) 4096
+///
+/// A semicolon in a name becomes a colon. The lines are in the order of the names.
+void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
+                  const std::function<void(const std::string&)>& write);
+
+}  // namespace cmt::analysis

@@ -1,0 +1,23 @@
+#include "analysis/stacks/selection.h"
+
+namespace cmt::analysis {
+
+MatchingStacks::MatchingStacks(const StackTable& stacks, const std::string& expression)
+    : stacks_(stacks), nodes_(stacks.node_count()) {
+  NamePattern pattern(expression);
+  if (pattern.is_empty()) return;
+  for (FrameId frame = 0; frame < stacks.frame_count(); ++frame) libraries_.push_back(library_text(stacks, frame));
+  std::vector<bool> frames(stacks.frame_count());
+  for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) frames[frame] = matches(pattern, frame);
+  for (StackId node = 1; node < stacks.node_count(); ++node)  // a parent has a lower number
+    nodes_[node] = nodes_[stacks.node(node).parent] || frames[stacks.node(node).frame];
+}
+
+bool MatchingStacks::matches(NamePattern& pattern, FrameId frame) const {
+  for (const FrameName& name : stacks_.names(frame)) {
+    if (pattern.matches(name.function) || pattern.matches(name.file)) return true;
+  }
+  return stacks_.frame(frame).module != 0 && pattern.matches(libraries_[frame]);
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,36 @@
+#include "analysis/stacks/stack_tree.h"
+
+namespace cmt::analysis {
+
+StackTree::StackTree(const StackTable& stacks)
+    : stacks_(stacks),
+      is_used_(stacks.node_count()),
+      first_child_(stacks.node_count()),
+      next_sibling_(stacks.node_count()) {}
+
+void StackTree::add_stack(StackId stack) {
+  for (StackId at = stack; at != 0 && !is_used_[at]; at = stacks_.node(at).parent) is_used_[at] = true;
+}
+
+void StackTree::link_nodes() {
+  for (StackId node = stacks_.node_count(); --node > 0;) {
+    if (!is_used_[node]) continue;
+    StackId& first = first_child_[stacks_.node(node).parent];
+    next_sibling_[node] = first;
+    first = node;
+  }
+}
+
+std::vector<FrameId> StackTree::frames() const {
+  std::vector<bool> seen(stacks_.frame_count());
+  std::vector<FrameId> frames;
+  for (StackId node = 1; node < stacks_.node_count(); ++node) {
+    const FrameId frame = stacks_.node(node).frame;
+    if (!is_used_[node] || frame == 0 || seen[frame]) continue;
+    seen[frame] = true;
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+}  // namespace cmt::analysis

@@ -1,0 +1,181 @@
+#include "cmtreport/held_pages/page_pass.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/places/summarise.h"
+#include "libcmt/block_table.h"
+#include "libcmt/number_hash.h"
+#include "toolkit/command/complaints.h"
+#include "toolkit/command/open_trace.h"
+
+namespace cmt::report {
+namespace {
+
+using analysis::KeyId;
+using analysis::PageUse;
+using analysis::PageUses;
+
+constexpr int page_shift = 12;
+
+/// As many as the report has marks.
+constexpr std::size_t phases_max = 1000;
+
+/// The key of each live block. Memory: some 25 bytes a live block.
+class KeysOfBlocks {
+ public:
+  void count_event(const Event& event) {
+    if (event.kind == Kind::mark) begin_phase(std::string(event.label));
+    if (event.ends_block() && event.old_address != 0) blocks_.erase(event.old_address);
+    if (!event.makes_block() || event.address == 0) return;
+    const auto next = static_cast<KeyId>(keys_.size());
+    const auto [found, is_new] = ids_.try_emplace(std::uint64_t{event.stack} << 32 | phase_, next);
+    if (is_new) keys_.push_back({event.stack, phase_});
+    const KeyId key = found->second;
+    if (Block* const there = blocks_.find(event.address))
+      there->key = key;  // it was not told that this one ended
+    else
+      blocks_.insert({event.address, key});
+  }
+
+  KeyId of_block(const heap::PlacedBlock& block) {
+    const Block* const found = blocks_.find(block.address);
+    return found == nullptr ? 0 : found->key;
+  }
+
+  std::vector<PagePass::Key> keys() { return keys_; }
+  std::vector<std::string> phases() { return phases_; }
+
+ private:
+  struct Block {
+    std::uint64_t address = 0;
+    KeyId key = 0;
+  };
+
+  /// Marks of one label are one phase. Beyond phases_max they count with what was made before the first mark.
+  void begin_phase(std::string label) {
+    if (phases_.size() > phases_max && !phase_ids_.contains(label)) {
+      phase_ = 0;
+      return;
+    }
+    const auto next = static_cast<std::uint32_t>(phases_.size());
+    const auto [found, is_new] = phase_ids_.try_emplace(std::move(label), next);
+    if (is_new) phases_.push_back(found->first);
+    phase_ = found->second;
+  }
+
+  ScatteredBlocks<Block, &Block::address> blocks_;
+  tsl::robin_map<std::uint64_t, KeyId, NumberHash> ids_;  // by stack and phase
+  std::vector<PagePass::Key> keys_{{}};                   // 0: of a block that is not known
+  std::unordered_map<std::string, std::uint32_t> phase_ids_;
+  std::vector<std::string> phases_{""};
+  std::uint32_t phase_ = 0;
+};
+
+std::optional<PagePass> read_pages(const std::string& path, const std::stop_token& stop) {
+  Reader reader = command::open_trace(path, {.stacks = true});
+  const Header& header = reader.header();
+  command::Complaints unheard(false, [](const std::string&) {});
+  analysis::Summariser summariser(path, page_shift, header.has_usable, unheard, header.touched_min());
+  KeysOfBlocks keys;
+  PagePass pass;
+  const auto walk_at = [&keys](PagePass::Moment& moment) {
+    return [&keys, &moment](const heap::AddressIndex& live, const analysis::MemoryUse& now) {
+      moment = {.event = now.event, .time_ns = now.time_ns, .pages = now.pages, .allocated_bytes = now.allocated_bytes};
+      moment.uses = analysis::find_page_uses(live, page_shift, now.old_before(),
+                                             [&keys](const heap::PlacedBlock& block) { return keys.of_block(block); });
+    };
+  };
+  summariser.call_at_holders(walk_at(pass.most_unused));
+  PagePass::Moment found;  // and perhaps while the program ends
+  summariser.call_at_separable(walk_at(found));
+  const auto has_address = [](const Event& event) {
+    return (!event.makes_block() || event.address != 0) && (!event.ends_block() || event.old_address != 0);
+  };
+  for (auto batch = reader.read(); !batch.empty() && !stop.stop_requested(); batch = reader.read()) {
+    for (const Event& event : batch) {
+      if (!has_address(event)) return std::nullopt;
+      keys.count_event(event);
+      summariser.count_event(event);
+      if (found.event == 0 || summariser.now().allocated_bytes <= found.allocated_bytes + found.allocated_bytes / 100)
+        continue;
+      pass.most_separable = std::move(found);
+      found = {};
+    }
+  }
+  pass.summary = summariser.finish(reader.truncated());
+  pass.keys = keys.keys();
+  pass.phases = keys.phases();
+  return pass;
+}
+
+}  // namespace
+
+PageReading::PageReading(const std::string& path)
+    : thread_([this, path](const std::stop_token& stop) {
+        try {
+          pass_ = read_pages(path, stop);
+        } catch (...) {
+          error_ = std::current_exception();
+        }
+      }) {}
+
+std::optional<PagePass> PageReading::finish() {
+  thread_.join();
+  if (error_) std::rethrow_exception(error_);
+  return std::move(pass_);
+}
+
+std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording) {
+  const TraceFigures& trace = recording.traces().front();
+  const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
+  const auto node_of = [&](KeyId key) -> NodeNumber {
+    const StackId stack = pass.keys[key].stack;
+    return stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
+  };
+  std::map<FrameNumber, PageHolder> holders;
+  std::map<std::pair<FrameNumber, std::uint32_t>, std::int64_t> by_phase;
+  std::map<FrameNumber, std::map<NodeNumber, std::int64_t>> by_node;
+  for (const PageUses::Entry& entry : moment.uses.entries) {
+    const NodeNumber node = node_of(entry.key);
+    if (node == CallTree::left_out) continue;
+    const FrameNumber function = nodes[node].function;
+    holders[function].use += entry.use;
+    by_phase[{function, pass.keys[entry.key].phase}] += entry.use.separable_bytes;
+    by_node[function][node] += entry.use.separable_bytes;
+  }
+  // Pages that several keys of one function share, and no other's.
+  const std::vector<KeyId>& shared = moment.uses.shared_pages;
+  for (std::size_t at = 0; at < shared.size(); at += shared[at] + std::size_t{1}) {
+    const NodeNumber first = node_of(shared[at + 1]);
+    const bool is_one =
+        first != CallTree::left_out &&
+        std::all_of(shared.begin() + static_cast<std::ptrdiff_t>(at + 1),
+                    shared.begin() + static_cast<std::ptrdiff_t>(at + 1 + shared[at]), [&](KeyId key) {
+                      const NodeNumber node = node_of(key);
+                      return node != CallTree::left_out && nodes[node].function == nodes[first].function;
+                    });
+    if (is_one) holders[nodes[first].function].use.sole_bytes += moment.uses.page_size;
+  }
+  for (const auto& [function_and_phase, separable] : by_phase) {
+    PageHolder& holder = holders[function_and_phase.first];
+    if (separable <= holder.separable_of_phase) continue;
+    holder.separable_of_phase = separable;
+    holder.phase = function_and_phase.second;
+  }
+  std::vector<PageHolder> sorted;
+  for (auto& [function, holder] : holders) {
+    holder.function = function;
+    holder.separable_by_node.assign(by_node[function].begin(), by_node[function].end());
+    sorted.push_back(std::move(holder));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const PageHolder& a, const PageHolder& b) { return a.use.unused_bytes > b.use.unused_bytes; });
+  return sorted;
+}
+
+}  // namespace cmt::report

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "analysis/held_pages/page_use.h"
+#include "analysis/places/summary.h"
+#include "cmt/stacks.h"
+#include "cmtreport/report/recording.h"
+
+namespace cmt::report {
+
+/// What the blocks of one trace hold, by a pass of its own over it.
+struct PagePass {
+  /// Blocks of one call stack that were made in one phase, which lasts from a mark to the next one.
+  struct Key {
+    StackId stack = 0;
+    std::uint32_t phase = 0;
+  };
+
+  /// What blocks held at a moment, by number of a key.
+  struct Moment {
+    std::uint64_t event = 0;
+    std::uint64_t time_ns = unknown;
+    std::uint64_t pages = 0;
+    std::uint64_t allocated_bytes = 0;  ///< so far
+    analysis::PageUses uses{};
+  };
+
+  analysis::Summary summary;
+  Moment most_unused;  ///< at the sample of summary.holders
+  /// At the walk with most separable pages; event 0: none had some. Not while a program that ends frees all it has:
+  /// at least a hundredth of what was allocated up to there was allocated later.
+  Moment most_separable;
+  std::vector<Key> keys;
+  std::vector<std::string>
+      phases;  ///< their marks; the first, "", is that before the first mark, and those beyond 1,000
+};
+
+/// Reads a trace in a thread of its own. Says nothing of defects. Time and memory are those of overhead --by=function.
+class PageReading {
+ public:
+  explicit PageReading(const std::string& path);
+
+  /// Waits for it. Nothing where blocks have no addresses. To be called once. Throws FormatError and std::system_error.
+  std::optional<PagePass> finish();
+
+ private:
+  std::optional<PagePass> pass_;
+  std::exception_ptr error_;
+  std::jthread thread_;  // the last member: it stops before the others end
+};
+
+/// A function whose blocks hold pages. Separable is as analysis/held_pages/page_use.h has it.
+struct PageHolder {
+  FrameNumber function = 0;
+  analysis::PageUse use;
+  std::uint32_t phase = 0;  ///< in which those were made that have the most separable bytes
+  std::int64_t separable_of_phase = 0;
+  std::vector<std::pair<NodeNumber, std::int64_t>> separable_by_node{};
+};
+
+/// The pass, and who holds the pages.
+struct HeldPages {
+  const PagePass* pass = nullptr;     ///< nullptr: not known
+  std::vector<PageHolder> holders{};  ///< at pass->most_unused
+  std::vector<PageHolder> pinning{};  ///< at pass->most_separable
+};
+
+/// Who holds the pages at one of the moments of a pass, by function: all that hold some, the most unused bytes first.
+/// The functions are those of the recording, which is of this trace alone.
+std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording);
+
+}  // namespace cmt::report

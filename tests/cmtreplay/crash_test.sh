@@ -1,0 +1,119 @@
+# An allocator that crashes is a result: event and signal are reported, the other allocators still run, the status is 1.
+faulty=$BUILD/tests/cmtreplay/libfaulty_at_size.so
+cat > t.trace << 'END'
+malloc(10) = 1000<1>
+thread_start() thread=1
+calloc(2, 5) = 2000<2>
+malloc(66666) = 3000<3>
+free(1000<1>)
+END
+status=0
+cmtreplay --alloc=$faulty --alloc=libc --runs=2 --json t.trace > crash.json 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $faulty: died at event 4 of 5: signal [0-9]* (.*)" words
+/usr/bin/python3 - << 'END'
+import json
+with open("crash.json") as file:
+    faulty, libc = json.load(file)["allocators"]
+assert faulty["death"]["event"] == 4 and faulty["death"]["signal"] in (4, 5)
+assert faulty["ns_per_call"] is None and "marks" not in faulty
+assert libc["death"] is None and len(libc["wall_ns"]["samples"]) == 2 and libc["marks"]
+END
+status=0
+cmtreplay --alloc=$faulty --alloc=libc --runs=2 t.trace > table 2> words || status=$?
+test $status = 1
+sed -n 3p table | grep -q '^libc '
+sed -n 4p table | grep -q 'libfaulty_at_size.so (died) '
+status=0
+cmtreplay -v --alloc=$faulty --runs=1 t.trace > new.trace 2> words || status=$?
+test $status = 1
+test ! -s new.trace
+
+# The replay's own touching of a block is none of its calls.
+echo 'malloc(3000000) = 1000<1>' > touch.trace
+status=0
+cmtreplay --alloc=$faulty --runs=1 touch.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal [0-9]* (.*), while its block was touched" words
+
+echo 'malloc(99999) = 1000<1>' > kill.trace
+cmtreplay --alloc=$faulty --runs=1 kill.trace > table 2> words || true
+grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal 9 (Killed), perhaps by the kernel, as memory was short" words
+
+# An allocator that refuses calls has less to do: it is told, ranks behind, and no ratio is to it.
+{ echo 'malloc(88888) = 1000<1>'; for ((tag = 2; tag < 2000; ++tag)); do echo "calloc(1, 88888) = ${tag}0000<$tag>"; done; } > refuse.trace
+cmtreplay --alloc=$faulty --alloc=libc --runs=2 refuse.trace > table 2> words
+grep -qx "cmtreplay: $faulty: refused 1 call" words
+sed -n 3p table | grep -q '^libc .* 1\.00 '
+sed -n 4p table | grep -q "^$faulty (refused 1 call) "
+grep -qx 'ratios are to libc' table
+# One that refuses everything has replayed nothing: that is no success.
+refusing=$BUILD/tests/cmtreplay/libfaulty_at_every_call.so
+printf 'malloc(10) = 1000<1>\nrealloc(1000<1>, 20) = 2000<2>\ncalloc(2, 5) = 3000<3>\nfree(2000<2>)\nfree(3000<3>)\n' > few.trace
+status=0
+cmtreplay --alloc=$refusing --alloc=libc --runs=1 few.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $refusing: refused all 3 calls for memory: nothing was measured" words
+status=0
+cmtreplay --verify --alloc=$refusing --alloc=libc few.trace > lines 2> words || status=$?
+test $status = 1
+grep -qx "$refusing: refused all 3 calls for memory: nothing was verified" lines
+grep -q '^libc: no faults in 5 events' lines
+status=0
+cmtreplay --verify --alloc=$refusing --results=refusing few.trace > table 2> words || status=$?
+test $status = 1
+grep -q 'few: .*libfaulty_at_every_call.so: broke 1 promise (--verify): refused all 3 calls for memory: nothing was verified$' table
+cmtreplay --csv --alloc=$faulty --alloc=libc --runs=1 refuse.trace 2> words > refuse.csv
+/usr/bin/python3 -c '
+import csv
+faulty, libc, null = csv.DictReader(open("refuse.csv"))
+assert faulty["refused_calls"] == "1" and libc["refused_calls"] == "0" and faulty["death"] == ""
+assert faulty["fragmentation"] == "" and float(libc["fragmentation"]) > 0.9'
+# Without written pages resident memory tells nothing about fragmentation.
+cmtreplay --touch=none --runs=1 --json refuse.trace > untouched.json 2> words
+grep -q '"fragmentation": null' untouched.json
+# Nor to the null allocator.
+cmtreplay --alloc=null --alloc=libc --runs=1 t.trace > table
+grep '^libc ' table | grep -q ' 1\.00 '
+cmtreplay --alloc=null --runs=1 t.trace > table
+sed -n 3p table | grep -q '^null .* - '
+
+# A trace that needs more memory than there is is not begun.
+echo 'malloc(4000000000000000) = 1000<1>' > large.trace
+for how in --runs=1 --verify --touch=all; do
+  status=0
+  cmtreplay $how large.trace > table 2> words || status=$?
+  test $status = 1 -a ! -s table
+  grep -qx 'cmtreplay: large.trace: needs 3\.55 PiB of memory, and .* are available: not replayed; --touch=first needs less, --force tries it nevertheless' words
+done
+for how in --force --touch=first --alloc=null; do
+  status=0
+  cmtreplay $how --runs=1 large.trace > table 2> words || status=$?
+  test $status = 1
+  grep -qx 'cmtreplay: [a-z]*: refused all 1 call for memory: nothing was measured' words
+done
+
+# On the thread where it happens, among threads that wait for it; and a call that never returns.
+cat > threads.trace << 'END'
+malloc(10) = 1000<1> thread=0
+malloc(66666) = 2000<2> thread=1
+free(2000<2>) thread=0
+malloc(20) = 3000<3> thread=2
+free(3000<3>) thread=0
+END
+for how in --prepared --stream --order=strict; do
+  status=0
+  cmtreplay $how --alloc=$faulty --alloc=libc --runs=1 threads.trace > table 2> words || status=$?
+  test $status = 1
+  grep -qx "cmtreplay: $faulty: died at event 2 of 5: signal [0-9]* (.*)" words
+  sed 's/66666/77777/' threads.trace > hang.trace
+  status=0
+  cmtreplay $how --timeout=5 --alloc=$faulty --alloc=libc --runs=1 --json hang.trace > hang.json 2> words || status=$?
+  test $status = 1
+  grep -qx "cmtreplay: $faulty: died at event 2 of 5: no call has returned for 5 s" words
+  /usr/bin/python3 -c '
+import json
+faulty, libc = json.load(open("hang.json"))["allocators"]
+assert faulty["death"]["hung"] and faulty["death"]["event"] == 2
+assert libc["death"] is None'
+done

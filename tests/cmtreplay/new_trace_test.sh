@@ -1,0 +1,49 @@
+# -v writes the trace with the allocator's own addresses: the same calls, and no address live twice. From a pipe, too.
+/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 3 > t.trace
+options=(libc null)
+for name in jemalloc mimalloc tcmalloc; do
+  if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2>&1; then options+=($name); fi
+done
+for name in "${options[@]}"; do
+  cmtreplay -v --runs=1 --alloc=$name t.trace > $name.trace 2> words
+  grep -q '^allocator  *time' words
+  /usr/bin/python3 "$SOURCE/tests/cmtreplay/check_new_trace.py" t.trace $name.trace
+done
+cat t.trace | cmtreplay -v --runs=1 --alloc=null > piped.trace 2> words
+sed 's/[0-9a-f]*<//g' piped.trace > piped
+sed 's/[0-9a-f]*<//g' null.trace > null
+cmp piped null
+
+# What it writes it reads.
+cmtreplay --runs=1 --alloc=null libc.trace > table 2> words
+head -1 table | grep -q ' 20,000 events'
+
+# -o writes a file, .cmt by its ending, one for each allocator; the table stays on standard output.
+cmtreplay -o %a.new.cmt --runs=1 --alloc=libc --alloc=null,A=b t.trace > table 2> words
+head -2 table | tail -1 | grep -q '^allocator  *time'
+trace2cmt -s libc.new.cmt > libc.new
+sed 's/[0-9a-f]*</</g; /^#/d' libc.new > new
+sed 's/[0-9a-f]*</</g; /^#/d' libc.trace | cmp - new
+test -s null_A_b.new.cmt
+cmtreplay --output=plain.trace --runs=1 --alloc=null t.trace > table 2> words
+sed 's/[0-9a-f]*</</g; /^#/d' plain.trace | cmp - new
+status=0
+cmtreplay -o /nowhere/at.all --runs=1 --alloc=null t.trace > table 2> words || status=$?
+test $status = 1
+tail -1 words | grep -qx 'cmtreplay: /nowhere/at.all: No such file or directory'
+test ! -s table  # before anything ran
+cp t.trace own.trace
+status=0
+cmtreplay -o own.trace --runs=1 --alloc=null own.trace > table 2> words || status=$?
+test $status = 2 && cmp own.trace t.trace
+head -1 words | grep -q '^cmtreplay: would replace own.trace, which it reads'
+ln -s /dev/full full.cmt
+status=0
+cmtreplay -o full.cmt --runs=1 --alloc=null t.trace > table 2> words || status=$?
+test $status = 1 && grep -q '^allocator ' table
+tail -1 words | grep -qx 'cmtreplay: full.cmt: No space left on device'
+
+# Threads and times are kept.
+printf 'malloc(8) = 1000<1> thread=1 time=5\nfree(1000<1>) thread=2 time=9\n' > timed.trace
+cmtreplay -v --runs=1 --alloc=null timed.trace 2> /dev/null | grep -v '^#' | sed 's/[0-9a-f]*</</' > new
+printf 'malloc(8) = <1> thread=1 time=5\nfree(<1>) thread=2 time=9\n' | cmp - new

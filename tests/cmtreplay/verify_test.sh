@@ -1,0 +1,100 @@
+# --verify finds each of a set of allocators that break one promise, names event, call and address, and goes on.
+cat > t.trace << 'END'
+malloc(100) = 1000<1>
+malloc(333) = 2000<2>
+aligned_alloc(256, 512) = 3000<3>
+calloc(3, 111) = 4000<4>
+realloc(1000<1>, 333) = 5000<5>
+malloc(100) = 6000<6>
+free(2000<2>)
+posix_memalign(64, 64) = 7000<7>
+free(6000<6>)
+free(7000<7>)
+END
+broken() {  # broken FAULT KIND LINE: of the allocator with FAULT the first finding is of KIND and reads as LINE
+  local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
+  cmtreplay --verify --alloc="$library" t.trace > lines 2> words || status=$?
+  if ! { test $status = 1 && head -1 lines | grep -qx -- "$library: $3"; }; then
+    echo "$1: status $status"; cat lines words; return 1
+  fi
+  tail -1 lines | grep -qx "$library: [1-9][0-9]* faults\{0,1\} in 10 events, [0-9]* blocks, .*B"
+  test ! -s words
+  cmtreplay --verify --json --alloc="$library" t.trace > report.json || status=$?
+  /usr/bin/python3 -c '
+import json, sys
+report = json.load(open("report.json"))
+assert report["schema"] == "cmt.replay/1"
+verified, = report["verified"]
+assert verified["faults"] >= 1 and verified["findings"][0]["fault"] == sys.argv[1], verified' "$2"
+}
+broken misaligned misaligned 'event 3: aligned_alloc(256, 512) = [0-9a-f]*: is no multiple of 256'
+broken misaligned_by_size misaligned 'event 2: malloc(333) = [0-9a-f]*8: is no multiple of 16'
+broken overlap overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]*'
+broken twice overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]*'
+broken contents contents 'event 9: free([0-9a-f]*): byte 0 of 100 is not what was written to it'
+broken moved moved 'event 5: realloc(\.\.\., 333) = [0-9a-f]*: byte 50 is not what it was before the realloc'
+broken not_zero not_zero 'event 4: calloc(3, 111) = [0-9a-f]*: byte 0 is not 0'
+broken usable usable_size 'event 2: malloc(333) = [0-9a-f]*: has a usable size of 332'
+broken usable_other usable_size 'event 3: aligned_alloc(256, 512) = .*: has usable bytes in common with the live block at .*'
+broken impossible impossible 'after the last event: malloc([0-9]*) = [0-9a-f]*: is not NULL, and nothing can be so large'
+broken product impossible 'after the last event: calloc([0-9]*, 2) = [0-9a-f]*: is not NULL, and nothing can be so large'
+broken lost lost 'after the last event: realloc(\.\.\., 100) = .*: byte 0 changed although the realloc was refused'
+cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libbroken_none.so" --alloc=libc t.trace > lines
+test "$(wc -l < lines)" = 2
+test "$(grep -c ': no faults in 10 events, 7 blocks, ' lines)" = 2
+
+# Every kind of event, and allocators that are in use.
+/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 > every.trace
+for name in libc jemalloc tcmalloc tbb scudo; do
+  if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2> words; then
+    cmtreplay --verify --alloc=$name every.trace > lines
+    grep -q "^$name: no faults in 20,000 events" lines
+  else
+    echo "skipped: $(cat words)"
+  fi
+done
+
+# Version 2.0.9 of mimalloc, Debian 12's, takes a block of 512 bytes to be a multiple of 512.
+for ((tag = 1; tag <= 20; ++tag)); do echo "posix_memalign(512, 512) = ${tag}000<$tag>"; done > aligned.trace
+status=0
+if ! cmtreplay --alloc=mimalloc --runs=1 /dev/null > /dev/null 2> words; then
+  echo "skipped: $(cat words)"
+elif test "$(dpkg-query -W -f '${Version}' libmimalloc2.0 2> /dev/null)" = 2.0.9+ds-2; then
+  cmtreplay --verify --alloc=mimalloc aligned.trace > lines || status=$?
+  test $status = 1
+  grep -q '^mimalloc: event [0-9]*: posix_memalign(512, 512) = [0-9a-f]*: is no multiple of 512$' lines
+else
+  echo "skipped: mimalloc is another version"
+fi
+
+# Dying is a finding too: what is known is printed, and the others are still verified.
+printf 'malloc(10) = 1000<1>\nmalloc(66666) = 2000<2>\n' > dies.trace
+status=0
+cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --alloc=libc dies.trace > lines 2> words || status=$?
+test $status = 1
+grep -q 'died at event 2 of 2: signal' words
+grep -q ': 0 faults in the 1 event before it died, 1 blocks, 10 B' lines
+grep -q '^libc: no faults in 2 events' lines
+
+# After the last event is not at event 0.
+echo 'malloc(10) = 1000<1>' > ends.trace
+faulty=$BUILD/tests/cmtreplay/libfaulty_at_size.so
+status=0
+cmtreplay --verify --alloc="$faulty" ends.trace > lines 2> words || status=$?
+test $status = 1
+grep -qx "$faulty: after the last event: a malloc of more than there can be: ended the process instead of returning NULL" lines
+grep -qx "cmtreplay: $faulty: died after the last event: signal [0-9]* (.*)" words
+grep -qx "$faulty: 1 fault in 1 event, 1 blocks, 10 B; has no usable size to check" lines
+cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
+grep -q '"death_event": null' report.json
+
+# An allocator that never returns is not waited for, be it at its start or after the last event.
+hangs() {  # FAULT MESSAGE: of the allocator with FAULT, in files of its own
+  local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
+  cmtreplay --verify --timeout=5 --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
+  [ $status = 1 ] && grep -qx "cmtreplay: $library: $2" "$1.words" || { echo "$1: $status"; cat "$1.words"; return 1; }
+}
+hangs starts 'a process that loads it has not started for 5 s' &
+hangs hangs 'died after the last event: no call has returned for 5 s'
+wait $!
+grep -q ': after the last event: a malloc of more than there can be: did not return instead of returning NULL$' hangs.lines

@@ -1,0 +1,40 @@
+# What the tests of cmtwatch share; they source it, and it until_true. A background job opens its files later than the shell goes on, so a
+# file that somebody waits for is one that cannot be there yet: a fresh name, or removed right before.
+
+. "$SOURCE/tests/waiting.sh"
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+
+# status_of COMMAND...: leaves `status`, and the files out and err.
+status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+
+# hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and `child`
+# are their pids. What runs in the background meanwhile has to close descriptor 9.
+hold() {
+  rm -f holder.go holder.pids
+  mkfifo holder.go
+  parent='' child=''
+  "$SOURCE/tests/cmtwatch/holder.py" "$@" <holder.go >holder.pids &
+  exec 9>holder.go
+  until_true 'read -r parent child <holder.pids || ! kill -0 $!'
+  [ -n "$child" ] || { echo "holder.py $* has ended" >&2; exit 1; }
+}
+let_go() { exec 9>&-; }
+
+# ask DATABASE QUERY: the answer of SQLite. It waits where the recorder holds the file for itself.
+ask() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
+
+# moments DATABASE: how many it holds; 0 before it is there.
+moments() { [ -s "$1" ] && ask "$1" 'select count(*) from tick' || echo 0; }
+
+# whole DATABASE: complains where it is not.
+whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
+
+# made_vfork: makes ./vfork (vfork.c); false without a C compiler, or where the kernel does not let us compare two
+# processes' memory: kcmp(2), by its number.
+made_vfork() {
+  cc -w -o vfork "$SOURCE/tests/cmtwatch/vfork.c" 2>/dev/null && /usr/bin/python3 -c 'import ctypes, os, platform
+number = {"x86_64": 312, "aarch64": 272}[platform.machine()]
+raise SystemExit(ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) != 0)' 2>/dev/null
+}

@@ -1,5 +1,0 @@
-# The line that cmtwatch shows on the terminal of a command (beside.py).
-
-. "$SOURCE/tests/watch/common.sh"
-/usr/bin/python3 "$SOURCE/tests/watch/beside.py" cmtwatch || complain "beside a command"
-exit $failed

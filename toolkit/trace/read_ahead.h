@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <span>
+#include <thread>
+
+#include "cmt/reader.h"
+#include "toolkit/trace/trace_batch.h"
+
+namespace cmt::trace {
+
+/// Reads a trace in a thread of its own, some 8,000 events ahead of the one thread that asks for them. What the reader
+/// calls (ReadOptions::on_defect) is called by that thread.
+class ReadAhead {
+ public:
+  /// Borrows the reader of `batches`. Until the last event is read, or this has ended, nobody else may use it, but for
+  /// its header().
+  explicit ReadAhead(BatchReader& batches);
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  /// The next batch, valid until the next call; null behind the last one. An error of reading is in the batch.
+  const TraceBatch* next();
+
+  /// The next events, in recorded order; empty at the end. Valid until the next call. Throws what reading has thrown,
+  /// once the events before are read.
+  std::span<const Event> read();
+
+  /// The batch that was returned last, or whose events were.
+  const TraceBatch& batch() const { return batches_[taken_ % batch_count]; }
+
+ private:
+  static constexpr std::size_t batch_count = 8;
+
+  void read_all();
+  void wait_for_room();
+
+  BatchReader& reader_;
+  std::array<TraceBatch, batch_count> batches_;
+  std::uint64_t taken_ = 0;                             ///< the number of the batch that is in use, from 1 on
+  std::atomic<std::uint64_t> filled_ = 0;               ///< batches
+  std::atomic<std::uint64_t> released_ = 0;             ///< batches
+  std::atomic<std::uint64_t> end_ = ~std::uint64_t{0};  ///< the number of the last batch, once it is filled
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cmt::trace

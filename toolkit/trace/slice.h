@@ -1,0 +1,79 @@
+/// A part of a trace, as --slice=FROM:TO names it: by events, by time, or by marks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmt/header.h"
+
+namespace cmt::trace {
+
+/// An end of a slice.
+struct SliceBound {
+  enum class Unit { events, time, mark };
+
+  Unit unit = Unit::events;
+  std::uint64_t value = 0;  ///< so many events, or nanoseconds
+  std::string label{};      ///< of a mark
+};
+
+/// "FROM:TO": the events after the first FROM, up to the TO-th; with a unit of time (ns, us, ms, s, min, h), the events
+/// from FROM on and before TO; or, as "@LABEL", those from a mark of that label on, and before the first one behind it.
+/// Either end may be left out; both are of one unit. A label with a colon cannot be named.
+struct SliceRange {
+  SliceBound::Unit unit = SliceBound::Unit::events;
+  std::optional<SliceBound> from;
+  std::optional<SliceBound> to;
+  std::string text;  ///< as it was given
+
+  /// Nothing where `text` is no range.
+  static std::optional<SliceRange> parse(std::string_view text);
+};
+
+/// What a --slice that is no range is told.
+inline constexpr std::string_view slice_form =
+    "FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done";
+
+/// Says of each event of a trace whether it lies in a slice.
+class SliceProgress {
+ public:
+  enum class Place { before, inside, behind };
+
+  explicit SliceProgress(SliceRange range) : range_(std::move(range)) {}
+
+  /// Throws FormatError, with the trace's path, where the range is of time and the trace has none.
+  void check(const Header& header, const std::string& path = {}) const;
+
+  /// To be called for each event, in order.
+  Place next(const Event& event);
+
+  /// The events up to this number do not come: the next one is that behind them, still before the slice.
+  void skip_to(std::uint64_t event) { events_ = event; }
+
+  /// Whether no later event can be in the slice, as far as is known before the next one: what follows need not be read.
+  bool has_all() const {
+    return range_.to && range_.to->unit == SliceBound::Unit::events && events_ >= range_.to->value;
+  }
+
+  /// After the last event: whether the slice has begun. Throws FormatError, with the trace's path, where the trace has
+  /// no such part: it has no mark of that name, or ends before FROM.
+  bool finish(const std::string& path = {});
+
+  const SliceRange& range() const { return range_; }
+
+ private:
+  bool reaches(const SliceBound& bound, const Event& event) const;
+  [[noreturn]] void refuse_mark(const std::string& path, const std::string& label, const char* where) const;
+
+  SliceRange range_;
+  std::uint64_t events_ = 0;
+  Place place_ = Place::before;
+  std::vector<std::string> labels_;  ///< of the first marks, each once, for a message
+  bool has_more_labels_ = false;
+};
+
+}  // namespace cmt::trace

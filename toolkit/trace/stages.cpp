@@ -1,0 +1,110 @@
+#include "toolkit/trace/stages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace cmt::trace {
+namespace {
+
+/// Some 1 us without a system call.
+void spin_shortly() {
+  for (int i = 0; i < 40; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+  }
+}
+
+}  // namespace
+
+void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+
+Stages::Stages(std::vector<Stage> stages, std::size_t places)
+    : stages_(std::move(stages)), places_(places), next_(stages_.size()) {}
+
+void Stages::run(unsigned threads) {
+  std::vector<std::thread> others;
+  others.reserve(threads);
+  try {
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this, i] { work_as(i); });
+  } catch (const std::system_error&) {  // fewer have to do
+  }
+  work_as(0);
+  for (std::thread& other : others) other.join();
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Stages::work_as(std::size_t thread) {
+  constexpr unsigned spins_max = 50;
+  unsigned spins = 0;
+  std::unique_lock lock(mutex_);
+  while (!is_over()) {
+    const std::optional<Step> step = find_step(thread);
+    lock.unlock();
+    if (!step) {
+      ++spins < spins_max ? spin_shortly() : wait_a_moment();
+      lock.lock();
+      continue;
+    }
+    spins = 0;
+    bool more = false;
+    std::exception_ptr error;
+    try {
+      more = stages_[step->stage].work(step->batch % places_.size());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error && !error_) error_ = error;
+    end_step(*step, more);
+  }
+}
+
+/// First what is at home here, then the others; of both the last one first, since it makes room. A last stage without a
+/// home is at home everywhere.
+std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
+  std::optional<Step> found;
+  const auto look_at = [&](std::size_t stage) {
+    if (found) return;
+    if (const auto batch = batch_for(stage)) found = Step{stage, *batch};
+  };
+  const std::size_t last = stages_.size() - 1;
+  if (!stages_[last].home) look_at(last);
+  for (std::size_t stage = stages_.size(); stage-- > 0;) {
+    if (stages_[stage].home == thread) look_at(stage);
+  }
+  for (std::size_t stage = stages_.size(); stage-- > 0;) look_at(stage);
+  if (!found) return found;
+  place_of(found->batch) = {found->stage, true};
+  next_[found->stage] = found->batch + 1;
+  return found;
+}
+
+/// The batch that a stage can work on now.
+std::optional<std::uint64_t> Stages::batch_for(std::size_t stage) const {
+  const std::uint64_t batch = next_[stage];
+  if (batch >= end_) return std::nullopt;
+  if (stage == 0) {
+    const bool is_at_work = batch > done_ && place_of(batch - 1).stage == 0;
+    return batch - done_ < places_.size() && !is_at_work ? std::optional(batch) : std::nullopt;
+  }
+  if (batch >= next_[stage - 1]) return std::nullopt;
+  const Place& place = place_of(batch);
+  if (place.stage != stage || place.is_busy) return std::nullopt;
+  const bool is_at_work =
+      stages_[stage].in_order && batch > done_ && place_of(batch - 1).stage == stage && place_of(batch - 1).is_busy;
+  return is_at_work ? std::nullopt : std::optional(batch);
+}
+
+void Stages::end_step(const Step& step, bool more) {
+  if (!more) end_ = std::min(end_, step.batch + 1);
+  if (step.stage + 1 == stages_.size()) done_ = step.batch + 1;
+  place_of(step.batch) = {step.stage + 1 == stages_.size() ? 0 : step.stage + 1, false};
+}
+
+}  // namespace cmt::trace

@@ -1,0 +1,86 @@
+/// Work in stages, on several threads.
+///
+/// A trace is read, followed by a model, written as lines: each event needs all three, and reading and the model need
+/// the events before. But a batch of events can be read while the model follows the one before, and the lines of any
+/// batch can be made beside both:
+///
+///     batch      read   model  lines  out       thread 1   thread 2
+///       1         x      x      x      x         read 1
+///       2         x      x      x                read 2     model 1
+///       3         x      x                       read 3     model 2
+///       4         x                              lines 1    model 3     ...
+///
+/// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. No thread belongs
+/// to a stage, as no two traces need the same share of each: whoever is free takes what there is to do. But a stage can
+/// be at home in a thread, which looks for it first, so that what it knows (the decoder's live blocks, the model's),
+/// and a batch that passes two stages of one home, mostly stay in the cache of one processor.
+///
+/// Batches lie in a few places, which are used in turns: so memory is bounded, and a stage that is ahead waits. A step
+/// takes a lock twice, 0.1 us of some 50. A thread that finds nothing to do looks again for some 50 us, as a step is
+/// shorter than the shortest sleep, and then sleeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace cmt::trace {
+
+/// Waits by the clock: a thread that is woken by another is mostly put on the other's processor, and then they take
+/// turns. In this time a batch goes through one stage.
+void wait_a_moment();
+
+class Stages {
+ public:
+  struct Stage {
+    bool in_order = true;
+    /// Works on the batch at a place. Returns false where that is the last one: of the batches behind it none is
+    /// finished. What it throws ends all work.
+    std::function<bool(std::size_t place)> work;
+    std::optional<std::size_t> home{};  ///< a thread, from 0
+  };
+
+  /// The first and the last stage are in order.
+  Stages(std::vector<Stage> stages, std::size_t places);
+
+  /// How many places so many threads need: enough that one can go on while another opens a block of the stream, which
+  /// takes as long as 10 batches. A single thread brings one batch after the other to its end.
+  static std::size_t places_for(unsigned threads) { return threads == 1 ? 1 : 12 + 2 * std::size_t{threads}; }
+
+  /// Brings all batches through all stages, on so many threads, or fewer where the system has no more. Throws what a
+  /// stage has thrown.
+  void run(unsigned threads);
+
+ private:
+  struct Step {
+    std::size_t stage;
+    std::uint64_t batch;
+  };
+  /// What lies at a place: a batch that waits for a stage, or is there.
+  struct Place {
+    std::size_t stage = 0;
+    bool is_busy = false;
+  };
+
+  void work_as(std::size_t thread);
+  std::optional<Step> find_step(std::size_t thread);
+  std::optional<std::uint64_t> batch_for(std::size_t stage) const;
+  void end_step(const Step& step, bool more);
+  bool is_over() const { return done_ == end_ || error_ != nullptr; }
+  Place& place_of(std::uint64_t batch) { return places_[batch % places_.size()]; }
+  const Place& place_of(std::uint64_t batch) const { return places_[batch % places_.size()]; }
+
+  std::vector<Stage> stages_;
+  std::mutex mutex_;  // guards all below
+  std::vector<Place> places_;
+  std::vector<std::uint64_t> next_;  // by stage: the first batch that has not begun it
+  std::uint64_t done_ = 0;           // batches that are through
+  std::uint64_t end_ = ~std::uint64_t{0};
+  std::exception_ptr error_;
+};
+
+}  // namespace cmt::trace

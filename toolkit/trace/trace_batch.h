@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/reader.h"
+#include "libcmt/trace/source.h"
+
+namespace cmt::trace {
+
+/// Events of a trace with all that is told of them, in memory of their own: one thread reads a batch while others work
+/// on those before. So it begins where no other batch's lines of the cache are, nor such that are fetched with them.
+struct alignas(128) TraceBatch {
+  /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
+  static constexpr std::size_t events_wanted = 1024;
+
+  /// A defect that was found when the events before this one had been handed out.
+  struct ReadDefect {
+    std::size_t before;
+    Defect defect;
+  };
+
+  std::vector<Event> events;
+  std::deque<std::string> labels;           ///< of these events
+  std::vector<std::uint64_t> line_numbers;  ///< by event; empty for a .cmt
+  std::string text;                         ///< the events' lines, one behind the other, where they were asked for
+  std::vector<std::size_t> line_ends;       ///< by event, in `text`; empty where it has no lines
+  std::vector<ReadDefect> defects;          ///< in order
+  std::exception_ptr error;                 ///< what reading threw behind these events
+  std::uint64_t first_event = 0;            ///< its number in the trace, counted from 0
+  std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read behind these events
+  ReadStep step{};                                ///< of a trace that is read in two steps
+
+  /// The line of an event; empty where it has none.
+  std::string_view line(std::size_t i) const {
+    if (line_ends.empty()) return {};
+    const std::size_t begin = i == 0 ? 0 : line_ends[i - 1];
+    return std::string_view(text).substr(begin, line_ends[i] - begin);
+  }
+};
+
+/// Reads a trace into batches, from its begin. Borrows the reader, which nobody else may use meanwhile.
+class BatchReader {
+ public:
+  /// `lines`: the events' lines are wanted too, where the trace is a text.
+  explicit BatchReader(Reader& reader, bool lines = false)
+      : reader_(reader), in_steps_(reader.impl().source_->reads_in_steps()), lines_(lines) {}
+
+  /// Replaces the content of a batch by the next events. Returns false for the last one: it has the end of the trace
+  /// behind it, or its `error`, and may be empty. Throws nothing that reading throws.
+  bool fill(TraceBatch& batch) {
+    const bool more = begin(batch);
+    return complete(batch) && more;
+  }
+
+  /// The two steps of fill(), which may be done by two threads, each for one batch after the other. complete() returns
+  /// false where there is an error: then the batch is the last one.
+  bool begin(TraceBatch& batch);
+  bool complete(TraceBatch& batch);
+  /// Whether complete() reads anything. It changes the table of stacks then, else begin() does.
+  bool reads_in_steps() const { return in_steps_; }
+
+  /// A defect that the reader tells while begin() runs.
+  void add(const Defect& defect) { batch_->defects.push_back({batch_->events.size(), defect}); }
+  bool is_filling() const { return batch_ != nullptr; }
+
+ private:
+  bool read_into(TraceBatch& batch);
+  bool read_core(TraceBatch& batch);
+  void append(TraceBatch& batch, std::span<const Event> events) const;
+
+  Reader& reader_;
+  bool in_steps_;
+  bool lines_;
+  TraceBatch* batch_ = nullptr;  // the one that is being filled
+};
+
+}  // namespace cmt::trace

@@ -1,0 +1,112 @@
+#include "toolkit/trace/trace_tool.h"
+
+#include <sys/resource.h>
+
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/jobs.h"
+#include "toolkit/command/open_trace.h"
+#include "toolkit/command/output_path.h"
+
+namespace cmt::trace {
+
+std::vector<command::Option> known_options(std::vector<command::Option> own) {
+  const auto value = command::Option::Takes::value;
+  const std::vector<command::Option> shared{{"clock", value}, {"csv"},         {"json"},
+                                            {"leaks"},        {"plot", value}, {"strict"},
+                                            {"summary"},      {"totals"},      command::jobs_option};
+  own.insert(own.end(), shared.begin(), shared.end());
+  return own;
+}
+
+namespace {
+
+/// A second thread makes malloc ask for 64 MiB of addresses, and where it may not have them (ulimit -v), ask again with
+/// every call: then one thread is faster.
+bool has_room_for_threads() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
+}
+
+}  // namespace
+
+Options parse_options(const std::string& tool, const command::CommandLine& line,
+                      std::initializer_list<const char*> annotation_only) {
+  for (const char* const form : {"json", "csv", "summary", "plot"}) line.refuse_together(form, annotation_only);
+  line.refuse_together("json", {"csv"});
+  Options options{.tool = tool};
+  const bool prints = line.has("summary") || line.has("json") || line.has("csv");
+  options.clock = line.parsed("clock", "events", "events, time or bytes", heap::Clock::parse);
+  options.leaks = line.has("leaks");
+  options.totals = line.has("totals");
+  options.strict = line.has("strict");
+  options.jobs = command::jobs_of(line);
+  if (!has_room_for_threads()) options.jobs = 1;
+  options.plot = line.checked("plot", picture::PictureFile::fault_of);
+  options.summarises = prints || !options.plot.empty();
+  options.prints = prints || options.plot.empty();
+  if (line.has("json")) options.form = Options::Form::json;
+  if (line.has("csv")) options.form = Options::Form::csv;
+  return options;
+}
+
+Trace::Trace(const Options& options, bool addresses, bool stacks)
+    : options_(options),
+      complaints_(options.strict, [this](const std::string& message) { say(message); }),
+      reader_(open(addresses, stacks)),
+      reopen_([this, addresses, stacks] { return open(addresses, stacks); }) {
+  complaints_.set_place([this] { return place(); });
+  if (options.clock == heap::Clock::Unit::time && !header().has_times)
+    throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
+}
+
+Reader Trace::open(bool addresses, bool stacks) {
+  return command::open_trace(options_.path, {.strict = options_.strict,
+                                             .addresses = addresses,
+                                             .addresses_of_touched = true,
+                                             .stacks = stacks,
+                                             .on_defect = [this](const Defect& defect) {
+                                               if (batches_ && batches_->is_filling()) return batches_->add(defect);
+                                               complaints_.add(defect.place, defect.what);
+                                             }});
+}
+
+std::optional<LateStart> Trace::start_late(const SliceRange& range) {
+  if (options_.strict || options_.path == "-") return std::nullopt;
+  return trace::start_late(reader_, range, reopen_);
+}
+
+std::string Trace::place() const {
+  if (visited_ == nullptr) return reader_.place(current_);
+  if (!visited_->line_numbers.empty()) return name() + ":" + std::to_string(visited_->line_numbers[current_]);
+  return name() + ": event " + std::to_string(visited_->first_event + current_ + 1);
+}
+
+/// Of the batch that is visited, those that were found before an event was handed out.
+void Trace::tell_defects(std::size_t before) {
+  const auto& defects = visited_->defects;
+  for (; defects_told_ < defects.size() && defects[defects_told_].before <= before; ++defects_told_) {
+    const Defect& defect = defects[defects_told_].defect;
+    complaints_.add(defect.place, defect.what);
+  }
+}
+
+std::string Trace::name() const { return command::input_name(options_.path); }
+
+void Trace::say_what_is_missing() const {
+  if (truncated()) say(name() + ": breaks off before its end");
+  if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
+}
+
+SummaryOutput::SummaryOutput(const Options& options) : options_(options) {
+  if (options.plot.empty()) return;
+  command::refuse_input_as_output(options.plot, {options.path});
+  picture_.emplace(options.plot);
+}
+
+void SummaryOutput::write_picture(const picture::Picture& picture, const std::string& numbers) {
+  picture_->write(picture, numbers);
+  if (picture_->remark().empty()) return;
+  command::complain(options_.tool, options_.plot + ": " + std::string(picture_->remark()));
+}
+
+}  // namespace cmt::trace

@@ -1,0 +1,231 @@
+/// The outline that lifetimes and overhead share. Both read one trace and either annotate its lines or summarise it, as
+/// text, JSON, CSV or a picture. A tool adds options of its own, an annotator, and a described summary with to_text(),
+/// to_csv() and to_picture() in its namespace.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cmt/reader.h"
+#include "libcmt/heap/clock.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/complaints.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/picture/picture.h"
+#include "toolkit/trace/late_start.h"
+#include "toolkit/trace/stages.h"
+#include "toolkit/trace/trace_batch.h"
+
+namespace cmt::trace {
+
+/// The options of both tools.
+struct Options {
+  enum class Form { text, json, csv };
+
+  std::string tool;         ///< begins each message
+  bool summarises = false;  ///< rather than annotates
+  std::string path = "-";
+  heap::Clock::Unit clock = heap::Clock::Unit::events;
+  Form form = Form::text;  ///< of a summary
+  bool leaks = false;
+  bool totals = false;
+  bool strict = false;
+  std::string plot{};  ///< the picture's file; empty: no picture
+  bool prints = true;  ///< the summary too, or only a picture
+  unsigned jobs = 1;   ///< threads that may work at once
+};
+
+/// The options of both tools, and those that only one has.
+std::vector<command::Option> known_options(std::vector<command::Option> own);
+
+/// All options but the path. `annotation_only` are those that do not go with a summary. Throws UsageError.
+Options parse_options(const std::string& tool, const command::CommandLine& line,
+                      std::initializer_list<const char*> annotation_only);
+
+/// The trace that the options name. The first of its defects go to standard error, and a line where it breaks off.
+class Trace {
+ public:
+  /// Borrows `options`. `addresses` and `stacks`: whether events have them. Throws FormatError where ages are to be
+  /// counted in time and the trace has none.
+  explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
+
+  /// Before the first event was read: where for_each() goes on for this slice, if that is not the begin. A strict
+  /// reader reads it all, and so does one of standard input.
+  std::optional<LateStart> start_late(const SliceRange& range);
+
+  /// Calls `visit` with every event, one after the other. With several jobs other threads read ahead. They do not if
+  /// `visit` returns a bool: where that is false, the rest is not read.
+  template <class Visit>
+  void for_each(Visit visit) {
+    if constexpr (std::is_same_v<decltype(visit(std::declval<const Event&>())), bool>) {
+      visit_alone(visit);
+    } else if (options_.jobs > 1) {
+      visit_in_stages([](const Event&, bool) {}, visit);
+    } else {
+      visit_alone([&visit](const Event& event) { return visit(event), true; });
+    }
+  }
+
+  /// The same of all events. `fetch(event, is_near)` is called some events before `visit`, and once more nearer to it,
+  /// so that memory can be fetched into the cache, where the trace is a .cmt.
+  template <class Fetch, class Visit>
+  void for_each_ahead(Fetch fetch, Visit visit) {
+    if (header().format != Format::cmt) return for_each(visit);
+    visit_in_stages(fetch, visit);
+  }
+
+  /// With several jobs, for_each() of all events has `call` called where some were read: by other threads, but not
+  /// while the tables of stacks and of totals change.
+  void call_while_reading(std::function<void()> call) { call_while_reading_ = std::move(call); }
+
+  /// For those that read in batches. `lines`: they are to have the lines of a text.
+  BatchReader& batches(bool lines = false) { return batches_ ? *batches_ : batches_.emplace(reader_, lines); }
+
+  /// Calls `fetch` and `visit` with the index of each event of a batch, and tells the batch's defects where they
+  /// belong.
+  template <class Fetch, class Visit>
+  void visit_batch(const TraceBatch& batch, Fetch fetch, Visit visit) {
+    constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
+    is_empty_ &= batch.events.empty();
+    visited_ = &batch;
+    defects_told_ = 0;
+    const std::size_t count = batch.events.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + farthest < count) {
+        __builtin_prefetch(&batch.events[i + farthest]);  // from another thread's cache
+        __builtin_prefetch(&batch.events[i + farthest].stack);
+      }
+      if (i + far < count) fetch(batch.events[i + far], false);
+      if (i + near < count) fetch(batch.events[i + near], true);
+      if (defects_told_ < batch.defects.size()) tell_defects(i);
+      current_ = i;
+      visit(i);
+    }
+    tell_defects(count);
+    visited_ = nullptr;
+  }
+
+  /// To be called when all was read.
+  void say_what_is_missing() const;
+
+  command::Complaints& complaints() { return complaints_; }
+  const Header& header() const { return reader_.header(); }
+  const StackTable& stacks() const { return reader_.stacks(); }
+  bool truncated() const { return reader_.truncated(); }
+  /// What a whole .cmt states of itself. Complete at the end.
+  const std::optional<Totals>& totals() const { return reader_.totals(); }
+
+ private:
+  Reader open(bool addresses, bool stacks);
+  void say(const std::string& message) const { command::complain(options_.tool, message); }
+  std::string place() const;
+  std::string name() const;
+
+  template <class Visit>
+  void visit_alone(Visit visit) {
+    for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
+      is_empty_ = false;
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (!visit(events[current_ = i])) return;
+      }
+    }
+    say_what_is_missing();
+  }
+
+  template <class Fetch, class Visit>
+  void visit_in_stages(Fetch fetch, Visit visit) {
+    const unsigned threads = std::min(options_.jobs, 2U);  // a third would take what the other two have in their caches
+    std::vector<TraceBatch> places(Stages::places_for(threads));
+    BatchReader& reader = batches();
+    const auto call_after = [&](bool more, bool changes_tables) {
+      if (changes_tables && call_while_reading_) call_while_reading_();
+      return more;
+    };
+    const bool in_steps = reader.reads_in_steps();
+    Stages stages({{true, [&](std::size_t place) { return call_after(reader.begin(places[place]), !in_steps); }, 1},
+                   {true, [&](std::size_t place) { return call_after(reader.complete(places[place]), in_steps); }, 1},
+                   {true,
+                    [&](std::size_t place) {
+                      const TraceBatch& batch = places[place];
+                      visit_batch(batch, fetch, [&](std::size_t i) { visit(batch.events[i]); });
+                      if (batch.error) std::rethrow_exception(batch.error);
+                      return true;
+                    },
+                    0}},
+                  places.size());
+    stages.run(threads);
+    say_what_is_missing();
+  }
+
+  void tell_defects(std::size_t before);
+
+  const Options& options_;
+  bool is_empty_ = true;                 // as far as it was read
+  std::size_t current_ = 0;              // the event that is visited, in its batch
+  const TraceBatch* visited_ = nullptr;  // null: the reader's own
+  std::size_t defects_told_ = 0;         // of this batch
+  std::function<void()> call_while_reading_;
+  std::optional<BatchReader> batches_;
+  command::Complaints complaints_;
+  Reader reader_;
+  std::function<Reader()> reopen_;
+};
+
+/// The first block that a trace makes. Its tag tells the end of a block from before the trace, which is no defect, from
+/// the end of one that has ended already.
+class FirstTag {
+ public:
+  void note(Tag tag) {
+    if (tag_ == 0) tag_ = tag;
+  }
+  bool is_made_here(Tag tag) const { return tag_ != 0 && tag >= tag_; }
+
+ private:
+  Tag tag_ = 0;
+};
+
+/// The functions of a tool that write its summary for people, for spreadsheets and as a picture.
+template <class Summary>
+struct SummaryForms {
+  std::string (*text)(const Summary&);
+  std::string (*csv)(const Summary&);
+  picture::Picture (*picture)(const Summary&);
+};
+
+/// Writes a summary to standard output in the form asked for, and as a picture to the file of --plot. The constructor
+/// opens that file, before the work begins.
+class SummaryOutput {
+ public:
+  explicit SummaryOutput(const Options& options);
+
+  bool draws() const { return picture_.has_value(); }
+
+  template <class Summary>
+  void write(const Summary& summary, const SummaryForms<Summary>& forms) {
+    if (picture_) write_picture(forms.picture(summary), output::json_text(summary));
+    if (options_.prints) command::print(formatted(summary, forms));
+  }
+
+ private:
+  template <class Summary>
+  std::string formatted(const Summary& summary, const SummaryForms<Summary>& forms) const {
+    if (options_.form == Options::Form::json) return output::json_text(summary);
+    return options_.form == Options::Form::csv ? forms.csv(summary) : forms.text(summary);
+  }
+  void write_picture(const picture::Picture& picture, const std::string& numbers);
+
+  const Options& options_;
+  std::optional<picture::PictureFile> picture_;
+};
+
+}  // namespace cmt::trace
