@@ -20,7 +20,7 @@
 #include "cmttrace/attach/injected_call.h"
 #include "cmttrace/attach/recording/target_root.h"
 #include "cmttrace/attach/session.h"
-#include "cmttrace/kept.h"
+#include "cmttrace/flight.h"
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/interrupts.h"
@@ -100,7 +100,7 @@ class Recording {
   command::Interrupts& interrupts_;
   const std::optional<std::chrono::nanoseconds> duration_;
   const Clock::time_point begin_ = Clock::now();
-  std::optional<KeptFiles> kept_;
+  std::optional<FlightFiles> kept_;
 };
 
 /// False where a signal has come first.
@@ -184,7 +184,7 @@ void name_functions(const attach::TargetRoot& root, const Options& options, cons
   std::vector<std::string> paths;
   for (const launch::BegunTrace& trace : traces.begun()) {
     paths.push_back(trace.path);
-    for (const launch::KeptFile& kept : trace.kept_files) {
+    for (const launch::FlightFile& kept : trace.kept_files) {
       if (kept.error == 0) paths.push_back(kept.path);
     }
   }

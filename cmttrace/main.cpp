@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cmttrace/attach_command.h"
-#include "cmttrace/kept.h"
+#include "cmttrace/flight.h"
 #include "cmttrace/options.h"
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
@@ -182,7 +182,7 @@ int run(const CommandLine& line) {
   const launch::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
-    std::optional<KeptFiles> kept;
+    std::optional<FlightFiles> kept;
     if (options.keeps) kept.emplace(*traces);
     const auto begin = Clock::now();
     launch::RunningCommand launched(launch);

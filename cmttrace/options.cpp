@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cmttrace/kept.h"
+#include "cmttrace/flight.h"
 #include "preload/protocol.h"
 
 namespace cmt::trace_launcher {
@@ -64,7 +64,7 @@ std::uint64_t bytes_of(const std::string& text) {
 /// The tracer checks its variables too, but then the command runs already.
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
-  if (passed.units == kept) return keep_for_tracer(line);
+  if (passed.units == kept) return flight_limits_for_tracer(line);
   const std::string value = line.value(passed.option, "");
   if (passed.units == touched) {
     if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;

@@ -36,12 +36,12 @@
 /// after all events that it depends on.
 ///
 /// An event that makes or ends a block has a true stamp if other rings have touched its memory last, or nobody knows
-/// who has (preload/program/holders.h). So of two events about the same memory in two rings the later one has a true
+/// who has (preload/program/owners.h). So of two events about the same memory in two rings the later one has a true
 /// stamp, and the earlier one none that is later than its own moment. In a process with one thread all have told ones.
 ///
 /// `clock` rises only. It is at least the clock at which the collector began its last pass. Whoever takes a true stamp
 /// for an event that others must not seem to come before raises it beyond that stamp: marks, begins and ends of
-/// threads; and allocations and releases whose holder cannot be noted.
+/// threads; and allocations and releases whose owner cannot be noted.
 ///
 /// In a process whose threads often free each other's blocks each event has a true stamp, if reading the clock is fast.
 /// With CMTTRACE_TIME=1 each event reads it in any process, behind the fence from the second thread on. With a time
@@ -333,20 +333,20 @@ struct Control {
   uint32_t stacks_of_frees;   ///< events that only release have stacks too
   uint64_t touched_min;       ///< the least size of blocks whose pages are recorded; 0: none are
   // Written by the program while it runs.
-  uint32_t threads;        ///< thread numbers given
-  uint32_t rings_used;     ///< rings that ever had an owner; may exceed rings_limit for a moment
-  uint32_t request;        ///< incremented for each request; the program waits for `done` to reach it
-  uint32_t request_kind;   ///< stored before `request`
-  uint32_t bell;           ///< the futex on which the collector sleeps; incremented to wake it
-  uint32_t exec_pending;   ///< the program is about to call exec
-  uint32_t leaving;        ///< the program is about to end by itself, and waits for `readable` to be 0
-  uint32_t made_control;   ///< the program has created control_path
-  uint32_t stopped;        ///< a fault has ended the recording, at `stopped_ns`
-  uint32_t bypasses;       ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
-  char bypass[256];        ///< stored before the count
-  uint64_t stopped_ns;     ///< CLOCK_MONOTONIC
-  uint64_t ringless;       ///< events of threads that got no ring
-  uint64_t holders_bytes;  ///< memory that the holders of pieces take (program/holders.h)
+  uint32_t threads;       ///< thread numbers given
+  uint32_t rings_used;    ///< rings that ever had an owner; may exceed rings_limit for a moment
+  uint32_t request;       ///< incremented for each request; the program waits for `done` to reach it
+  uint32_t request_kind;  ///< stored before `request`
+  uint32_t bell;          ///< the futex on which the collector sleeps; incremented to wake it
+  uint32_t exec_pending;  ///< the program is about to call exec
+  uint32_t leaving;       ///< the program is about to end by itself, and waits for `readable` to be 0
+  uint32_t made_control;  ///< the program has created control_path
+  uint32_t stopped;       ///< a fault has ended the recording, at `stopped_ns`
+  uint32_t bypasses;      ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
+  char bypass[256];       ///< stored before the count
+  uint64_t stopped_ns;    ///< CLOCK_MONOTONIC
+  uint64_t ringless;      ///< events of threads that got no ring
+  uint64_t owners_bytes;  ///< memory that the owners of pieces take (program/owners.h)
   // Written by both, on a cache line of its own.
   uint64_t unused_before_clock[8];
   uint64_t clock;  ///< a stamp that is not later than now (Stamps)

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "cmtreplay/plan/untouched.h"
+#include "cmtreplay/plan/assumed_writes.h"
 #include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
@@ -106,7 +106,7 @@ class PreparedTrace::Pass {
   LaneWriter writer_;
   Router router_;
   MarkCandidates candidates_;
-  UntouchedBytes untouched_;
+  AssumedWrites untouched_;
   Mark peak_;           ///< of live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
@@ -208,7 +208,7 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
   LaneWriter writer(chunks);
   Router router(writer, order, options_.timed, [](std::uint32_t, bool) {});
   Reader reader = open_();
-  UntouchedBytes untouched;
+  AssumedWrites untouched;
   untouched.set_touched_min(reader.header().touched_min());
   std::uint64_t number = 0;
   for (auto events = reader.read(); !events.empty() && !wanted.empty(); events = reader.read()) {

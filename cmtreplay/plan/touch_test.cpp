@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/planner.h"
-#include "cmtreplay/plan/untouched.h"
 
 using namespace cmt::replay;
 using cmt::Event;
@@ -62,7 +62,7 @@ TEST_CASE("touch: with several lanes a block goes on to another slot, where its 
 }
 
 TEST_CASE("untouched: bytes of large blocks, until they are touched or end") {
-  UntouchedBytes untouched;
+  AssumedWrites untouched;
   untouched.count(block_of(1, 20000));
   CHECK(!untouched.known());
   untouched.set_touched_min(16384);
@@ -85,7 +85,7 @@ TEST_CASE("untouched: bytes of large blocks, until they are touched or end") {
 }
 
 TEST_CASE("untouched: resident pages are to be written as far as blocks of the same call and size were") {
-  UntouchedBytes untouched;
+  AssumedWrites untouched;
   untouched.set_touched_min(16384);
   const auto resident = [](cmt::Tag tag, std::uint64_t offset, std::uint64_t count) {
     Event event = pages_of(tag, offset, count);
@@ -127,7 +127,7 @@ TEST_CASE("untouched: resident pages are to be written as far as blocks of the s
 }
 
 TEST_CASE("untouched: a tag that is given again while its block lives is the new block's") {
-  UntouchedBytes untouched;
+  AssumedWrites untouched;
   untouched.set_touched_min(16384);
   untouched.count(block_of(1, 20000));
   untouched.count(pages_of(1, 0, 1));

@@ -170,8 +170,8 @@ ProcessSampler::Watched* ProcessSampler::find(int pid) {
   }
 }
 
-/// Decided once, when the process has memory of its own. A collector shares its keeper's memory until it executes its
-/// program, so that by then it also has its name.
+/// Decided once, when the process has memory of its own. A collector shares its supervisor's memory until it executes
+/// its program, so that by then it also has its name.
 bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) const {
   if (watched.counts) return *watched.counts;
   const bool may_share = member.parent != 0 && root_ == "/proc";
@@ -180,16 +180,16 @@ bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) 
   return watched.counts.value_or(false);
 }
 
-/// Whether a process is no collector and no keeper of one. A keeper runs in the memory of the traced program, and is
-/// the only one in it when the program has ended or executed another. It is recognised by its exit signal, 0. An orphan
-/// has SIGCHLD instead; a keeper that is one is recognised by its signal mask: it blocks every signal from its birth
-/// on. No other process blocks the signals that glibc keeps for itself, except a child of glibc's fork until it runs.
-/// So for such an orphan the answer is not known yet: nothing.
+/// Whether a process is no collector and no supervisor of one. A supervisor runs in the memory of the traced program,
+/// and is the only one in it when the program has ended or executed another. It is recognised by its exit signal, 0. An
+/// orphan has SIGCHLD instead; a supervisor that is one is recognised by its signal mask: it blocks every signal from
+/// its birth on. No other process blocks the signals that glibc keeps for itself, except a child of glibc's fork until
+/// it runs. So for such an orphan the answer is not known yet: nothing.
 std::optional<bool> ProcessSampler::is_of_watch(int pid) const {
   try {
     const process::Stat stat = process::read_stat(pid, root_);
     if (stat.name == collector_name_ || stat.exit_signal == 0) return false;
-    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != keeper_blocked_signals) return true;
+    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != supervisor_blocked_signals) return true;
     const bool orphaned = process::read_stat(pid, root_).parent == getpid();  // it may have become one since
     return orphaned ? std::nullopt : std::optional(true);
   } catch (const std::system_error&) {  // it is gone

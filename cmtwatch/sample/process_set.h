@@ -195,7 +195,7 @@ class ProcessSampler {
   ProcessSampler(int pid, ProcessSet set, Metric metric, std::string root = "/proc", bool pauses = false)
       : pid_(pid), set_(std::move(set)), metric_(metric), root_(std::move(root)), pauses_(pauses) {}
 
-  /// Collectors of traces, which have this name, are not measured, nor are the keepers that started them.
+  /// Collectors of traces, which have this name, are not measured, nor are the supervisors that started them.
   void leave_out_collectors(std::string name) { collector_name_ = std::move(name); }
 
   /// Looks for new processes and reads all. `details` fills by_process. A process that has vanished is left out.

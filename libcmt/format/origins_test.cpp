@@ -105,7 +105,7 @@ TEST_CASE("origins: what contradicts the table of live blocks or the kinds is an
 }
 
 /// The live blocks after the events so far.
-struct Live : BlockKeeper {
+struct Live : LiveBlockSource {
   std::size_t live_blocks() const override { return blocks.size(); }
   std::vector<LiveBlock> list_live_blocks() const override {
     ++listed;

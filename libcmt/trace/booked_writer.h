@@ -19,7 +19,7 @@ namespace cmt {
 /// Writes the events of a source that knows the live blocks. A Writer keeps a table of them, to refuse what contradicts
 /// it, to know the block that an event was given, and for keyframes: a third of the time of a conversion. The source
 /// has such a table already. The bytes are those that a Writer writes.
-class BookedWriter : private BlockKeeper {
+class BookedWriter : private LiveBlockSource {
  public:
   /// Borrows `fd` and the source, of which nothing was read but what its header needed.
   BookedWriter(int fd, Header header, const WriteOptions& options, const Source& source);

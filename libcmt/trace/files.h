@@ -25,10 +25,10 @@ inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
 /// (inotify would tell of all readers, but a user may have 128 of it, which collectors could use up.)
 inline constexpr long long reader_at_work = (1LL << 61) + 2;
 
-/// The signals that a collector's keeper (preload/program/collector_start.c) blocks, as /proc/PID/status has them: all
-/// but the two that cannot be blocked. Other processes do not block those that glibc keeps for itself, so this tells a
-/// keeper from them.
-inline constexpr std::uint64_t keeper_blocked_signals =
+/// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, as /proc/PID/status has them:
+/// all but the two that cannot be blocked. Other processes do not block those that glibc keeps for itself, so this
+/// tells a supervisor from them.
+inline constexpr std::uint64_t supervisor_blocked_signals =
     ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
 
 /// A source of an Input's bytes other than its file: a decompressor.

@@ -99,7 +99,7 @@ class Tally {
 
 /// Follows the events of a trace, keeps its live blocks and totals, and refuses events that contradict those before.
 /// Memory: the live blocks.
-class Ledger : public BlockKeeper {
+class Ledger : public LiveBlockSource {
  public:
   struct Entry {
     bool accepted = false;

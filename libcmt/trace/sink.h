@@ -14,9 +14,9 @@ namespace cmt {
 
 /// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe, and to forget blocks
 /// that have ended.
-class BlockKeeper {
+class LiveBlockSource {
  public:
-  virtual ~BlockKeeper() = default;
+  virtual ~LiveBlockSource() = default;
   virtual std::size_t live_blocks() const = 0;
   /// The live blocks that were made in this trace, by rising tag.
   virtual std::vector<format::LiveBlock> list_live_blocks() const = 0;
@@ -27,9 +27,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Adds an event. The keeper's blocks are those after it.
+  /// Adds an event. The live blocks are those after it.
   virtual void add_event(const BookedEvent& booked) = 0;
-  /// Adds at most room() events. The keeper's blocks are those after the last of them.
+  /// Adds at most room() events. The live blocks are those after the last of them.
   virtual void add_batch(const EventBatch& batch) {
     batch.for_each([this](const BookedEvent& booked) { add_event(booked); });
   }
@@ -47,7 +47,8 @@ class Sink {
   virtual StackId stack_in_file(StackId /*stack*/) const { return 0; }
 };
 
-/// Borrows the output and the keeper.
-std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper);
+/// Borrows both `output` and `live`.
+std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options,
+                                const LiveBlockSource& live);
 
 }  // namespace cmt

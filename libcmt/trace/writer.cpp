@@ -20,9 +20,10 @@ class Writer::Impl {
   std::unique_ptr<Sink> sink_;
 };
 
-std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper) {
+std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options,
+                                const LiveBlockSource& live) {
   if (options.format == Format::text) return std::make_unique<TextSink>(output, header, options);
-  return std::make_unique<CmtSink>(output, std::move(header), options, keeper);
+  return std::make_unique<CmtSink>(output, std::move(header), options, live);
 }
 
 Writer::Writer(int fd, Header header, WriteOptions options)

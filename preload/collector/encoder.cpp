@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "preload/collector/keep/kept_file.h"
+#include "preload/collector/flight/flight_file.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -37,14 +37,15 @@ std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherw
 
 std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
 
-/// Whether a process is the keeper (collector_start.c) of a program that has ended: then init has inherited it.
-bool is_orphaned_keeper(const std::string& process) {
+/// Whether a process is the supervisor (collector_start.c) of a program that has ended: then init has inherited it.
+bool is_orphaned_supervisor(const std::string& process) {
   bool is_alive = false, is_inherited = false, has_mask = false;
   std::ifstream status("/proc/" + process + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("State:")) is_alive = line.find('Z') == line.npos;
     if (line.starts_with("PPid:")) is_inherited = line == "PPid:\t1";
-    if (line.starts_with("SigBlk:")) has_mask = std::strtoull(line.c_str() + 7, nullptr, 16) == keeper_blocked_signals;
+    if (line.starts_with("SigBlk:"))
+      has_mask = std::strtoull(line.c_str() + 7, nullptr, 16) == supervisor_blocked_signals;
   }
   return is_alive && is_inherited && has_mask;
 }
@@ -55,7 +56,7 @@ bool is_another_collector_busy() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     const int process = std::atoi(name.c_str());
-    if (process != 0 && process != ::getppid() && is_orphaned_keeper(name)) return true;
+    if (process != 0 && process != ::getppid() && is_orphaned_supervisor(name)) return true;
   }
   return false;
 }
@@ -166,7 +167,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
           " inversions=" + std::to_string(order_.inversions()) +
           " unseen=" + std::to_string(control.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
           stack_fields() + finished_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
-          " holders_bytes=" + std::to_string(control.holders_bytes) +
+          " holders_bytes=" + std::to_string(control.owners_bytes) +
           " time_step_ns=" + std::to_string(state_.time_step_ns) +
           " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
           " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
@@ -196,7 +197,7 @@ std::string Encoder::stack_fields() const {
 }
 
 /// How much of the recording a file has.
-std::string Encoder::kept_fields(const KeptSpan& span) const {
+std::string Encoder::kept_fields(const FlightSpan& span) const {
   return " kept_events=" + std::to_string(span.events) + " kept_ns=" + std::to_string(span.to_ns - span.from_ns) +
          " dropped_events=" + std::to_string(span.dropped_events) + " kept_bytes=" + std::to_string(span.bytes);
 }
@@ -299,7 +300,7 @@ void Encoder::write_if_due(const WorkItem& cut) {
 void Encoder::write_kept() {
   const std::string trace = memory_.control().paths[0];
   try {
-    const WrittenKept written = write_beside(trace, *outputs_.kept(), repairs());
+    const WrittenFlight written = write_beside(trace, *outputs_.kept(), repairs());
     append_status(memory_.control(), "snapshot=1" + kept_fields(written.span), written.path);
   } catch (const std::system_error& error) {
     append_status(memory_.control(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);

@@ -25,7 +25,7 @@ struct Settings {
   std::uint64_t sample_ns;  ///< 0: no samples
   std::uint64_t bytes_max, events_max, time_ns_max;
   std::uint64_t spill_bytes_max;  ///< no_limit: as the disk has room
-  KeepLimits keep;                ///< not set: all is kept
+  FlightLimits keep;              ///< not set: all is kept
 };
 
 /// The encoder: puts the events in order, and writes the files.
@@ -64,7 +64,7 @@ class Encoder {
  private:
   std::string stop_fields() const;
   std::string stack_fields() const;
-  std::string kept_fields(const KeptSpan& span) const;
+  std::string kept_fields(const FlightSpan& span) const;
   std::string finished_fields() const;
   std::size_t write_events(EventBatch& batch);
   std::size_t block_events() const;

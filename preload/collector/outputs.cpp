@@ -35,7 +35,7 @@ Header header_of(const Control& control, bool has_times) {
 }  // namespace
 
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-                 bool has_times, const BlockKeeper& live_blocks, KeepLimits keep)
+                 bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep)
     : has_times_(has_times), times_(control.start_stamp, control.start_ns) {
   const Header header = header_of(control, has_times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
@@ -44,7 +44,7 @@ Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, 
     std::unique_ptr<Sink> sink;
     if (keep.is_set()) {  // of one path, as the program has seen to
       const std::string folder = std::filesystem::path(paths[i]).parent_path();
-      auto keeping = std::make_unique<KeepSink>(*output, header, live_blocks, folder, keep);
+      auto keeping = std::make_unique<FlightSink>(*output, header, live_blocks, folder, keep);
       kept_ = keeping.get();
       sink = std::move(keeping);
     } else {

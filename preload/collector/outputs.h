@@ -8,7 +8,7 @@
 
 #include "cmt/header.h"
 #include "libcmt/trace/ledger.h"
-#include "preload/collector/keep/keep_sink.h"
+#include "preload/collector/flight/flight_sink.h"
 #include "preload/protocol.h"
 
 namespace cmt::collector {
@@ -63,7 +63,7 @@ class Outputs {
  public:
   /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows the live blocks.
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-          bool has_times, const BlockKeeper& live_blocks, KeepLimits keep = {});
+          bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep = {});
 
   /// To be called before the first event of a recording that has call stacks. Borrows the table, which may grow.
   void use_stacks(const StackTable& stacks) {
@@ -101,8 +101,8 @@ class Outputs {
     for_each_file([&](File&) { kept_->note_clock(ns, repairs); });
   }
   /// What is kept; null: everything.
-  KeepSink* kept() { return kept_; }
-  const KeepSink* kept() const { return kept_; }
+  FlightSink* kept() { return kept_; }
+  const FlightSink* kept() const { return kept_; }
 
   /// Of all files together.
   std::uint64_t bytes() const;
@@ -132,7 +132,7 @@ class Outputs {
   const bool has_times_;
   StampTimes times_;
   std::vector<File> files_;
-  KeepSink* kept_ = nullptr;             // of the one file, where only the last events are kept
+  FlightSink* kept_ = nullptr;           // of the one file, where only the last events are kept
   std::vector<std::int64_t> resume_at_;  // offsets of the files behind which the copy wrote; empty: no checkpoint
   Tally tally_;
 };

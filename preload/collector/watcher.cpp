@@ -96,7 +96,7 @@ class WatchThread {
           state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
           state_.process_end = ProcessEnd::executed;
         }
-        if (is_slow_tick) end_keepers_parent_wait();
+        if (is_slow_tick) end_supervisors_parent_wait();
         slow_tick_at_ns = now;
       }
     }
@@ -104,15 +104,16 @@ class WatchThread {
   }
 
  private:
-  /// strace(1) and others wait with __WALL until they have no child, and so see the keeper (collector_start.c), which
-  /// no other wait() sees. Without this they would wait for ever: the keeper waits for the collector, the collector for
-  /// the program's end, and the program for the keeper. The keeper is ended then, and the collector goes on as a child
-  /// of init. In the first process of a container that would gain nothing: it inherits the collector instead.
-  void end_keepers_parent_wait() {
+  /// strace(1) and others wait with __WALL until they have no child, and so see the supervisor (collector_start.c),
+  /// which no other wait() sees. Without this they would wait for ever: the supervisor waits for the collector, the
+  /// collector for the program's end, and the program for the supervisor. The supervisor is ended then, and the
+  /// collector goes on as a child of init. In the first process of a container that would gain nothing: it inherits the
+  /// collector instead.
+  void end_supervisors_parent_wait() {
     const auto process = static_cast<int>(process_of(&memory_.control()));
-    const int keeper = ::getppid();
-    const bool is_waiting = process != 1 && waits_for_only(process, keeper);
-    if (is_waiting && was_wait_found_) ::kill(keeper, SIGKILL);
+    const int supervisor = ::getppid();
+    const bool is_waiting = process != 1 && waits_for_only(process, supervisor);
+    if (is_waiting && was_wait_found_) ::kill(supervisor, SIGKILL);
     was_wait_found_ = is_waiting;
   }
 
@@ -170,7 +171,7 @@ class WatchThread {
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended all is 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const std::uint64_t own = __atomic_load_n(&memory_.control().holders_bytes, __ATOMIC_RELAXED);
+    const std::uint64_t own = __atomic_load_n(&memory_.control().owners_bytes, __ATOMIC_RELAXED);
     put_event(Kind::sample, bytes - std::min(own, bytes), "");
   }
 
@@ -249,7 +250,7 @@ class WatchThread {
   int signals_fd_ = -1;
   int commands_fd_ = -1;
   std::string command_text_;     // read, without the end of its last line
-  bool was_wait_found_ = false;  // end_keepers_parent_wait() found the wait at its last call
+  bool was_wait_found_ = false;  // end_supervisors_parent_wait() found the wait at its last call
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
 static const char* refused_type;
 static char* stack;
-static long keeper;
+static long supervisor;
 static uint32_t is_gone;
 static struct Control* shared;
 
@@ -195,7 +195,7 @@ static int become_collector(void* unused) {
   return 0;
 }
 
-static int run_keeper(void* unused) {
+static int run_supervisor(void* unused) {
   (void)unused;
   sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
@@ -207,15 +207,15 @@ static int run_keeper(void* unused) {
   return 0;
 }
 
-static long start_keeper(void) {
+static long start_supervisor(void) {
   if (!stack) stack = sys_map(stack_bytes);
   if (!stack) return -ENOMEM;
   int saved = errno;
   uint64_t before;
   block_signals(&before);
-  long process = clone(run_keeper, stack + stack_bytes, CLONE_VM, NULL);
+  long process = clone(run_supervisor, stack + stack_bytes, CLONE_VM, NULL);
   // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
-  if (process < 0 && errno == EINVAL) process = clone(run_keeper, stack + stack_bytes, SIGCHLD, NULL);
+  if (process < 0 && errno == EINVAL) process = clone(run_supervisor, stack + stack_bytes, SIGCHLD, NULL);
   if (process < 0) process = -errno;
   restore_signals(&before);
   errno = saved;
@@ -242,10 +242,10 @@ long collector_start(struct Control* control) {
   inherited[0] = rings_descriptor();
   inherited[1] = (int)sys(SYS_pidfd_open, control->process, 0);
   inherited_count = collector_output - collector_memory + (int)control->outputs;
-  keeper = start_keeper();
+  supervisor = start_supervisor();
   close_inherited();
-  if (keeper < 0) remove_files(control);
-  return keeper < 0 ? keeper : 0;
+  if (supervisor < 0) remove_files(control);
+  return supervisor < 0 ? supervisor : 0;
 }
 
 const char* collector_refused_path(void) { return is_path_refused ? path : NULL; }
@@ -255,12 +255,12 @@ const char* collector_refused_type(void) { return refused_type; }
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
 void collector_reap(void) {
-  if (keeper > 0) sys(SYS_wait4, keeper, 0, __WCLONE, 0);
-  keeper = 0;
+  if (supervisor > 0) sys(SYS_wait4, supervisor, 0, __WCLONE, 0);
+  supervisor = 0;
 }
 
-// The keeper's stack can be used again: in a forked child it is a copy that no keeper runs on.
+// The supervisor's stack can be used again: in a forked child it is a copy that no supervisor runs on.
 void collector_forget(void) {
   is_gone = 0;
-  keeper = 0;
+  supervisor = 0;
 }

@@ -4,10 +4,11 @@
 /// subreaper inherits it. The kernel hides a child that was cloned with exit signal 0, but exec sets the signal to
 /// SIGCHLD again. Hence two processes:
 ///
-///     program  --clone, exit signal 0-->  keeper  --vfork, exec-->  collector
+///     program  --clone, exit signal 0-->  supervisor  --vfork, exec-->  collector
 ///
-/// The keeper never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks all
-/// signals, calls nothing but the kernel, and waits for its child; then it sets a variable of ours, and we reap it with
+/// The supervisor never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks
+/// all signals, calls nothing but the kernel, and waits for its child; then it sets a variable of ours, and we reap it
+/// with
 /// __WCLONE. After an exec of the program it is a zombie that no ordinary wait() sees, until the process ends.
 ///
 /// Each of the two is a process group: signals of the terminal pass them by, and the kernel does not wake a stopped

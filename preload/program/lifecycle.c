@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "preload/program/collector_start.h"
-#include "preload/program/holders.h"
 #include "preload/program/hooks/find.h"
+#include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
@@ -178,7 +178,7 @@ static void claim_ring(void) {
   self->slots = ring_slots(tracing.control, self->ring);
   self->clock = &tracing.control->clock;
   const uint32_t ring = ring_number(tracing.control, self->ring);
-  self->holder = holder_of_ring(ring);
+  self->owner = owner_of_ring(ring);
   self->foreign_frees = 0;
   self->asked_at = 0;
   self->foreign_since = __atomic_load_n(&self->ring->reserved, __ATOMIC_RELAXED);
@@ -287,7 +287,7 @@ static void read_recording_settings(void) {
   if (setting_is("CMTTRACE_STAMPS", "all")) record_choose_stamps(stamps_all);
   if (setting_is("CMTTRACE_STAMPS", "sparse")) record_choose_stamps(stamps_sparse);
   if (setting_is("CMTTRACE_USABLE", "1")) record_short_below(large_blocks_min, real.malloc_usable_size);
-  if (is_allocator_code(*(const void**)&real.malloc_usable_size)) holders_usable_size = real.malloc_usable_size;
+  if (is_allocator_code(*(const void**)&real.malloc_usable_size)) owners_usable_size = real.malloc_usable_size;
 }
 
 void start_collecting(void) {
@@ -402,7 +402,7 @@ void attached_end(void) {
 
 void attached_release(void) {
   if (tracing.control) rings_detach(tracing.control);
-  holders_forget();
+  owners_forget();
   large_blocks_forget();
   stacks_release();
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "preload/program/holders.h"
 #include "preload/program/lifecycle.h"
+#include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/tracing.h"
 #if defined __x86_64__
@@ -20,7 +20,7 @@ enum Stamping stamping;
 size_t (*record_usable)(void*);
 uint64_t record_short_bytes = (uint64_t)1 << 32;
 
-// Where threads share much memory, the holders' bytes travel between processors: 50 ns an event of churn with four
+// Where threads share much memory, the owners' bytes travel between processors: 50 ns an event of churn with four
 // threads, on processors without a common cache, where a fast clock cost 20.
 enum { foreign_frees_counted = 256, records_a_foreign_free = 40 };
 
@@ -36,7 +36,7 @@ void record_forget(void) {
   set_stamping(stamping_alone);
 }
 
-void record_begin_process(struct Control* control) { holders_begin_process(&control->holders_bytes); }
+void record_begin_process(struct Control* control) { owners_begin_process(&control->owners_bytes); }
 
 void record_second_thread(void) {
   __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);
@@ -74,9 +74,9 @@ static inline uint64_t clock_of_event(void) {
 }
 
 // In a sandbox without a clock the stamp is a told one: then the word counts such events.
-static uint64_t true_stamp(const struct Thread* self, enum Holding holding) {
+static uint64_t true_stamp(const struct Thread* self, enum Ownership ownership) {
   const uint64_t stamp = clock_stamp(true);
-  if (holding == holding_unnoted || (sandbox_entered && clock_is_slow)) advance_clock(self, stamp);
+  if (ownership == ownership_unnoted || (sandbox_entered && clock_is_slow)) advance_clock(self, stamp);
   return stamp;
 }
 
@@ -100,14 +100,14 @@ static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const v
   // An operator delete may get blocks of a pool of the program's own.
   const bool is_delete = (kind_traits(kind) & (cmt_releases | cmt_may_align)) == (cmt_releases | cmt_may_align);
   if (kind_makes_block(kind)) {
-    const enum Holding holding = holders_take(self->holder, block, bytes);
-    return holding == holding_kept ? told : true_stamp(self, holding);
+    const enum Ownership ownership = owners_take(self->owner, block, bytes);
+    return ownership == ownership_kept ? told : true_stamp(self, ownership);
   }
-  const bool is_foreign = stamp_choice == stamps_by_sharing && holders_are_others(self->holder, block);
-  const enum Holding holding = holders_release(self->holder, block, !is_delete);
-  if (holding == holding_kept) return told;
+  const bool is_foreign = stamp_choice == stamps_by_sharing && owners_are_others(self->owner, block);
+  const enum Ownership ownership = owners_release(self->owner, block, !is_delete);
+  if (ownership == ownership_kept) return told;
   if (is_foreign) count_foreign_free();
-  return true_stamp(self, holding);
+  return true_stamp(self, ownership);
 }
 
 // Marks and what threads tell of themselves stand between the events of all threads as they came.
@@ -323,16 +323,16 @@ static __attribute__((noinline)) void record_checked(uint32_t kind, const void* 
 }
 
 // Whether a told stamp is enough in a page of several rings. False: not known.
-__attribute__((always_inline)) static inline bool is_kept(uint8_t holder, const void* block, uint64_t size,
+__attribute__((always_inline)) static inline bool is_kept(uint8_t owner, const void* block, uint64_t size,
                                                           bool is_allocation) {
-  return __builtin_expect(is_allocation ? holders_have_pieces(holder, block, size) : holders_have(holder, block), 1);
+  return __builtin_expect(is_allocation ? owners_have_pieces(owner, block, size) : owners_include(owner, block), 1);
 }
 
 __attribute__((always_inline)) static inline void record_stamped(uint32_t kind, const void* block, uint64_t size,
                                                                  uint64_t told, bool is_allocation) {
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
     append_short(kind, block, size, clock_of_event());
-  else if (__builtin_expect(is_short(size), 1) && is_kept(thread_self.holder, block, size, is_allocation))
+  else if (__builtin_expect(is_short(size), 1) && is_kept(thread_self.owner, block, size, is_allocation))
     append_short(kind, block, size, told);
   else
     record_checked(kind, block, size, told);
@@ -350,7 +350,7 @@ static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const v
   const uint64_t told = told_stamp(self);
   if (__builtin_expect(is_told_enough(slot_kind(kind), block, size), 1)) return told;
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all) return clock_of_event();
-  if (is_kept(self->holder, block, size, kind_makes_block(slot_kind(kind)))) return told;
+  if (is_kept(self->owner, block, size, kind_makes_block(slot_kind(kind)))) return told;
   return stamp_of_block(self, slot_kind(kind), block, size, told);
 }
 

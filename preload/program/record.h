@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "cmt/kinds.h"
-#include "preload/program/holders.h"
 #include "preload/program/kernel.h"
+#include "preload/program/owners.h"
 #include "preload/program/pages/large_blocks.h"
 #include "preload/program/stacks.h"
 #include "preload/program/tracing.h"
@@ -83,7 +83,7 @@ struct Thread {
   uint64_t* clock;           ///< Control::clock
   uint64_t stamp_floor;      ///< the stamp whose upper bits its ring was told last; no later one is less
   uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
-  uint8_t holder;            ///< the ring's number in holders.h
+  uint8_t owner;             ///< the ring's number in owners.h
   uint64_t guards;           ///< for tokens
   const void* retry_caller;  ///< the return address of the malloc in an operator new that has failed
   struct Guard retry;        ///< of that operator new
@@ -265,7 +265,7 @@ static inline void append_short(uint32_t kind, const void* address, uint64_t siz
 static inline bool is_told_enough(uint32_t kind, const void* block, uint64_t size) {
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_alone) return true;
-  return how == stamping_sparse && holders_have_pages(thread_self.holder, block, kind_makes_block(kind) ? size : 1);
+  return how == stamping_sparse && owners_have_pages(thread_self.owner, block, kind_makes_block(kind) ? size : 1);
 }
 
 /// Records an event. `kind`: with flags of the head. `stack_frame`: NULL where no stacks are recorded. Inlined, because

@@ -57,12 +57,12 @@ jq -e '
 [ "$(ls f.*.cmt | wc -l)" = 2 ] || complain "traces of a family: $(ls)"
 
 # Nor who keeps a collector when its program has ended.
-cc -O1 -w -o keeper "$SOURCE/tests/cmtwatch/keeper.c"
-lead -r -v --trace='o.%p.cmt' -- sh -c './keeper; : >at.1
+cc -O1 -w -o supervisor "$SOURCE/tests/cmtwatch/supervisor.c"
+lead -r -v --trace='o.%p.cmt' -- sh -c './supervisor; : >at.1
   until [ -e go.1 ]; do sleep 0.01; done; : >at.2
   until [ -e go.2 ]; do sleep 0.01; done; exit 3'
-[ "$status" = 3 ] && jq -e --argjson keeper "$(cat keeper.pid)" '(.samples | length) >= 10 and
-  all(.samples[].by_process[]; .pid != $keeper)' numbers.json >/dev/null ||
+[ "$status" = 3 ] && jq -e --argjson supervisor "$(cat supervisor.pid)" '(.samples | length) >= 10 and
+  all(.samples[].by_process[]; .pid != $supervisor)' numbers.json >/dev/null ||
   complain "who keeps a collector: $status $(jq -c '.samples[4]' numbers.json)"
 
 # Without -r only the command is traced; as CSV the columns stand beside the others.

@@ -55,8 +55,8 @@ std::string word_after(std::string_view line, std::string_view key) {
 
 /// "pid=7 start_ns=1 snapshot=1 kept_events=5 kept_ns=6 dropped_events=7 kept_bytes=8 path=/tmp/app.kept.1.cmt", or
 /// with "failed=28" instead of the figures.
-KeptFile parse_kept_file(std::string_view fields, const std::string& path) {
-  KeptFile file{.path = path};
+FlightFile parse_kept_file(std::string_view fields, const std::string& path) {
+  FlightFile file{.path = path};
   parse_number(fields, " kept_events=", file.events);
   parse_number(fields, " kept_ns=", file.ns);
   parse_number(fields, " kept_bytes=", file.bytes);

@@ -8,7 +8,7 @@
 namespace cmt::launch {
 
 /// A file of what a recording keeps, written while it goes on.
-struct KeptFile {
+struct FlightFile {
   std::string path;  ///< relative, where it is in the current folder; of the trace, where no file could be written
   std::uint64_t events = 0, ns = 0, bytes = 0;
   int error = 0;  ///< an errno: why it could not be written; 0: it was
@@ -33,7 +33,7 @@ struct BegunTrace {
   std::uint64_t encoded = 0;         ///< while it is not `ended`: events in the trace, when the collector last told,
   std::uint64_t waiting = 0;         ///< and about how many are not; 0: it has not told
   int collector = 0;                 ///< its process, if it takes SIGUSR1; else 0
-  std::vector<KeptFile> kept_files{};
+  std::vector<FlightFile> kept_files{};
   std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
 };
 

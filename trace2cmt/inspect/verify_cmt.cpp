@@ -36,7 +36,7 @@ namespace {
 using namespace cmt::format;
 
 /// The live blocks of a decoder.
-class DecodedBlocks : public cmt::BlockKeeper {
+class DecodedBlocks : public cmt::LiveBlockSource {
  public:
   explicit DecodedBlocks(const LiveBlocks& live) : live_(live) {}
 

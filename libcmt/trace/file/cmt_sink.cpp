@@ -57,7 +57,7 @@ void CmtSink::add_batch(const EventBatch& batch) {
     events_ += count;
     if (!block_is_full()) continue;
     flush_block();
-    start_block(first == events.size());  // the keeper's blocks are those after the whole batch
+    start_block(first == events.size());  // the live blocks are those after the whole batch
   }
 }
 
@@ -103,7 +103,7 @@ void CmtSink::start_core(Tag next_tag) {
   start_block();
   for (auto& [event, label] : waiting_) {
     event.label = label;
-    encode({event, {}}, false);  // the keeper has the first allocation already
+    encode({event, {}}, false);  // the source has the first allocation already
   }
   waiting_.clear();
 }
@@ -200,7 +200,7 @@ void CmtSink::start_block(bool may_be_keyframe) {
 }
 
 void CmtSink::put_tables() {
-  const std::vector<LiveBlock> live = keeper_.list_live_blocks();
+  const std::vector<LiveBlock> live = live_.list_live_blocks();
   live_table_ = format::put_live(live);
   if (!origins_are_due()) return;
   origins_stream_ = origins_.put(live, last_ns_,
@@ -215,12 +215,12 @@ bool CmtSink::keyframe_is_due() const {
   if (taker_.take) return taker_.wants_keyframe();
   if (!has_addresses_) return origins_are_due();
   return blocks_since_keyframe_ >= keyframe_blocks_min &&
-         address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * keeper_.live_blocks();
+         address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * live_.live_blocks();
 }
 
 /// Whether the origins of the live blocks are few enough bytes.
 bool CmtSink::origins_are_due() const {
-  const std::uint64_t live = keeper_.live_blocks();
+  const std::uint64_t live = live_.live_blocks();
   return origins_.is_kept() && live <= origins_max && blocks_since_origins_ >= origins_blocks_min &&
          bytes_since_origins_ > origins_share * (origins_bytes_min + live * bytes_per_origin_);
 }

@@ -51,9 +51,9 @@ struct EventStack {
 /// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
 class CmtSink : public Sink {
  public:
-  /// The keeper's blocks are those of keyframes.
-  CmtSink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper)
-      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), keeper_(keeper) {
+  /// the live blocks are those of keyframes.
+  CmtSink(Output& output, Header header, const WriteOptions& options, const LiveBlockSource& live)
+      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), live_(live) {
     CmtSink::use_thread(options.threads > 1);
   }
 
@@ -122,7 +122,7 @@ class CmtSink : public Sink {
   Header header_;
   WriteOptions options_;
   format::Compressor compressor_;
-  const BlockKeeper& keeper_;
+  const LiveBlockSource& live_;
   BlockTaker taker_{};
 
   format::CoreEncoder core_;
@@ -130,7 +130,7 @@ class CmtSink : public Sink {
   std::string live_table_, origins_stream_;  // of a keyframe
   std::uint64_t origins_written_ = 0;        // live blocks in the latter
   format::StackEncoder stacks_;
-  OriginTable origins_{origins_max, keeper_};
+  OriginTable origins_{origins_max, live_};
   std::optional<FullBlock> last_;    // the block that was full last
   std::uint64_t last_written_ = 0;   // the task that compresses and writes it
   std::uint64_t last_ns_ = unknown;  // of the last event that has a time

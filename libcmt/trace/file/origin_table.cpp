@@ -113,18 +113,18 @@ void OriginTable::give_up() {
 }
 
 void OriginTable::check_room() {
-  if (keeper_.live_blocks() > limit_) return give_up();
+  if (live_.live_blocks() > limit_) return give_up();
   if (is_full()) drop_ended();
 }
 
 /// Drops the blocks that have ended, unless most live: to list all live blocks takes longer than to keep some more.
 void OriginTable::drop_ended() {
-  const std::size_t live = keeper_.live_blocks();
+  const std::size_t live = live_.live_blocks();
   calls_max_ = std::max(calls_min, 3 * live);
   extras_max_ = std::max(extras_min, 2 * live);
   runs_max_ = std::max({runs_min, live / 4, 3 * live_runs_});
   if (!is_full()) return;
-  keep_only(keeper_.list_live_blocks());
+  keep_only(live_.list_live_blocks());
   live_runs_ = pages_.runs();
   runs_max_ = std::max(runs_max_, 3 * live_runs_);
   if (calls_.capacity() > 4 * calls_max_) {

@@ -27,10 +27,10 @@ namespace cmt {
 /// the live blocks, or three times the runs of live blocks.
 class OriginTable {
  public:
-  /// `keeper`: has the live blocks after the events that were added, or after later ones. A block that ends meanwhile
+  /// `live`: has the live blocks after the events that were added, or after later ones. A block that ends meanwhile
   /// is forgotten too early, so put() must not be called before these events are added. With more than `limit` live
   /// blocks the table gives up for good: origins of so many are never worth their bytes.
-  OriginTable(std::size_t limit, const BlockKeeper& keeper) : limit_(limit), keeper_(keeper) {}
+  OriginTable(std::size_t limit, const LiveBlockSource& live) : limit_(limit), live_(live) {}
 
   /// `old`: the live block that the event was given, tag 0 where none is known. `stack` instead of the event's.
   void add(const Event& event, const LiveBlock& old, StackId stack);
@@ -81,7 +81,7 @@ class OriginTable {
   void list_runs(Tag tag, std::vector<format::OriginRun>& runs) const;
 
   std::size_t limit_;
-  const BlockKeeper& keeper_;
+  const LiveBlockSource& live_;
   bool is_kept_ = true;
   Tag next_tag_ = 0;
   std::vector<Run> runs_;  // by rising tag, as all here

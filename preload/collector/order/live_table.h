@@ -58,7 +58,7 @@ struct ZeroedPages {
 ///
 /// Addresses in one cache line of the program's memory share a bucket: blocks that are allocated and freed together are
 /// then fetched together.
-class LiveTable final : public BlockKeeper {
+class LiveTable final : public LiveBlockSource {
   static constexpr unsigned width = 4;
 
   struct alignas(64) Bucket {

@@ -75,7 +75,7 @@ class EventOrder {
 
   /// Whether the sink has every event that was appended.
   bool is_empty() const { return queue_.empty() && blocked_.empty(); }
-  const BlockKeeper& live_blocks() const { return live_; }
+  const LiveBlockSource& live_blocks() const { return live_; }
   /// What could not be known. Doubts are counted as Repair::order_race.
   const Repairs& repairs() const { return repairs_; }
   /// How many blocks were freed or reallocated whose allocation was never seen.

@@ -5,7 +5,7 @@
 /// After cmttrace_release the library stays loaded: a program may have copied the address of one of its functions, from
 /// a word, into memory of its own. Such a call goes on to the real function. What stays with it: its own segments; the
 /// addresses of the rings, as private memory of which some 100 KiB are used; and, if threads had recorded, tables by
-/// address (holders.h, pages/large_blocks.h), emptied.
+/// address (owners.h, pages/large_blocks.h), emptied.
 #pragma once
 
 #include <stdbool.h>

@@ -29,7 +29,7 @@ def await_closed(*paths):
     paths = [os.path.realpath(path) for path in paths]
     closed = 0
     for _ in range(6000):
-        # Twice: the first may have seen the keeper without its files, and the collector, which has them, not yet.
+        # Twice: the first may have seen the supervisor without its files, and the collector, which has them, not yet.
         closed = 0 if open_files().keys() & set(paths) else closed + 1
         if closed == 2:
             return

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "preload/program/holders.h"
+#include "preload/program/owners.h"
 #include "preload/program/record.h"
 #include "preload/program/tracing.h"
 #include "tests/preload/programs/single_step.h"
@@ -50,9 +50,9 @@ static void begin(bool is_own) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
   thread_self = (struct Thread){
-      .ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .generation = 1, .holder = 1};
+      .ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .generation = 1, .owner = 1};
   generation_page[0] = 1;
-  for (uintptr_t i = block_of_handler; i < blocks; i++) holders_take(is_own ? 1 : 2, address_of(i), 64);
+  for (uintptr_t i = block_of_handler; i < blocks; i++) owners_take(is_own ? 1 : 2, address_of(i), 64);
   now = told = before;
 }
 
@@ -165,9 +165,9 @@ static void check_stamps_where_memory_changes_hands(void) {
   void (*const events[])(uintptr_t) = {short_event, long_event, release};
   for (int i = 0; i < 3; i++) assert(!has_true_stamp(events[i], true) && has_true_stamp(events[i], false));
   assert(told == before);
-  holders_usable_size = NULL;  // others are told instead of the bytes
+  owners_usable_size = NULL;  // others are told instead of the bytes
   assert(has_true_stamp(release, false) && told == now + 1);
-  holders_usable_size = usable;
+  owners_usable_size = usable;
   begin(true);
   now = before + 100;
   record_long(&(struct Call){.kind = kind_mark, .address = address_of(block_of_thread), .label = "label"});
@@ -176,7 +176,7 @@ static void check_stamps_where_memory_changes_hands(void) {
 
 // The ring has more records than slots in it. One of `records` frees another thread's block. Is every stamp true after
 // so many of them?
-static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice, uint8_t holder,
+static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice, uint8_t owner,
                               uint64_t size) {
   record_choose_stamps(choice);
   record_forget();
@@ -184,8 +184,8 @@ static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum Sta
   begin(false);
   for (uint64_t frees = 0; frees < foreign_frees; frees++) {
     if (stamping != stamping_sparse) return false;  // too early
-    if (holder) holders_take(holder, address_of(block_of_thread), size);
-    if (!holder) holders_forget();
+    if (owner) owners_take(owner, address_of(block_of_thread), size);
+    if (!owner) owners_forget();
     ring.reserved += records - 1;
     ring.soft = ring.reserved + slots_in_ring;
     release(block_of_thread);
@@ -202,15 +202,15 @@ static void check_stamps_where_threads_share_memory(void) {
   assert(!is_all_true_after(100000, 41, stamps_by_sharing, another, 64));
   assert(!is_all_true_after(100000, 1, stamps_sparse, another, 64));
   // Their frees have true stamps, too, but no other thread had these.
-  assert(!is_all_true_after(1000, 1, stamps_by_sharing, own, holders_large));
+  assert(!is_all_true_after(1000, 1, stamps_by_sharing, own, owners_large));
   assert(!is_all_true_after(1000, 1, stamps_by_sharing, of_before, 64));
 }
 
 int main(void) {
   record_choose_stamps(stamps_sparse);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
-  holders_begin_process(&memory_used);
-  holders_usable_size = usable;
+  owners_begin_process(&memory_used);
+  owners_usable_size = usable;
   for (int has_new_high = 0; has_new_high < 2; has_new_high++) {
     after = has_new_high ? 0x300000500 : 0x2fffff700;
     if (!has_new_high) assert(!has_true_stamp(short_event, false));

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "preload/program/holders.h"
+#include "preload/program/owners.h"
 #include "preload/program/record.h"
 #include "preload/program/tracing.h"
 #include "tests/preload/programs/single_step.h"
@@ -64,7 +64,7 @@ static void claim(struct OneRing* of, uint32_t number, uint32_t generation) {
   thread_self.slots = of->slots;
   thread_self.clock = &told;
   thread_self.stamp_floor = told;
-  thread_self.holder = (uint8_t)(number + 1);
+  thread_self.owner = (uint8_t)(number + 1);
   stacks_claim(&thread_self, number);
   thread_self.generation = generation_page[0] = generation;
 }
@@ -210,7 +210,7 @@ int main(void) {
   void* share = sys_map_quietly(sizeof(struct StackShare));
   if (stacks_begin_process(share, 0, false)) return 77;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
-  holders_begin_process(&memory_used);
+  owners_begin_process(&memory_used);
   record_times();
   for (int is_full = 0; is_full < 2; is_full++) {
     has_stacks = false;

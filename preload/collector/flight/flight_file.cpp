@@ -1,4 +1,4 @@
-#include "preload/collector/keep/kept_file.h"
+#include "preload/collector/flight/flight_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,8 +40,8 @@ void lock_against_readers(int fd) {
 
 }  // namespace
 
-WrittenKept write_beside(const std::string& trace, KeepSink& kept, const Repairs& repairs) {
-  WrittenKept written;
+WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Repairs& repairs) {
+  WrittenFlight written;
   const int fd = create_numbered(trace, written.path);
   lock_against_readers(fd);
   try {

@@ -14,15 +14,15 @@
 namespace cmt::trace_launcher {
 
 /// The value of --keep, as CMTTRACE_KEEP has it. Throws UsageError where it is none, or does not go with other options.
-std::string keep_for_tracer(const command::CommandLine& line);
+std::string flight_limits_for_tracer(const command::CommandLine& line);
 
 /// Passes SIGUSR1 on to the collectors, each of which then writes a file of what it keeps, and says which files they
 /// have written: also on a command that came through a FIFO.
-class KeptFiles {
+class FlightFiles {
  public:
   /// From now on SIGUSR1 does not end this process. To be called before a command is started, which does not inherit
   /// that.
-  explicit KeptFiles(const launch::TraceStatusFile& traces);
+  explicit FlightFiles(const launch::TraceStatusFile& traces);
 
   /// Waits for the end of a command that was started after that.
   launch::Ended wait(launch::RunningCommand& launched);

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "libcmt/trace/file/cmt_sink.h"
-#include "preload/collector/keep/kept_blocks.h"
+#include "preload/collector/flight/flight_blocks.h"
 
 namespace cmt::collector {
 
 /// Writes a .cmt of the last events only, when it is asked to, or at the end. Until then the file is empty.
 ///
 /// Threads: used by one, the encoder.
-class KeepSink : public Sink {
+class FlightSink : public Sink {
  public:
-  /// Writes to `output` at the end. `folder`: of the file of what is kept. Borrows the output and the keeper.
-  KeepSink(Output& output, Header header, const BlockKeeper& keeper, std::string folder, KeepLimits limits);
+  /// Writes to `output` at the end. `folder`: of the file of what is kept. Borrows both `output` and `live`.
+  FlightSink(Output& output, Header header, const LiveBlockSource& live, std::string folder, FlightLimits limits);
 
   void add_event(const BookedEvent& booked) override;
   void add_batch(const EventBatch& batch) override;
@@ -29,11 +29,11 @@ class KeepSink : public Sink {
   /// All events up to this time since the start have come. `repairs`: of the recording so far.
   void note_clock(std::uint64_t ns, const Repairs& repairs);
   /// Writes what is kept, a whole .cmt, and goes on. Throws std::system_error.
-  KeptSpan write(Output& output, const Repairs& repairs, bool truncated);
+  FlightSpan write(Output& output, const Repairs& repairs, bool truncated);
   /// What is kept, but for the events of the block that fills.
-  KeptSpan span() const { return blocks_.span(); }
+  FlightSpan span() const { return blocks_.span(); }
   /// What finish() has written.
-  const KeptSpan& finished() const { return finished_; }
+  const FlightSpan& finished() const { return finished_; }
 
  private:
   void take(FullBlock& block);
@@ -42,15 +42,15 @@ class KeepSink : public Sink {
 
   Output& output_;
   const Header header_;
-  const BlockKeeper& keeper_;
+  const LiveBlockSource& live_;
   Output nowhere_{-1};
   CmtSink encoder_;
-  KeptBlocks blocks_;
+  FlightBlocks blocks_;
   const StackTable* stacks_ = nullptr;
   std::vector<EventStack> event_stacks_;  // of the events in no full block, where stacks are recorded
   std::uint64_t events_ = 0, events_in_blocks_ = 0;
   Repairs repairs_;  // so far, at the last note_clock()
-  KeptSpan finished_;
+  FlightSpan finished_;
   bool wants_keyframe_ = false;
   std::uint64_t keyframe_ns_ = 0;  // of processor time, that the last one took
 };

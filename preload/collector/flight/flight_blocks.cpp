@@ -1,4 +1,4 @@
-#include "preload/collector/keep/kept_blocks.h"
+#include "preload/collector/flight/flight_blocks.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,7 @@ constexpr std::uint64_t block_events_least = 256, block_events_most = 256 * 1024
 constexpr int drops_at_once = 2;
 
 /// Of the events that make what was live. So many live blocks that none of their blocks of the stream is a keyframe.
-struct NoKeyframes : BlockKeeper {
+struct NoKeyframes : LiveBlockSource {
   std::size_t live_blocks() const override { return std::size_t{1} << 56; }
   std::vector<format::LiveBlock> list_live_blocks() const override { return {}; }
 };
@@ -35,7 +35,7 @@ Repairs repairs_since(const Repairs& before, Repairs now) {
 
 }  // namespace
 
-void KeptBlocks::begin_group(const Repairs& repairs) {
+void FlightBlocks::begin_group(const Repairs& repairs) {
   const Totals before = groups_.back().tally.totals();
   Group& group = groups_.emplace_back();
   group.begin_ns = now_ns_;
@@ -43,7 +43,7 @@ void KeptBlocks::begin_group(const Repairs& repairs) {
   group.tally.begin_behind(before);
 }
 
-void KeptBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
+void FlightBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
   Group& group = groups_.back();
   Block block{.header = std::move(full.header), .offset = group.chain.bytes, .bytes = full.body.size()};
   std::string bytes = std::move(full.body);
@@ -68,13 +68,13 @@ void KeptBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
   drop_some();
 }
 
-bool KeptBlocks::is_group_full() const {
+bool FlightBlocks::is_group_full() const {
   const Group& group = groups_.back();
   const bool is_old = limits_.ns != 0 && group_ns() >= limits_.ns / groups_wanted;
   return is_old || group.chain.bytes - group.table_bytes >= limits_.bytes / groups_wanted;
 }
 
-std::size_t KeptBlocks::block_events_max() const {
+std::size_t FlightBlocks::block_events_max() const {
   constexpr std::uint64_t bytes_per_event_unknown = 4;
   const std::uint64_t bytes = limits_.bytes / (groups_wanted * blocks_wanted);
   const double per_event =
@@ -86,14 +86,14 @@ std::size_t KeptBlocks::block_events_max() const {
 
 /// Whether the oldest group may go: the next one has begun, and has enough without it or there is too much. Groups are
 /// large where their keyframes are, and then the bytes may be up to twice as many.
-bool KeptBlocks::is_drop_due() const {
+bool FlightBlocks::is_drop_due() const {
   if (groups_.size() < 2 || groups_[1].blocks.empty()) return false;
   const bool is_old = limits_.ns != 0 && now_ns_ - groups_[1].begin_ns >= limits_.ns;
   const bool leaves_half = kept_bytes_ - groups_.front().chain.bytes >= limits_.bytes / 2;
   return is_old || (leaves_half && kept_bytes_ > limits_.bytes) || kept_bytes_ / 2 > limits_.bytes;
 }
 
-void KeptBlocks::drop_some() {
+void FlightBlocks::drop_some() {
   for (int i = 0; i < drops_at_once; ++i) {
     if (!is_dropping_ && !is_drop_due()) return;
     drop_block();
@@ -101,12 +101,12 @@ void KeptBlocks::drop_some() {
 }
 
 /// Drops the oldest group, the newest one but for its keyframe too.
-void KeptBlocks::drop_oldest() {
+void FlightBlocks::drop_oldest() {
   const std::size_t groups = groups_.size();
   while (groups_.size() == groups) drop_block();
 }
 
-void KeptBlocks::begin_drop() {
+void FlightBlocks::begin_drop() {
   is_dropping_ = true;
   dropping_ = 0;
   const Group& next = groups_[1];
@@ -117,7 +117,7 @@ void KeptBlocks::begin_drop() {
 }
 
 /// Folds the next block of the oldest group into what is live at the begin, and drops the group behind the last one.
-void KeptBlocks::drop_block() try {
+void FlightBlocks::drop_block() try {
   if (!is_dropping_) begin_drop();
   Group& group = groups_.front();
   if (dropping_ != group.blocks.size()) {
@@ -143,12 +143,12 @@ void KeptBlocks::drop_block() try {
 }
 
 /// A block as a file has it.
-std::string KeptBlocks::section_of(const Group& group, const Block& block) const {
+std::string FlightBlocks::section_of(const Group& group, const Block& block) const {
   return format::put_section(format::SectionType::block, block.header.put(), static_cast<std::uint32_t>(block.bytes)) +
          chunks_.read(group.chain, block.offset, block.bytes);
 }
 
-StackColumn KeptBlocks::stacks_of(const Group& group, const Block& block) {
+StackColumn FlightBlocks::stacks_of(const Group& group, const Block& block) {
   if (block.stacks_bytes == 0) return {};
   std::string column;
   decompressor_.decompress(chunks_.read(group.chain, block.offset + block.bytes, block.stacks_bytes),
@@ -156,8 +156,8 @@ StackColumn KeptBlocks::stacks_of(const Group& group, const Block& block) {
   return take_stack_column(column);
 }
 
-KeptSpan KeptBlocks::span() const {
-  KeptSpan span{.from_ns = groups_.front().begin_ns, .to_ns = now_ns_};
+FlightSpan FlightBlocks::span() const {
+  FlightSpan span{.from_ns = groups_.front().begin_ns, .to_ns = now_ns_};
   for (const Group& group : groups_) {
     for (const Block& block : group.blocks) span.events += block.header.events;
   }
@@ -167,7 +167,7 @@ KeptSpan KeptBlocks::span() const {
 
 /// Puts events that make what was live at the begin, and a mark. Behind them the recorded events follow as if all had
 /// been there.
-void KeptBlocks::put_live(CmtSink& sink, Tally& tally) {
+void FlightBlocks::put_live(CmtSink& sink, Tally& tally) {
   const format::BlockHeader& first = groups_.front().blocks.front().header;
   bool is_begun = false;
   const auto begin_at = [&](Tag tag) {
@@ -190,7 +190,8 @@ void KeptBlocks::put_live(CmtSink& sink, Tally& tally) {
 }
 
 /// Encodes the core stream of a block again, which is to stand behind another state. Returns the state at its end.
-format::CoreState KeptBlocks::put_behind(const format::CoreState& state, const std::string& section, FullBlock& block) {
+format::CoreState FlightBlocks::put_behind(const format::CoreState& state, const std::string& section,
+                                           FullBlock& block) {
   const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
   StackTable none;
   BlockDecoder decoder(nothing, none);
@@ -209,10 +210,10 @@ format::CoreState KeptBlocks::put_behind(const format::CoreState& state, const s
   return encoder.state();
 }
 
-KeptSpan KeptBlocks::write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs,
-                           bool truncated) try {
+FlightSpan FlightBlocks::write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs,
+                               bool truncated) try {
   while (is_dropping_) drop_block();
-  KeptSpan span = this->span();
+  FlightSpan span = this->span();
   if (span.dropped_events != 0) {
     header.metadata.emplace_back("slice", std::to_string(span.dropped_events) + ":");
     header.metadata.emplace_back("kept", std::to_string(span.from_ns) + "ns:" + std::to_string(span.to_ns) + "ns");

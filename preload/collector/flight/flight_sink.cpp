@@ -1,4 +1,4 @@
-#include "preload/collector/keep/keep_sink.h"
+#include "preload/collector/flight/flight_sink.h"
 
 #include <algorithm>
 #include <ctime>
@@ -13,31 +13,32 @@ constexpr std::uint64_t keyframe_share = 16, events_per_live_block = 4;
 
 }  // namespace
 
-KeepSink::KeepSink(Output& output, Header header, const BlockKeeper& keeper, std::string folder, KeepLimits limits)
+FlightSink::FlightSink(Output& output, Header header, const LiveBlockSource& live, std::string folder,
+                       FlightLimits limits)
     : output_(output),
       header_(std::move(header)),
-      keeper_(keeper),
-      encoder_(nowhere_, header_, {.level = 1}, keeper),
+      live_(live),
+      encoder_(nowhere_, header_, {.level = 1}, live),
       blocks_(std::move(folder), limits) {
   encoder_.hand_over_blocks(
       {[this](FullBlock& block) { take(block); }, [this] { return std::exchange(wants_keyframe_, false); }});
 }
 
-void KeepSink::take(FullBlock& block) {
+void FlightSink::take(FullBlock& block) {
   const std::size_t events = block.header.events, with_stacks = std::min(events, event_stacks_.size());
   events_in_blocks_ += events;
   blocks_.put(block, std::span(event_stacks_).first(with_stacks));
   event_stacks_.erase(event_stacks_.begin(), event_stacks_.begin() + static_cast<std::ptrdiff_t>(with_stacks));
 }
 
-void KeepSink::add_event(const BookedEvent& booked) {
+void FlightSink::add_event(const BookedEvent& booked) {
   EventBatch batch;
   batch.next_other() = booked;
   batch.append_next_other();
   add_batch(batch);
 }
 
-void KeepSink::add_batch(const EventBatch& batch) {
+void FlightSink::add_batch(const EventBatch& batch) {
   if (stacks_ != nullptr) note_stacks(batch);
   blocks_.count(batch);
   events_ += batch.size();
@@ -46,7 +47,7 @@ void KeepSink::add_batch(const EventBatch& batch) {
   if (!begin_group_if_due()) encoder_.flush();
 }
 
-void KeepSink::note_stacks(const EventBatch& batch) {
+void FlightSink::note_stacks(const EventBatch& batch) {
   const bool has_any = !batch.stacks().empty();
   const BookedEvent* other = batch.others().data();
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -56,21 +57,21 @@ void KeepSink::note_stacks(const EventBatch& batch) {
   }
 }
 
-std::size_t KeepSink::room() const {
+std::size_t FlightSink::room() const {
   const std::uint64_t used = events_ - events_in_blocks_, most = blocks_.block_events_max();
   return std::min<std::size_t>(encoder_.room(), most > used ? most - used : 1);
 }
 
-void KeepSink::note_clock(std::uint64_t ns, const Repairs& repairs) {
+void FlightSink::note_clock(std::uint64_t ns, const Repairs& repairs) {
   blocks_.set_clock(ns);
   repairs_ = repairs;
   begin_group_if_due();
 }
 
 /// Begins a group, if the newest one has enough; but not where the block that fills has no event yet.
-bool KeepSink::begin_group_if_due() {
+bool FlightSink::begin_group_if_due() {
   const bool is_cheap = blocks_.group_ns() >= keyframe_share * keyframe_ns_ ||
-                        blocks_.group_events() >= events_per_live_block * keeper_.live_blocks();
+                        blocks_.group_events() >= events_per_live_block * live_.live_blocks();
   if (!is_cheap || !blocks_.is_group_full()) return false;
   const std::uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   wants_keyframe_ = true;
@@ -81,11 +82,11 @@ bool KeepSink::begin_group_if_due() {
   return has_begun;
 }
 
-KeptSpan KeepSink::write(Output& output, const Repairs& repairs, bool truncated) {
+FlightSpan FlightSink::write(Output& output, const Repairs& repairs, bool truncated) {
   encoder_.end_block();
   return blocks_.write(output, header_, stacks_, repairs, truncated);
 }
 
-void KeepSink::finish(const Totals& totals) { finished_ = write(output_, totals.repairs, totals.truncated); }
+void FlightSink::finish(const Totals& totals) { finished_ = write(output_, totals.repairs, totals.truncated); }
 
 }  // namespace cmt::collector

@@ -14,7 +14,7 @@ namespace cmt::replay {
 /// of one call and size alike: php takes 256 KiB for each request and writes one page of it, which is known of the
 /// first such block, while later ones lie in memory that others have used. So once a block was seen that left its end
 /// as it was, pages are left out that lie behind all that was seen written in any of them. Until then all are written.
-class UntouchedBytes {
+class AssumedWrites {
  public:
   /// 0: the trace does not tell.
   void set_touched_min(std::uint64_t bytes) { touched_min_ = bytes; }

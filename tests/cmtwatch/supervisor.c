@@ -1,6 +1,6 @@
 /* What a trace's collector is kept by, made to be seen: an orphan in the memory of a program that has ended, which
-   blocks all signals and whose birth asked for none at its end. It writes its pid to "keeper.pid" and lives until there
-   is a "go.1". */
+   blocks all signals and whose birth asked for none at its end. It writes its pid to "supervisor.pid" and lives until
+   there is a "go.1". */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static int keep(void* unused) {
 int main(void) {
   const uint64_t all = ~(uint64_t)0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
-  FILE* pid = fopen("keeper.pid", "w");
+  FILE* pid = fopen("supervisor.pid", "w");
   fprintf(pid, "%d\n", clone(keep, stack + sizeof stack, CLONE_VM, NULL));
   fclose(pid);
   _exit(0);

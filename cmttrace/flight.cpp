@@ -1,4 +1,4 @@
-#include "cmttrace/kept.h"
+#include "cmttrace/flight.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ bool is_collector(int process) {
   return name.starts_with("cmttrace-collec");
 }
 
-std::string told_of(const launch::KeptFile& file) {
+std::string told_of(const launch::FlightFile& file) {
   if (file.error != 0)
     return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
   return "kept: " + output::counted(file.events, "event") + " of the last " +
@@ -43,7 +43,7 @@ std::string told_of(const launch::KeptFile& file) {
 
 }  // namespace
 
-std::string keep_for_tracer(const CommandLine& line) {
+std::string flight_limits_for_tracer(const CommandLine& line) {
   const std::string text = line.value("keep", "");
   const std::size_t comma = text.find(',');
   std::string value = bound_for_tracer(text.substr(0, comma));
@@ -64,13 +64,13 @@ std::string keep_for_tracer(const CommandLine& line) {
   return value;
 }
 
-KeptFiles::KeptFiles(const launch::TraceStatusFile& traces) : traces_(traces) {
+FlightFiles::FlightFiles(const launch::TraceStatusFile& traces) : traces_(traces) {
   struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);
 }
 
-launch::Ended KeptFiles::wait(launch::RunningCommand& launched) {
+launch::Ended FlightFiles::wait(launch::RunningCommand& launched) {
   command::HeldSignals requests(command::signal_set({SIGUSR1}));
   for (;;) {
     const launch::LaunchEvent event = launched.handle();
@@ -84,18 +84,18 @@ launch::Ended KeptFiles::wait(launch::RunningCommand& launched) {
   }
 }
 
-void KeptFiles::look(bool is_asked) {
+void FlightFiles::look(bool is_asked) {
   if (is_asked) ask_collectors();
   tell_new();
 }
 
-void KeptFiles::ask_collectors() const {
+void FlightFiles::ask_collectors() const {
   for (const launch::BegunTrace& trace : traces_.begun()) {
     if (!trace.ended && trace.collector != 0 && is_collector(trace.collector)) kill(trace.collector, SIGUSR1);
   }
 }
 
-void KeptFiles::tell_new() {
+void FlightFiles::tell_new() {
   for (const launch::BegunTrace& trace : traces_.begun()) {
     std::size_t& told = told_[{trace.process, trace.start_ns}];
     for (; told < trace.kept_files.size(); ++told) command::complain("cmttrace", told_of(trace.kept_files[told]));

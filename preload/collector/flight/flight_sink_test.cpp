@@ -1,4 +1,4 @@
-#include "preload/collector/keep/keep_sink.h"
+#include "preload/collector/flight/flight_sink.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "cmt/text.h"
 #include "libcmt/trace/ledger.h"
-#include "preload/collector/keep/live_at_begin.h"
+#include "preload/collector/flight/live_at_begin.h"
 #include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;
@@ -20,7 +20,7 @@ namespace {
 
 /// A recording of random events, of which the last ones are kept.
 struct Recording {
-  explicit Recording(KeepLimits limits, unsigned seed = 7)
+  explicit Recording(FlightLimits limits, unsigned seed = 7)
       : random(seed), sink(output, header(), ledger, "/tmp", limits) {
     for (FrameId frame = 1; frame <= 50; ++frame) {
       stacks.add_frame({.module = 0, .address = 0x1000 * frame});
@@ -51,7 +51,7 @@ struct Recording {
   }
 
   /// A file of what is kept now.
-  std::string write(KeptSpan& span) {
+  std::string write(FlightSpan& span) {
     const int fd = file_of("");
     Output file(fd);
     span = sink.write(file, {}, false);
@@ -67,7 +67,7 @@ struct Recording {
   StackTable stacks;
   Ledger ledger;
   Output output{-1};
-  KeepSink sink;
+  FlightSink sink;
   std::vector<Event> all;
 };
 
@@ -162,7 +162,7 @@ TEST_CASE("keep: all is kept while it fits, as a trace of its own") {
   Recording recording({.bytes = 1 << 20});
   RandomTrace trace(3, Addresses::reused);
   for (int i = 0; i < 3000; ++i) recording.add(trace.next());
-  KeptSpan span;
+  FlightSpan span;
   const auto lines = lines_of(recording.write(span));
   CHECK(span.dropped_events == 0);
   CHECK(span.events == 3000);
@@ -178,7 +178,7 @@ TEST_CASE("keep: of many events the last ones are kept, with the blocks that wer
       std::uint64_t dropped = 0;
       for (int part = 0; part < 4; ++part) {
         for (int i = 0; i < 8000; ++i) recording.add(trace.next());
-        KeptSpan span;
+        FlightSpan span;
         auto lines = lines_of(recording.write(span));
         drop_early_touches(lines);
         CHECK(span.dropped_events >= dropped);
@@ -195,7 +195,7 @@ TEST_CASE("keep: a bound of time keeps at least so long, and little more") {
   Recording recording({.ns = 4000 * Recording::event_ns, .bytes = 1 << 30});
   RandomTrace trace(5, Addresses::reused);
   for (int i = 0; i < 40000; ++i) recording.add(trace.next());
-  KeptSpan span;
+  FlightSpan span;
   lines_of(recording.write(span));
   CHECK(span.to_ns == 40000 * Recording::event_ns);
   CHECK(span.to_ns - span.from_ns >= 4000 * Recording::event_ns);
@@ -210,7 +210,7 @@ TEST_CASE("keep: memory and file stay bounded, whatever comes") {
     Event event = trace.next();
     recording.add(event);
     if (i % 1000 == 0) {
-      KeptSpan span = recording.sink.span();
+      FlightSpan span = recording.sink.span();
       most = std::max(most, span.events);
     }
   }
@@ -219,7 +219,7 @@ TEST_CASE("keep: memory and file stay bounded, whatever comes") {
 
 TEST_CASE("keep: a recording without any event is a whole trace") {
   Recording recording({.bytes = 1 << 20});
-  KeptSpan span;
+  FlightSpan span;
   CHECK(lines_of(recording.write(span)).empty());
   CHECK(span.events == 0);
 }
@@ -227,7 +227,7 @@ TEST_CASE("keep: a recording without any event is a whole trace") {
 TEST_CASE("keep: events before the first allocation are kept too") {
   Recording recording({.bytes = 1 << 20});
   recording.add({.kind = Kind::thread_start, .thread = 1});
-  KeptSpan span;
+  FlightSpan span;
   CHECK(lines_of(recording.write(span)) == expected(recording, 0));
   recording.add({.size = 5, .tag = 1000, .address = 0x5000});
   CHECK(lines_of(recording.write(span)) == expected(recording, 0));
@@ -251,7 +251,7 @@ TEST_CASE("keep: pages that were touched before the begin are told behind their 
       recording.add(
           {.kind = Kind::touch, .size = 16384, .count = 1, .alignment = 4096, .old_tag = 1000, .old_address = 0x10000});
   }
-  KeptSpan span;
+  FlightSpan span;
   const auto lines = lines_of(recording.write(span));
   REQUIRE(span.dropped_events > 1000);
   CHECK(span.live_events == 5);
@@ -271,7 +271,7 @@ TEST_CASE("keep: repairs are those of what is kept") {
   }
   const int fd = file_of("");
   Output file(fd);
-  const KeptSpan span = recording.sink.write(file, recording.repairs, true);
+  const FlightSpan span = recording.sink.write(file, recording.repairs, true);
   Reader reader(file_of(bytes_of(fd)), "kept.cmt");
   REQUIRE(reader.totals());
   CHECK(reader.totals()->repairs[Repair::order_race] <= span.events / 100 + 1);

@@ -1,4 +1,4 @@
-#include "preload/collector/keep/live_at_begin.h"
+#include "preload/collector/flight/live_at_begin.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "preload/collector/keep/stack_column.h"
+#include "preload/collector/flight/stack_column.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "preload/collector/keep/chunk_file.h"
+#include "preload/collector/flight/chunk_file.h"
 
 #include <doctest/doctest.h>
 
-#include "preload/collector/keep/stack_column.h"
+#include "preload/collector/flight/stack_column.h"
 
 using namespace cmt;
 using namespace cmt::collector;

@@ -29,14 +29,14 @@
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/file/cmt_sink.h"
 #include "libcmt/trace/ledger.h"
-#include "preload/collector/keep/chunk_file.h"
-#include "preload/collector/keep/live_at_begin.h"
-#include "preload/collector/keep/stack_column.h"
+#include "preload/collector/flight/chunk_file.h"
+#include "preload/collector/flight/live_at_begin.h"
+#include "preload/collector/flight/stack_column.h"
 
 namespace cmt::collector {
 
 /// How much is kept: what either bound allows.
-struct KeepLimits {
+struct FlightLimits {
   std::uint64_t ns = 0;     ///< at least so long, if the bytes allow it; 0: no bound
   std::uint64_t bytes = 0;  ///< 0: nothing is dropped, this is no such recording
 
@@ -44,7 +44,7 @@ struct KeepLimits {
 };
 
 /// What is kept of a recording at a moment.
-struct KeptSpan {
+struct FlightSpan {
   std::uint64_t dropped_events = 0;          ///< before
   std::uint64_t events = 0;                  ///< kept
   std::uint64_t from_ns = 0;                 ///< when the first block kept began, since the start of the recording
@@ -53,9 +53,9 @@ struct KeptSpan {
 };
 
 /// Throws std::system_error where the file cannot be written or read.
-class KeptBlocks {
+class FlightBlocks {
  public:
-  KeptBlocks(std::string folder, KeepLimits limits) : limits_(limits), chunks_(std::move(folder)) {
+  FlightBlocks(std::string folder, FlightLimits limits) : limits_(limits), chunks_(std::move(folder)) {
     groups_.emplace_back();
   }
 
@@ -77,9 +77,9 @@ class KeptBlocks {
   std::size_t block_events_max() const;
 
   /// Writes a whole .cmt. `stacks`: the recording's table; null: it has none. `repairs`: of the recording so far.
-  KeptSpan write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs, bool truncated);
+  FlightSpan write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs, bool truncated);
 
-  KeptSpan span() const;
+  FlightSpan span() const;
 
  private:
   struct Block {
@@ -107,7 +107,7 @@ class KeptBlocks {
   void put_live(CmtSink& sink, Tally& tally);
   format::CoreState put_behind(const format::CoreState& state, const std::string& section, FullBlock& block);
 
-  KeepLimits limits_;
+  FlightLimits limits_;
   ChunkFile chunks_;
   std::deque<Group> groups_;  // the oldest first; the last one is being written
   LiveAtBegin live_;

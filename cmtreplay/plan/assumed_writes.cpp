@@ -1,4 +1,4 @@
-#include "cmtreplay/plan/untouched.h"
+#include "cmtreplay/plan/assumed_writes.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ std::uint64_t bytes_of(const Event& event) {
 
 }  // namespace
 
-void UntouchedBytes::count(const Event& event) {
+void AssumedWrites::count(const Event& event) {
   if (!known()) return;
   if (tells_pages(event.kind)) return count_pages(event);
   if (event.ends_block()) end_block(event.old_tag);
@@ -32,7 +32,7 @@ void UntouchedBytes::count(const Event& event) {
   bytes_ += size;
 }
 
-void UntouchedBytes::count_pages(const Event& event) {
+void AssumedWrites::count_pages(const Event& event) {
   const auto found = blocks_.find(event.old_tag);
   if (found == blocks_.end() || event.size >= found->second.size) return;
   Block& block = found->second;
@@ -46,7 +46,7 @@ void UntouchedBytes::count_pages(const Event& event) {
   if (event.kind == Kind::touch || left >= page_bytes) block.idle_begin = std::max(block.idle_begin, end);
 }
 
-Event UntouchedBytes::assume_written(const Event& told) const {
+Event AssumedWrites::assume_written(const Event& told) const {
   Event event = told;
   if (event.kind != Kind::resident) return event;
   const auto block = blocks_.find(event.old_tag);
@@ -63,7 +63,7 @@ Event UntouchedBytes::assume_written(const Event& told) const {
   return event;
 }
 
-void UntouchedBytes::end_block(Tag tag) {
+void AssumedWrites::end_block(Tag tag) {
   const auto ended = blocks_.extract(tag);
   if (!ended) return;
   const Block& block = ended.mapped();

@@ -1,4 +1,4 @@
-#include "preload/collector/keep/chunk_file.h"
+#include "preload/collector/flight/chunk_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
