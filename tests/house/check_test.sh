@@ -3,7 +3,8 @@
 git init -q tree
 cd tree
 mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
-cp "$SOURCE/script/check" script/
+cp "$SOURCE/script/check" "$SOURCE/script/plain_words" script/
+printf 'folder,rule,most\noverhead,purpose,1\nlibcmt,purpose,1\ntoolkit,purpose,1\ntrace2cmt,purpose,1\npreload,purpose,1\ncmtreplay,purpose,1\ncmtwatch,purpose,1\n' >script/plain_words.csv
 cp "$SOURCE/.clang-format" .
 failed=0
 
@@ -49,8 +50,8 @@ accepts preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload
 accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "overhead/b.h"' '#include "toolkit/output/b.h"'
 refuses 'perf.data: a file of unknown kind' perf.data x
 
-refuses 'a.cpp: 501 lines' overhead/a.cpp $(yes '//' | head -n 501)
-accepts overhead/a.cpp $(yes '//' | head -n 500)
+refuses 'a.cpp: 801 lines' overhead/a.cpp $(yes '//' | head -n 801)
+accepts overhead/a.cpp $(yes '//' | head -n 800)
 long() { echo 'void long_one(int* a) {'; seq "$1" | sed 's/.*/  ++*a;/'; echo '}'; }
 mapfile -t body < <(long 69)
 refuses 'a.cpp:1: long_one has 71 lines' overhead/a.cpp "${body[@]}"
@@ -58,4 +59,10 @@ mapfile -t body < <(long 68)
 accepts overhead/a.cpp "${body[@]}"
 refuses 'clang-format -i' overhead/a.cpp 'int  a;'
 refuses 'home.ann' overhead/a.cpp "// see /home""/ann/notes"
+refuses "overhead: 1 places of rule 'opening', more than 0" overhead/a.cpp '// What is read is counted.'
+refuses "overhead: 1 places of rule 'word', more than 0" overhead/a.cpp '// The caller is told the size.'
+refuses "overhead: 1 places of rule 'long', more than 0" overhead/a.cpp "// $(seq -s ' ' 29)"
+refuses "overhead: 2 places of rule 'purpose', more than 1" overhead/a.cpp '// A purpose.' \
+  "$(printf 'int b;\n' >overhead/b.cpp; printf 'int c;\n' >overhead/c.cpp; git add overhead/b.cpp overhead/c.cpp)"
+accepts overhead/a.cpp '// The reader counts the events that it reads.'
 exit $failed
