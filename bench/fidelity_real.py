@@ -68,7 +68,7 @@ def resident_bytes(smaps, library):
         words = line.split(None, 5)
         begin, end = (int(word, 16) for word in words[0].split("-"))
         name = words[5] if len(words) == 6 else ""
-        # A mapping that has grown between two reads of the kernel's text stands there twice, with the same begin.
+        # A mapping that grows between two reads of the kernel's text is listed twice, with the same begin.
         if begin == begin_before:
             allocator, program, total = begun
         begun, begin_before = (allocator, program, total), begin

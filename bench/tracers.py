@@ -16,7 +16,7 @@ PROCESSORS = len(os.sched_getaffinity(0))
 LTTNG_WRAPPER = "liblttng-ust-libc-wrapper.so.1"
 LOAD_MAX, STEAL_MAX, OTHERS_MAX, APART_MAX = 0.5, 0.02, 0.1, 200
 
-# Of our tracer: the name in the tables, and what it is told beside the file of the trace.
+# Our tracer: for each name in the tables, the variables that it gets besides the file of the trace.
 OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times": {"CMTTRACE_TIME": "1"},
         ".cmt stamps=all": {"CMTTRACE_STAMPS": "all"}, ".cmt stamps=sparse": {"CMTTRACE_STAMPS": "sparse"},
         ".cmt stacks": {"CMTTRACE_STACKS": "1"}, ".cmt touched=off": {"CMTTRACE_TOUCHED": "off"}, "text": {},

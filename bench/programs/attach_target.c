@@ -1,5 +1,5 @@
-// attach_target HOW PROGRESS [LIBRARY]: a program to attach to, for bench/attach. It does not end by itself, checks
-// what it does, and counts it in the file PROGRESS; it ends with status 1 where something is wrong.
+// attach_target HOW PROGRESS [LIBRARY]: a program to attach to, for bench/attach. It never ends by itself. It checks
+// its own work, counts it in the file PROGRESS, and ends with status 1 if anything is wrong. HOW is one of:
 //
 //     threads  50 threads allocate all the time, and check the contents of their blocks
 //     forks    forks all the time, and waits for its children, which allocate

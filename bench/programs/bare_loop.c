@@ -3,8 +3,8 @@
  *     bare_loop EVENTS            runs the loop and prints nanoseconds of CPU time a call, the least of nine rounds
  *     bare_loop EVENTS --trace    writes the trace
  *
- * A table holds 10,000 blocks. Each step frees one at random and allocates another of 16 to 1,039 bytes in its place,
- * and touches it as cmtreplay does: a write into each page, and the last byte. */
+ * A table holds 10,000 blocks. Each step frees one at random and allocates another of 16 to 1,039 bytes in its place.
+ * It touches the block as cmtreplay does: it writes into each page, and to the last byte. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,20 +1,21 @@
-// collector_speed FILE [ROUNDS [STAGE]]: what the collector's encoder takes for the events of a trace, in ns of
-// processor time an event, the median of so many rounds (5). STAGE is order, encode or all: only that, for a profiler.
+// collector_speed FILE [ROUNDS [STAGE]]: prints the cost of the collector's encoder for the events of a trace: ns of
+// processor time an event, the median of ROUNDS rounds (5). STAGE is order, encode or all, and measures that stage
+// alone, for a profiler.
 //
 // FILE is a .cmt with addresses. Its events become records in a ring for each thread, as the tracer would have made
-// them, and are packed by passes of 8,192 events. Two sorts of stamps: `full`, where each event has its own, and
-// `sparse`, where an event has its own only if another thread touched its memory last, and else that of the pass
-// before. If the trace has call stacks, it is measured with and without them: `+stacks` (the difference is what stacks
-// cost the collector beside reading the rings).
+// them, and are packed by passes of 8,192 events. Stamps are of two sorts. With `full` each event has its own. With
+// `sparse` an event has its own only if another thread touched its memory last, and otherwise that of the previous
+// pass. A trace with call stacks is measured with and without them (`+stacks`): the difference is the collector's cost
+// of stacks, without reading the rings.
 //
-//   pack      records to packed words (the drainer's part, but for reading the rings)
+//   pack      records to packed words (the drainer's work, without reading the rings)
 //   order     packed words to events in order, which are then dropped
 //   encode    order, and the core and address streams, which are kept
 //   compress  these streams, zstd -1
 //   all       order and outputs, as the collector does it, to a file in memory
 //
-// The last columns are the bytes of that file an event, and a checksum of it: two builds that print the same have
-// written the same bytes.
+// The last columns are the bytes of that file an event, and its checksum: two builds that print the same have written
+// the same bytes.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ using cmt::Event;
 constexpr std::size_t pass_events = 8192, events_max = 4'000'000, tags_of_reserve = 1000;
 constexpr std::uint32_t block_events = 1 << 18;
 
-/// What one pass of the drainer reads.
+/// The slots that one pass of the drainer reads.
 struct Pass {
   std::unordered_map<std::uint32_t, std::vector<Slot>> slots;  // by ring
   std::uint64_t cut = 0;
@@ -88,7 +89,7 @@ class StackRecorder {
   std::unordered_map<std::uint32_t, Last> last_;  // by ring
 };
 
-/// What the program would share: each frame of the table has its number as its index.
+/// Returns the memory that the program would share: each frame of the table has its number as its index.
 std::unique_ptr<StackShare> share_of(const cmt::StackTable& stacks) {
   auto share = std::make_unique<StackShare>();
   for (cmt::FrameId frame = 1; frame < std::min<std::uint32_t>(stacks.frame_count(), unwind_rules_max); ++frame)
@@ -249,7 +250,7 @@ struct Figures {
   std::uint64_t checksum;
 };
 
-/// Of a recording with call stacks, or of none.
+/// Returns the reader of call stacks, or nothing for a recording without them.
 std::optional<RingStacks> stacks_of(const StackShare* share) {
   if (share == nullptr) return std::nullopt;
   return std::optional<RingStacks>(std::in_place, share, false, [](std::uint64_t stamp) { return stamp; });
@@ -303,7 +304,7 @@ void time_all(std::vector<PackedPass> packed, const StackShare* share, Figures& 
   close(fd);
 }
 
-/// Of one stage, or of all of them.
+/// Measures one stage, or all of them if `stage` is empty.
 Figures run_once(const std::vector<Pass>& passes, const StackShare* share, const std::string& stage) {
   Figures figures{};
   const auto is_wanted = [&](const char* name) { return stage.empty() || stage == name; };

@@ -1,6 +1,10 @@
-// decode_speed FILE: reads a .cmt several times and prints the least ns of CPU time an event: core stream only; all
-// streams; core stream on two threads, beside two readers of the whole file at once, which is the most that two cores
-// can do. Then the cost of writing the same events (Writer::add, to /dev/null), which a recorder pays.
+// decode_speed FILE: reads a .cmt several times and prints the least CPU time in ns an event:
+//
+//   - the core stream only
+//   - all streams
+//   - the core stream on two threads, next to two readers of the whole file at once, which is the most that two cores
+//   can do
+//   - writing the same events (Writer::add, to /dev/null), which a recorder pays
 
 #include <fcntl.h>
 #include <unistd.h>

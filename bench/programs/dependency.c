@@ -1,6 +1,7 @@
-/* The cost of a dependency that is already satisfied, for bench/replay_overhead: takes a block out of a slot into which
- * another thread put it long ago, against a slot that this thread filled itself, and against a plain load. Compile with
- * cmtreplay/worker/schedule.c and cmtreplay/protocol.c. Prints nanoseconds each, the least of nine rounds. */
+/* The cost of a dependency that is already satisfied, for bench/replay_overhead: it takes a block out of a slot
+ * that another thread filled long ago. For comparison it takes one out of a slot that this thread filled, and does a
+ * plain load. Compile with cmtreplay/worker/schedule.c and cmtreplay/protocol.c. Prints nanoseconds each, the least of
+ * nine rounds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

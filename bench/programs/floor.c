@@ -1,10 +1,11 @@
-// The least that a lossless tracer can cost: a library to preload that forwards each call and appends 16 bytes to a
-// ring of the thread's own, from which another process (floor_drain.c) reads. Compiled with -DFLOOR_CLOCK, each event
-// reads the time stamp counter, behind an lfence where it ends a block, as a tracer does that orders events across
+// The least cost of a lossless tracer: a library to preload that forwards each call and appends 16 bytes to the
+// thread's ring, from which another process (floor_drain.c) reads. Compiled with -DFLOOR_CLOCK, each event reads the
+// time stamp counter. If the event ends a block, an lfence comes first, as in a tracer that orders events across
 // threads.
 //
-// A full ring waits. A realloc is two events, one before and one after the call. Nothing else is kept: no guard against
-// calls within calls, no signal handlers, no threads' ends. FLOOR_RINGS is the file of the rings.
+// A thread waits while its ring is full. A realloc is two events, one before and one after the call. It does nothing
+// else: no guard against calls within calls, no signal handlers, no ends of threads. FLOOR_RINGS names the file of the
+// rings.
 #include "floor.h"
 
 #include <dlfcn.h>

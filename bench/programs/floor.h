@@ -1,6 +1,6 @@
-// The memory that floor.c (in the program) and floor_drain.c (the process beside it) share: rings of 16-byte slots, as
-// small as they can be. Positions never wrap; position p is slot p % slots, in lap p / slots. A slot is written when
-// its valid bit is set with the parity of the lap, so nothing else is shared for each event.
+// The memory that floor.c (in the program) and floor_drain.c (the other process) share: rings of 16-byte slots, as
+// small as possible. Positions never wrap; position p is slot p % slots, in lap p / slots. A slot is written if its
+// valid bit has the parity of the lap, so an event shares nothing else.
 #pragma once
 
 #include <stdint.h>

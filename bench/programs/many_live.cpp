@@ -1,6 +1,6 @@
 // many_live EVENTS LIVE [far]: writes a .cmt of a made-up program to standard output, for `bench/verify_speed`. It
-// makes LIVE blocks of 16 to 256 bytes, ends one after the other at random, each time making another at an address that
-// is free, until there are EVENTS events. With `far`, each block lies on a page of its own, 64 KiB from the next.
+// makes LIVE blocks of 16 to 256 bytes. Then it ends blocks at random, and makes another at a free address each time,
+// until there are EVENTS events. With `far`, each block is on a page of its own, 64 KiB from the next.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,15 +1,16 @@
 /* Preloaded into a program before an allocator, it separates the memory that the program maps from the memory that its
- * allocator maps. Anonymous mappings that code outside of the allocator asks for, and the stacks of threads, become
- * private mappings of a memfd, and smaps shows them by its name, "/memfd:program". The program sees no difference.
+ * allocator maps. Two kinds of memory become private mappings of a memfd, which smaps shows by its name,
+ * "/memfd:program": anonymous mappings that code outside of the allocator asks for, and stacks of threads. The program
+ * sees no difference.
  *
  *     cc -O2 -shared -fPIC -o own_maps.so own_maps.c
  *     SMAPS_LOG=app.smaps LD_PRELOAD="./own_maps.so libjemalloc.so.2" app
  *
  * It appends the program's smaps to a file after every 3 ms of CPU time or so, after each sixteenth more calls, and at
  * the end. Samples are equal on an idle and on a busy machine, because the clock is CPU time and the program reads its
- * own smaps. Above each one stands where in the run it was taken: the calls that were given to the allocator so far,
- * and the elapsed time without that of the samples before; and the kernel's high-water mark of all resident memory
- * since the sample before (VmHWM, which each sample resets), so that no peak between two samples is missed:
+ * own smaps. A line before each sample reports its place in the run: the number of calls to the allocator so far, and
+ * the elapsed time without the samples. It also has the kernel's high-water mark of resident memory since the last
+ * sample (VmHWM, which each sample resets), so that no peak between two samples is missed:
  *
  *     Calls: 123456 us: 78901 high: 45678 kB
  *

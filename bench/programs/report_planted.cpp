@@ -1,22 +1,22 @@
 // A program with one planted fault among many functions that allocate at random, for `bench/report_planted` and
 // `bench/diff_planted`.
 //
-// report_planted KIND SEED [NOISE EXTRA]: 60 functions of different names, each with a habit of its own (sizes, how
-// many blocks it keeps and how long, temporary blocks), called along random chains. One of them, chosen by the seed,
-// has the fault too:
+// report_planted KIND SEED [NOISE EXTRA]: calls 60 functions of different names along random chains. Each has a habit
+// of its own: sizes, how many blocks it keeps and how long, temporary blocks. The seed chooses one of them, which has
+// the fault KIND too:
 //
 //   leak       a part of its blocks is never freed
-//   cache      it keeps what it makes until the end of the program
+//   cache      it keeps its blocks until the end of the program
 //   temporary  it makes blocks and frees them at once
-//   pins       while a phase loads much, it makes a block of the same size on each page of that, and keeps these until
-//   the
-//              end (of another size the allocator may put it into a hole elsewhere, where it pins nothing)
+//   pins       while a phase loads much, it makes a block of the same size on each page of that memory, and keeps these
+//   until
+//              the end (a block of another size might get a hole elsewhere, where it pins nothing)
 //   none       nothing
 //
-// With NOISE the functions have the habits of SEED, but are called in another order, and the chosen one makes a further
-// block of EXTRA bytes at each call, if that is not 0, and keeps the last eight of them.
+// With NOISE the functions have the habits of SEED, but are called in another order. The chosen function then also
+// makes a block of EXTRA bytes at each call, unless EXTRA is 0, and keeps the last eight of them.
 //
-// Prints the name of the planted function, and with NOISE how often it was called.
+// Prints the name of the planted function, and with NOISE the number of its calls.
 #include <array>
 #include <cstdint>
 #include <cstdio>

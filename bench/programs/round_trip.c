@@ -1,4 +1,4 @@
-// round_trip: the time in ns that a cache line takes from the first processor that may be used to the last one and
+// round_trip: prints the time in ns in which a cache line goes from the first usable processor to the last one and
 // back: the least mean of 400 series of 100. The processors of a virtual machine share a cache at some times and not at
 // others.
 #include <pthread.h>

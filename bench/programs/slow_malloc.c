@@ -1,5 +1,5 @@
-/* malloc of libc with a busy loop: SLOW_TURNS turns in every 16th call, for bench/gate. A processor hides a few turns
- * behind its other work; many turns now and then cost what they take, so that their number sets the slowdown finely. */
+/* malloc of libc with a busy loop: SLOW_TURNS turns in every 16th call, for bench/gate. A processor overlaps a few
+ * turns with its other work. Many turns at once cost their full time, so their number sets the slowdown finely. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -1,10 +1,14 @@
 // A program whose stacks are hard to follow, for `bench/stack_cost check`, which counts captures that differ from a
 // walk by rules alone.
 //
-// stack_hostile THREADS ROUNDS: each thread walks at random through functions of different frames (plain, with frame
-// pointers, alloca, aligned, and with rbp as a common register), and at some allocations throws, jumps by longjmp, goes
-// on in a coroutine, sorts by a callback, loads a module of iconv or raises a signal, whose handler allocates on a
-// stack of its own.
+// stack_hostile THREADS ROUNDS: each thread walks at random through functions of different frames: plain, with frame
+// pointers, alloca, aligned, and with rbp as a common register. At some allocations it does one of these:
+//
+//   - throws, or jumps by longjmp
+//   - goes on in a coroutine
+//   - sorts by a callback
+//   - loads a module of iconv
+//   - raises a signal, whose handler allocates on a stack of its own
 #include <iconv.h>
 #include <pthread.h>
 #include <ucontext.h>

@@ -1,6 +1,7 @@
-// A library that captures the call stack at each allocation of a program: preloaded by bench/stack_cost, with the
-// unwinder of preload/program. STACK_SHIM says what it does; the result goes to the file STACK_SHIM_OUT, when the
-// program ends.
+// A library that captures the call stack at each allocation of a program, with the unwinder of preload/program.
+// bench/stack_cost preloads it. It writes its result to the file STACK_SHIM_OUT when the program ends. STACK_SHIM is
+// one of:
+//
 //   off      counts allocations
 //   capture  captures
 //   check    captures, and compares with a walk by rules alone, in the same call

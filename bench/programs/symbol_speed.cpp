@@ -1,6 +1,6 @@
-// symbol_speed: names the addresses of a heaptrack log's call stacks, with toolkit/symbols. Reads the raw log's lines
-// of modules ("m") and of frames ("t") from standard input, and prints how many addresses there were, of how many the
-// function and the line were found, and the highest resident set.
+// symbol_speed: names the addresses of a heaptrack log's call stacks, with toolkit/symbols. It reads the raw log's
+// lines of modules ("m") and of frames ("t") from standard input. It prints the number of addresses, the number with a
+// function and with a line, and the highest resident set.
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
-// A random walk of trees, for stack_walk and stack_tree: functions of different frames that call each other in turn, to
-// a mean depth of `leaf_depth` and a little more. The program that includes this defines allocate(), which is called at
-// the leaves and at some nodes.
+// A random walk of trees, for stack_walk and stack_tree: functions of different frames call each other in turn, to a
+// mean depth of `leaf_depth` and a little more. The program that includes this file defines allocate(), which the
+// leaves and some nodes call.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ __attribute__((noinline)) uint64_t visit_twice(uint64_t seed, int depth) {
   return first + second + allocate(seed);
 }
 
-// Of this thread.
+// Returns the processor time of this thread.
 double processor_ns() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,9 +1,9 @@
 // A server without a network: eight workers, each with a queue of requests. A worker looks each request up in a cache
-// of the most recently used answers, which all share, or makes the answer of many small strings, and hands it to the
-// next worker, which frees it. So most blocks are freed by another thread than made them.
+// of recent answers, which all share. If the answer is not there, the worker makes it of many small strings. It hands
+// the answer to the next worker, which frees it. So most blocks are freed by another thread than made them.
 //
-// It prints how many requests there were at once: that depends on how the threads are scheduled, and the peak of memory
-// depends on it.
+// It prints the largest number of requests at once. The scheduler decides how many these are, and
+// the peak of memory depends on it.
 //
 //     g++ -O2 -std=c++20 -pthread -o work_queue work_queue.cpp && ./work_queue [REQUESTS]
 #include <array>
