@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -96,6 +97,21 @@ class TouchedPages {
     if (begin < size) visit(begin, size);
   }
 
+  /// Calls `emit(event)` for each run of the block that `made` has made: first the resident ones, which were in memory
+  /// before the program touched others. bytes_of() returns the same bytes for such an event. The events have the
+  /// block's thread and time, because the time of its touches is not kept. Requires `keeps_kinds`.
+  template <class Emit>
+  void for_each_event(const Event& made, Emit emit) const {
+    assert(keeps_kinds_);
+    const Runs* const runs = find(made.tag);
+    if (runs == nullptr) return;
+    for (const Kind kind : {Kind::resident, Kind::touch}) {
+      for (const auto& [begin, run] : *runs) {
+        if (run.kind == kind) emit(event_of(made, begin, run));
+      }
+    }
+  }
+
   /// The runs of a block; null if there are none.
   const Runs* find(Tag tag) const {
     const auto found = blocks_.empty() ? blocks_.end() : blocks_.find(tag);
@@ -131,6 +147,18 @@ class TouchedPages {
   }
 
  private:
+  static Event event_of(const Event& made, std::uint64_t begin, const Run& run) {
+    const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
+    return {.kind = run.kind,
+            .thread = made.thread,
+            .size = begin,
+            .count = run.end == made.bytes() ? 0 : pages,
+            .alignment = run.page_size,
+            .old_tag = made.tag,
+            .old_address = made.address,
+            .time_ns = made.time_ns};
+  }
+
   bool is_like(const Run& a, const Run& b) const {
     return !keeps_kinds_ || (a.kind == b.kind && a.page_size == b.page_size);
   }

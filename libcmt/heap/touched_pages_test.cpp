@@ -100,3 +100,26 @@ TEST_CASE("touched pages: random runs agree with a list of pages") {
     CHECK(untouched == 4096 * static_cast<std::uint64_t>(std::count(told.begin(), told.end(), false)));
   }
 }
+
+TEST_CASE("touched pages: the events of a block's runs tell the same bytes, those of resident pages first") {
+  const Event made{.kind = Kind::malloc, .thread = 3, .size = 20000, .tag = 7, .address = 0x10010, .time_ns = 50};
+  TouchedPages pages(true);
+  const auto add = [&](Kind kind, std::uint64_t offset, std::uint64_t count) {
+    Event run = run_of(offset, count);
+    run.kind = kind;
+    pages.add(run, bytes_of(run, made.address, made.size), made.size);
+  };
+  add(Kind::touch, 0, 1);
+  add(Kind::resident, 4080, 2);
+  add(Kind::touch, 16368, 1);
+  std::string all;
+  pages.for_each_event(made, [&](const Event& run) {
+    CHECK(run.old_tag == 7);
+    CHECK(run.old_address == 0x10010);
+    CHECK(run.thread == 3);
+    CHECK(run.time_ns == 50);
+    all += (run.kind == Kind::touch ? "touch " : "resident ") + text(bytes_of(run, made.address, made.size)) + ", ";
+  });
+  CHECK(all == "resident 4080..12272, touch 0..4080, touch 16368..20000, ");
+  pages.for_each_event({.kind = Kind::malloc, .size = 8, .tag = 8}, [](const Event&) { FAIL("no runs"); });
+}

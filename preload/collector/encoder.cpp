@@ -14,7 +14,6 @@
 #include <span>
 #include <string_view>
 
-#include "preload/collector/flight/flight_file.h"
 #include "preload/text.h"
 
 namespace cmt::collector {

@@ -43,8 +43,7 @@ class LiveAllocations {
     for (const cmt::Tag tag : tags) {
       const cmt::Event& made = *blocks_.find(tag);
       emit(made);
-      emit_runs(made, cmt::Kind::resident, emit);
-      emit_runs(made, cmt::Kind::touch, emit);
+      pages_.for_each_event(made, emit);
     }
   }
 
@@ -53,24 +52,6 @@ class LiveAllocations {
     const cmt::Event* const made = blocks_.find(run.old_tag);
     if (made == nullptr) return;
     pages_.add(run, cmt::heap::bytes_of(run, made->address, made->bytes()), made->bytes());
-  }
-
-  /// With the block's time: the time of its touches is not kept.
-  void emit_runs(const cmt::Event& made, cmt::Kind kind, const Emit& emit) const {
-    const cmt::heap::TouchedPages::Runs* const runs = pages_.find(made.tag);
-    if (runs == nullptr) return;
-    for (const auto& [begin, run] : *runs) {
-      if (run.kind != kind) continue;
-      const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
-      emit({.kind = kind,
-            .thread = made.thread,
-            .size = begin,
-            .count = run.end == made.bytes() ? 0 : pages,
-            .alignment = run.page_size,
-            .old_tag = made.tag,
-            .old_address = made.address,
-            .time_ns = made.time_ns});
-    }
   }
 
   cmt::BlockTable<cmt::Event> blocks_;

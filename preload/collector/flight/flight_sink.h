@@ -55,4 +55,15 @@ class FlightSink : public Sink {
   std::uint64_t keyframe_ns_ = 0;  // of processor time, that the last one took
 };
 
+/// A file of what was kept at a moment.
+struct WrittenFlight {
+  std::string path;
+  FlightSpan span;
+};
+
+/// Writes what is kept beside the trace, while the recording goes on: of app.cmt to app.kept.1.cmt, or to the next
+/// number that is free. Tools that open it meanwhile wait until it is whole. Throws std::system_error, and then leaves
+/// no file.
+WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Repairs& repairs);
+
 }  // namespace cmt::collector

@@ -5,6 +5,7 @@
 
 #include "libcmt/format/addresses.h"
 #include "libcmt/format/coding.h"
+#include "libcmt/format/origins.h"
 
 namespace cmt::collector {
 namespace {
@@ -74,14 +75,8 @@ void LiveAtBegin::begin_fold(std::vector<format::LiveBlock> survivors) {
 void LiveAtBegin::keep(const Event& allocation) {
   while (next_survivor_ != survivors_.size() && survivors_[next_survivor_].tag < allocation.tag) ++next_survivor_;
   if (next_survivor_ == survivors_.size() || survivors_[next_survivor_].tag != allocation.tag) return;
-  Event made = allocation;
+  Event made = format::origin_of(allocation);
   made.address = survivors_[next_survivor_++].address;
-  made.old_tag = made.old_address = 0;
-  if (traits(made.kind).releases) {  // a realloc's block is allocated by malloc
-    made.kind = Kind::malloc;
-    made.size = made.bytes();
-    made.count = 1;
-  }
   next_live_.append(made);
 }
 
@@ -122,27 +117,8 @@ void LiveAtBegin::finish_fold() {
 void LiveAtBegin::for_each_event(const std::function<void(const Event&)>& emit) const {
   live_.for_each([&](const Event& made) {
     emit(made);
-    emit_runs(made, Kind::resident, emit);
-    emit_runs(made, Kind::touch, emit);
+    pages_.for_each_event(made, emit);
   });
-}
-
-/// With the block's time: the time of its touches is not kept.
-void LiveAtBegin::emit_runs(const Event& made, Kind kind, const std::function<void(const Event&)>& emit) const {
-  const heap::TouchedPages::Runs* const runs = pages_.find(made.tag);
-  if (runs == nullptr) return;
-  for (const auto& [begin, run] : *runs) {
-    if (run.kind != kind) continue;
-    const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
-    emit({.kind = kind,
-          .thread = made.thread,
-          .size = begin,
-          .count = run.end == made.bytes() ? 0 : pages,
-          .alignment = run.page_size,
-          .old_tag = made.tag,
-          .old_address = made.address,
-          .time_ns = made.time_ns});
-  }
 }
 
 std::vector<format::LiveBlock> list_live(std::string_view table) { return format::by_tag(format::take_live(table)); }

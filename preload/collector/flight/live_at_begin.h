@@ -57,7 +57,6 @@ class LiveAtBegin {
  private:
   void keep(const Event& allocation);
   void follow_run(const Event& run);
-  void emit_runs(const Event& made, Kind kind, const std::function<void(const Event&)>& emit) const;
 
   PackedAllocations live_;
   heap::TouchedPages pages_{true};
