@@ -32,24 +32,25 @@ Number& at_grown(std::vector<Number>& numbers, std::size_t index) {
 
 }  // namespace
 
-std::uint32_t StackEncoder::define(StackId id) {
-  if (id >= table_->node_count() || stacks_ == stack_number_limit) return 0;
+StackNumber StackEncoder::define(StackId id) {
+  if (id >= table_->node_count() || stacks_ == stack_number_limit) return {};
   StackId parent = id;
-  for (path_.clear(); parent != 0 && at_grown(node_numbers_, parent) == 0; parent = table_->node(parent).parent) {
+  for (path_.clear(); parent != 0 && at_grown(node_numbers_, parent) == NodeNumber{};
+       parent = table_->node(parent).parent) {
     path_.push_back(parent);
   }
-  if (path_.size() > nodes_limit_ - nodes_) return 0;
+  if (path_.size() > nodes_limit_ - nodes_) return {};
   put_attachment(parent);
   definitions_.put(path_.size());
   FrameId caller = table_->node(parent).frame;
   for (auto node = path_.rbegin(); node != path_.rend(); ++node) {
     const FrameId frame = table_->node(*node).frame;
     put_frame(at_grown(frame_numbers_, caller), frame);
-    node_numbers_[*node] = ++nodes_;
+    node_numbers_[*node] = NodeNumber{++nodes_};
     caller = frame;
   }
   last_ = id;
-  return at_grown(stack_numbers_, id) = ++stacks_;
+  return at_grown(stack_numbers_, id) = StackNumber{++stacks_};
 }
 
 /// The node that the new ones hang on: by its distance from the last stack's end, or by its number.
@@ -58,16 +59,16 @@ void StackEncoder::put_attachment(StackId parent) {
   std::uint64_t steps = 0;
   for (; at > parent && steps < attachment_steps; ++steps) at = table_->node(at).parent;
   if (at == parent && steps < attachment_steps) return definitions_.put(steps);
-  definitions_.put(attachment_steps + (nodes_ - (parent != 0 ? node_numbers_[parent] : 0)));
+  definitions_.put(attachment_steps + (nodes_ - (parent != 0 ? raw(node_numbers_[parent]) : 0)));
 }
 
-void StackEncoder::put_frame(std::uint32_t parent_frame, FrameId id) {
-  const std::uint32_t known = id != 0 ? at_grown(frame_numbers_, id) : 0;
-  const bool is_new = id != 0 && known == 0;
-  const std::uint64_t number = is_new ? frames_.size() : known;
-  const auto [rank, is_new_pair] = ranks_.try_emplace(std::uint64_t{parent_frame} << 32 | number, 0);
+void StackEncoder::put_frame(FrameNumber caller, FrameId id) {
+  const FrameNumber known = id != 0 ? at_grown(frame_numbers_, id) : FrameNumber{};
+  const bool is_new = id != 0 && known == FrameNumber{};
+  const std::uint64_t number = is_new ? frames_.size() : raw(known);
+  const auto [rank, is_new_pair] = ranks_.try_emplace(std::uint64_t{raw(caller)} << 32 | number, 0);
   if (!is_new_pair) return definitions_.put(rank->second);
-  rank.value() = ++called_counts_[parent_frame];
+  rank.value() = ++called_counts_[raw(caller)];
   definitions_.put(std::uint64_t{0});
   if (is_new) return define_frame(id);
   definitions_.put(frames_.size() - number);
@@ -76,21 +77,21 @@ void StackEncoder::put_frame(std::uint32_t parent_frame, FrameId id) {
 void StackEncoder::define_frame(FrameId id) {
   const Frame& frame = table_->frame(id);
   definitions_.put(std::uint64_t{0});
-  frame_numbers_[id] = static_cast<std::uint32_t>(frames_.size());
+  frame_numbers_[id] = FrameNumber{static_cast<std::uint32_t>(frames_.size())};
   frames_.push_back(id);
   called_counts_.push_back(0);
-  const bool is_new = frame.module != 0 && at_grown(module_numbers_, frame.module) == 0;
-  const std::uint64_t module_field = is_new ? 0 : module_numbers_[frame.module] + std::uint64_t{1};
+  const bool is_new = frame.module != 0 && at_grown(module_numbers_, frame.module) == ModuleNumber{};
+  const std::uint64_t module_field = is_new ? 0 : raw(module_numbers_[frame.module]) + std::uint64_t{1};
   definitions_.put(module_field << 1 | (frame.is_exact ? 1 : 0));
   if (is_new) define_module(frame.module);
-  WrittenModule& module = modules_[module_numbers_[frame.module]];
+  WrittenModule& module = modules_[raw(module_numbers_[frame.module])];
   definitions_.put(zigzag(frame.address - module.last_address));
   module.last_address = frame.address;
 }
 
 void StackEncoder::define_module(ModuleId id) {
   const Module& module = table_->module(id);
-  module_numbers_[id] = static_cast<std::uint32_t>(modules_.size());
+  module_numbers_[id] = ModuleNumber{static_cast<std::uint32_t>(modules_.size())};
   modules_.push_back({id, module.unloaded_ns, module.begin});
   put_string(definitions_, module.path, module_path_limit);
   put_string(definitions_, module.build_id, build_id_limit);

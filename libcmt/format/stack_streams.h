@@ -22,6 +22,18 @@ namespace cmt::format {
 /// Which events have a value in the stream of numbers: the properties of a kind of which it has at least one.
 enum class StackRule : std::uint8_t { allocating = cmt_allocates, releasing_too = cmt_allocates | cmt_releases };
 
+/// Numbers in the file. Each counts from 1, by first use; 0 stands for none. They are types of their own because a
+/// StackTable numbers the same things otherwise (StackId, FrameId, ModuleId): the compiler refuses a mix-up.
+enum class StackNumber : std::uint32_t {};
+enum class NodeNumber : std::uint32_t {};
+enum class FrameNumber : std::uint32_t {};
+enum class ModuleNumber : std::uint32_t {};
+
+template <class Number>
+constexpr std::uint32_t raw(Number number) {
+  return static_cast<std::uint32_t>(number);
+}
+
 /// Encodes both streams, a block after the other.
 class StackEncoder {
  public:
@@ -36,9 +48,9 @@ class StackEncoder {
   void add(Kind kind, StackId stack) {
     const KindTraits& kind_traits = traits(kind);
     if (kind_traits.allocates) {
-      numbers_.push_back(number_of(stack));
+      numbers_.push_back(raw(number_of(stack)));
     } else if (kind_traits.releases) {
-      numbers_.push_back(number_of(stack) | only_releases);
+      numbers_.push_back(raw(number_of(stack)) | only_releases);
     }
   }
 
@@ -53,13 +65,12 @@ class StackEncoder {
   /// The modules of blocks that are finished, and that were unloaded since they were written.
   void put_unloaded(VarintWriter& out);
   /// The number of a stack's node, as a reader's table has it; 0: it is not in the blocks so far.
-  StackId node_number(StackId id) const { return id < node_numbers_.size() ? node_numbers_[id] : 0; }
+  StackId node_number(StackId id) const { return id < node_numbers_.size() ? raw(node_numbers_[id]) : 0; }
   /// The number of a stack in the file, as the stream of numbers has it; 0: no event has had it, or it is unknown
   /// there.
-  std::uint32_t stack_number(StackId id) const { return id < stack_numbers_.size() ? stack_numbers_[id] : 0; }
+  std::uint32_t stack_number(StackId id) const { return id < stack_numbers_.size() ? raw(stack_numbers_[id]) : 0; }
   /// The table's numbers of the frames in the file, by their numbers there. [0] is 0.
   std::span<const FrameId> frames() const { return frames_; }
-  std::uint32_t module_number(ModuleId id) const { return module_numbers_[id]; }
   const StackTable& table() const { return *table_; }
 
  private:
@@ -71,24 +82,27 @@ class StackEncoder {
     std::uint64_t last_address = 0;  // of the frame that was written last
   };
 
-  std::uint32_t number_of(StackId id) {
-    if (id < stack_numbers_.size() && stack_numbers_[id] != 0) return stack_numbers_[id];
-    return id != 0 ? define(id) : 0;
+  StackNumber number_of(StackId id) {
+    if (id < stack_numbers_.size() && stack_numbers_[id] != StackNumber{}) return stack_numbers_[id];
+    return id != 0 ? define(id) : StackNumber{};
   }
-  std::uint32_t define(StackId id);
+  StackNumber define(StackId id);
   void put_attachment(StackId parent);
-  void put_frame(std::uint32_t parent_frame, FrameId id);
+  void put_frame(FrameNumber caller, FrameId id);
   void define_frame(FrameId id);
   void define_module(ModuleId id);
 
   const StackTable* table_ = nullptr;
   // By the table's numbers: those in the file, 0 where there is none yet.
-  std::vector<std::uint32_t> stack_numbers_, node_numbers_, frame_numbers_{0}, module_numbers_{0};
-  std::vector<FrameId> frames_{0};
-  std::vector<WrittenModule> modules_{{}};
+  std::vector<StackNumber> stack_numbers_;
+  std::vector<NodeNumber> node_numbers_;
+  std::vector<FrameNumber> frame_numbers_{FrameNumber{}};
+  std::vector<ModuleNumber> module_numbers_{ModuleNumber{}};
+  std::vector<FrameId> frames_{0};          // by FrameNumber
+  std::vector<WrittenModule> modules_{{}};  // by ModuleNumber
   // By two frames' numbers, of a caller and of one that it calls: which of the called ones it is, from 1.
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> ranks_;
-  std::vector<std::uint32_t> called_counts_{0};  // by a caller's number
+  std::vector<std::uint32_t> called_counts_{0};  // by a caller's FrameNumber
   std::uint32_t stacks_ = 0, nodes_ = 0, nodes_limit_ = nodes_limit;
   StackId last_ = 0;                    // the stack that was defined last
   std::vector<StackId> path_;           // scratch
