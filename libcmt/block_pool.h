@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -32,6 +33,7 @@ class BlockPool {
 
   /// An array for so many blocks, at least 1, without content.
   Block* take(std::size_t count) {
+    assert(count >= 1 && count <= count_max);
     const std::size_t steps = steps_of(count);
     for (std::size_t longer = steps; longer <= steps_max; ++longer) {
       if (free_[longer] != nullptr) return take_from(longer, steps);
@@ -41,7 +43,10 @@ class BlockPool {
   }
 
   /// Takes an array for so many blocks back.
-  void give_back(Block* blocks, std::size_t count) { add(reinterpret_cast<std::byte*>(blocks), steps_of(count)); }
+  void give_back(Block* blocks, std::size_t count) {
+    assert(blocks != nullptr && count >= 1 && count <= count_max);
+    add(reinterpret_cast<std::byte*>(blocks), steps_of(count));
+  }
 
  private:
   static_assert(std::is_trivially_copyable_v<Block> && sizeof(Block) >= sizeof(void*));
@@ -55,6 +60,7 @@ class BlockPool {
   static std::size_t steps_of(std::size_t count) { return (count + step - 1) / step; }
 
   Block* take_from(std::size_t longer, std::size_t steps) {
+    assert(longer >= steps && free_[longer] != nullptr);
     Free* const array = free_[longer];
     free_[longer] = array->next;
     auto* const bytes = reinterpret_cast<std::byte*>(array);
@@ -62,7 +68,10 @@ class BlockPool {
     return reinterpret_cast<Block*>(bytes);
   }
 
-  void add(std::byte* bytes, std::size_t steps) { free_[steps] = new (bytes) Free{free_[steps]}; }
+  void add(std::byte* bytes, std::size_t steps) {
+    assert(steps >= 1 && steps <= steps_max);
+    free_[steps] = new (bytes) Free{free_[steps]};
+  }
 
   struct FreeMemory {
     void operator()(std::byte* memory) const { std::free(memory); }

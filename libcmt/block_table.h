@@ -73,6 +73,7 @@ class ScatteredBlocks {
     if (entries_[index].*key != 0) return false;
     entries_[index] = std::move(block);
     ++size_;
+    assert(size_ < entries_.size());
     return true;
   }
 
@@ -96,6 +97,7 @@ class ScatteredBlocks {
 
   /// Removes a block that find() returned.
   void erase(Block* block) {
+    assert(block >= entries_.data() && block < entries_.data() + entries_.size() && block->*key != 0);
     close_gap(static_cast<std::size_t>(block - entries_.data()));
     --size_;
     if (entries_.size() > capacity_min && size_ * 4 < entries_.size()) resize(entries_.size() / 2);
@@ -155,6 +157,7 @@ class ScatteredBlocks {
   void resize(std::size_t capacity) {
     std::vector<Block> old(capacity < capacity_min ? capacity_min : capacity);
     old.swap(entries_);
+    assert(size_ < entries_.size());
     for (Block& block : old) {
       if (block.*key != 0) entries_[find_index(block.*key)] = std::move(block);
     }
@@ -286,6 +289,7 @@ class BlockTable {
   static std::uint64_t bit(Tag tag) { return std::uint64_t{1} << tag % span; }
 
   void put_young(Young& group, const Block& block) {
+    assert(group.number == block.tag / span && (group.live & bit(block.tag)) == 0);
     group.blocks[block.tag % span] = block;
     group.live |= bit(block.tag);
     ++size_;
@@ -303,6 +307,7 @@ class BlockTable {
 
   /// Moves a group out of the ring, and puts an empty group `number` there.
   [[gnu::noinline]] void replace(Young& group, Tag number) {
+    assert(group.number == no_number || group.number < number);
     if (group.live != 0) {
       pack(group.number, group.live, [&](std::uint64_t one) -> decltype(auto) {
         return Untagged<Block>::strip(group.blocks[std::countr_zero(one)]);
@@ -318,6 +323,7 @@ class BlockTable {
   template <class At>
   void pack(Tag number, std::uint64_t live, const At& at) {
     const std::size_t count = count_bits(live);
+    assert(count != 0);
     if (count < packed_min) {
       for (std::uint64_t left = live; left != 0; left &= left - 1) {
         const Tag tag = number * span + static_cast<Tag>(std::countr_zero(left));
@@ -328,7 +334,8 @@ class BlockTable {
     const Packed fresh{number + 1, live, live, pool_.take(count)};
     Kept* out = fresh.blocks;
     for (std::uint64_t left = live; left != 0; left &= left - 1) *out++ = at(left & -left);
-    packed_.insert(fresh);
+    [[maybe_unused]] const bool is_new = packed_.insert(fresh);
+    assert(is_new && out == fresh.blocks + count);
   }
 
   [[gnu::noinline]] const Block* find_old(Tag tag) {
@@ -341,6 +348,7 @@ class BlockTable {
     if (group == nullptr || (group->live & bit(tag)) == 0) {
       Block* const block = scattered_.find(tag);
       if (block == nullptr) return nullptr;
+      assert(size_ != 0);
       ended_ = *block;
       scattered_.erase(block);
       --size_;

@@ -1,3 +1,4 @@
+#include <cassert>
 #include <charconv>
 #include <string>
 
@@ -29,6 +30,7 @@ std::string_view name(Repair repair) {
       "not_understood", "unmatched_free", "unmatched_realloc", "order_race", "double_allocation", "misfree",
       "contradiction",  "unknown_kind",   "overlap",           "time_back",  "other_address",
   };
+  assert(static_cast<std::size_t>(repair) < names.size());
   return names[static_cast<std::size_t>(repair)];
 }
 
@@ -41,6 +43,7 @@ std::uint64_t Header::touched_min() const {
 
 std::string_view name(Format format) {
   static constexpr std::array<std::string_view, 3> names{"text", "cmt", "legacy_cmt"};
+  assert(static_cast<std::size_t>(format) < names.size());
   return names[static_cast<std::size_t>(format)];
 }
 

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 namespace cmt::format {
@@ -109,6 +110,7 @@ unsigned AddressEncoder::common_shift(unsigned rounding) const {
 
 void AddressEncoder::put(VarintWriter& out, const Difference& item, unsigned rounding, unsigned shift) {
   const auto steps = [&](std::uint64_t base) {
+    assert((item.address - base) % (std::uint64_t{1} << shift) == 0);
     return zigzag(static_cast<std::uint64_t>(static_cast<std::int64_t>(item.address - base) >> shift));
   };
   const std::uint64_t from_last = steps(AddressModel::after(item.last, item.last_size, rounding));
@@ -136,11 +138,13 @@ std::string AddressEncoder::finish() {
 std::string AddressEncoder::put_all(std::string_view numbers) const {
   const auto rounding = static_cast<unsigned>(std::max_element(hits_.begin(), hits_.end()) - hits_.begin());
   const unsigned shift = common_shift(rounding);
+  assert(rounding < AddressModel::roundings && shift <= shift_limit);
   VarintWriter out(numbers.size() + differences_.size() * 3);
   out.put(rounding);
   out.put(shift);
   std::size_t done = 0;
   for (const Difference& item : differences_) {
+    assert(done <= item.before && item.before <= numbers.size());
     out.put(numbers.substr(done, item.before - done));
     put(out, item, rounding, shift);
     done = item.before;
@@ -293,6 +297,7 @@ std::uint32_t matches(const std::uint64_t* addresses, std::uint64_t address) {
 }  // namespace
 
 std::uint32_t AddressModel::Class::find_below(std::uint64_t address) const {
+  assert(freed_.size() >= 2);
   const std::uint64_t* const newest = freed_.data() + freed_.size() - 1;
   const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(freed_.size(), depth));
   std::uint32_t begin = 0;
@@ -315,7 +320,9 @@ void AddressModel::reset() {
 
 std::uint32_t AddressModel::number_of_large(std::uint64_t size) {
   const std::uint64_t granules = size / 16 + (size % 16 + 23) / 16;
-  return small_classes + static_cast<std::uint32_t>(std::bit_width(granules));
+  const std::uint32_t number = small_classes + static_cast<std::uint32_t>(std::bit_width(granules));
+  assert(number < class_count);
+  return number;
 }
 
 void AddressModel::forget_half(std::vector<std::uint64_t>& freed) {

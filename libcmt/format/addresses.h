@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,7 +34,10 @@ class AddressModel {
     }
     bool has(std::uint64_t place) const { return place < freed_.size(); }
     /// The address at a place, which has() to be there.
-    std::uint64_t at(std::uint64_t place) const { return freed_[freed_.size() - 1 - place]; }
+    std::uint64_t at(std::uint64_t place) const {
+      assert(has(place));
+      return freed_[freed_.size() - 1 - place];
+    }
     /// The address allocated last.
     std::uint64_t last() const { return last_; }
 
@@ -61,6 +65,7 @@ class AddressModel {
 
   /// Updates the model with an allocation. `place` is the place of its address among the freed, or `depth`.
   void allocated(Class& own, std::uint64_t address, std::uint64_t size, std::uint32_t place) {
+    assert(place == depth || own.at(place) == address);
     if (place == 0) {
       own.freed_.pop_back();
     } else if (place < depth) {
@@ -75,6 +80,7 @@ class AddressModel {
     const std::uint32_t number = number_of(size);
     std::vector<std::uint64_t>& freed = classes_[number].freed_;
     if (freed.size() == (number < many_below ? many : few)) forget_half(freed);
+    assert(freed.size() < (number < many_below ? many : few));
     freed.push_back(address);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "cmt/event.h"
@@ -23,6 +24,7 @@ struct BlockEvent {
 
   Event event() const {
     Event event{.kind = kind, .thread = thread, .size = size, .time_ns = time_ns};
+    assert(alignment_log <= 64);
     if (alignment_log != 0) event.alignment = std::uint64_t{1} << (alignment_log - 1);
     (makes_block ? event.tag : event.old_tag) = tag;
     (makes_block ? event.address : event.old_address) = address;

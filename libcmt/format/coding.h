@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -132,6 +133,7 @@ class Cursor {
 
   std::string_view bytes(std::uint64_t count) {
     if (count > static_cast<std::uint64_t>(end_ - at_)) throw WireError(offset(), "cut off");
+    assert(at_ <= end_);
     const std::string_view taken(at_, count);
     at_ += count;
     return taken;
@@ -196,6 +198,7 @@ class VarintWriter {
   const Item* put_while(const Item* from, const Item* to, const NumberOf& number_of) {
     while (from != to) {
       if (out_.size() - size_ < room_min) grow(room_min);
+      assert(out_.size() - size_ >= room_min);
       const auto room = static_cast<std::ptrdiff_t>((out_.size() - size_) / varint_max);
       const Item* const end = from + std::min(to - from, room);
       char* at = out_.data() + size_;
@@ -212,6 +215,7 @@ class VarintWriter {
 
   /// All that was put; nothing is left.
   std::string take() {
+    assert(size_ <= out_.size());
     out_.resize(size_);
     size_ = 0;
     return std::exchange(out_, {});
@@ -241,6 +245,7 @@ class VarintWriter {
 
   // Up to four bytes, without a branch that depends on how many.
   static char* put_short_at(char* at, std::uint32_t value) {
+    assert(value < std::uint32_t{1} << 28);
     const ShortForm form = short_forms[static_cast<unsigned>(std::bit_width(value | 1))];
     const std::uint32_t spread =
         (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3 | form.high_bits;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -122,6 +123,7 @@ class CoreEncoder {
   }
 
   void put_item(unsigned number, std::uint64_t first) {
+    assert(number < widths_.size() && items_end_ != items_limit_);
     *items_end_++ = first << code_bits_limit | number;
     ++widths_[number][static_cast<unsigned>(std::bit_width(first))];
   }

@@ -1,5 +1,6 @@
 #include "libcmt/format/core.h"
 
+#include <cassert>
 #include <utility>
 
 namespace cmt::format {
@@ -35,6 +36,7 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
     const Form& form = table.forms[i];
     const unsigned step = 1u << table.lengths[i];
     for (unsigned low = codes[i]; low < forms_limit; low += step) {
+      assert(codes_[low].length == 0);  // FormTable::take() has checked that the code is a prefix code
       codes_[low] = {table.lengths[i],
                      action_of(form),
                      pair_of(form),
@@ -168,12 +170,14 @@ void CoreDecoder::complete_run(Event& run, bool is_next) {
     run.count = last_run_.count;
     run.alignment = last_run_.alignment;
   }
+  assert(tells_pages(run.kind));
   run.size = last_run_.offset_in(run.old_tag) + unzigzag(run.size);
   last_run_.become(run);
 }
 
 void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t first) {
   const Form& form = code.form;
+  assert(code.length != 0 && !form.is_control());
   event.kind = code.kind;
   event.thread = state_.thread;
   event.size = event.alignment = event.tag = event.old_tag = 0;

@@ -18,6 +18,7 @@
 // A change of thread, and a gap in the tags, is an item of its own before the event.
 
 #include <algorithm>
+#include <cassert>
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/core.h"
@@ -37,6 +38,7 @@ struct Coded {
 
 std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::uint8_t>& lengths) {
   const std::vector<std::uint8_t> codes = canonical_codes(lengths);
+  assert(lengths.size() == forms.size());
   std::vector<Coded> all;
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const Form& form = forms[i];
@@ -66,6 +68,7 @@ std::uint8_t CoreEncoder::number_of(Form form) {
   if (number == 0) {
     forms_.push_back(form);
     widths_.emplace_back();
+    assert(forms_.size() <= forms_limit && forms_.size() == widths_.size());
     number = static_cast<std::uint8_t>(forms_.size());
   }
   return static_cast<std::uint8_t>(number - 1);
@@ -83,6 +86,7 @@ void CoreEncoder::put(Form form, std::uint64_t first) {
 void CoreEncoder::make_room() {
   const std::ptrdiff_t used = items_end_ - items_.get(), now = items_limit_ - items_.get();
   const std::ptrdiff_t wanted = now == 0 ? items_at_first : std::max(now * 2, usual_items);
+  assert(wanted > now && used == now);
   auto items = std::make_unique_for_overwrite<std::uint64_t[]>(static_cast<std::size_t>(wanted));
   std::copy(items_.get(), items_end_, items.get());
   items_ = std::move(items);
@@ -220,6 +224,7 @@ std::string CoreEncoder::finish() const {
       label += first;
     }
   }
+  assert(operand == operands_.data() + operands_.size() && label == labels_.data() + labels_.size());
   return out.take();
 }
 

@@ -15,6 +15,7 @@
 
 #include "libcmt/format/forms.h"
 
+#include <cassert>
 #include <limits>
 
 #include "libcmt/format/coding.h"
@@ -34,6 +35,7 @@ std::uint64_t cost(const BitHistogram& histogram, unsigned length) {
 }
 
 std::uint8_t reversed(unsigned code, unsigned length) {
+  assert(code < 1u << length);
   unsigned result = 0;
   for (unsigned i = 0; i < length; ++i) result |= (code >> i & 1) << (length - 1 - i);
   return static_cast<std::uint8_t>(result);
@@ -64,6 +66,7 @@ Stage extend(const Stage& before, const BitHistogram& histogram) {
 }  // namespace
 
 std::vector<std::uint8_t> cheapest_code(const std::vector<BitHistogram>& forms) {
+  assert(forms.size() <= forms_limit);
   std::vector<Stage> stages(1);
   stages[0].cost.fill(infinite);
   stages[0].cost[0] = 0;
@@ -76,8 +79,10 @@ std::vector<std::uint8_t> cheapest_code(const std::vector<BitHistogram>& forms) 
   std::vector<std::uint8_t> lengths(forms.size());
   for (std::size_t i = forms.size(); i-- > 0;) {
     lengths[i] = stages[i + 1].length[spent];
+    assert(lengths[i] >= 1 && lengths[i] <= code_bits_limit && units >> lengths[i] <= spent);
     spent -= units >> lengths[i];
   }
+  assert(spent == 0);
   return lengths;
 }
 
@@ -128,6 +133,7 @@ void Form::put(std::string& out) const {
 }
 
 void FormTable::put(std::string& out) const {
+  assert(forms.size() == lengths.size());
   put_varint(out, forms.size());
   for (std::size_t i = 0; i < forms.size(); ++i) {
     forms[i].put(out);

@@ -1,6 +1,7 @@
 #include "libcmt/format/origins.h"
 
 #include <bit>
+#include <cassert>
 
 namespace cmt::format {
 namespace {
@@ -120,6 +121,7 @@ class OriginReader {
   }
 
   void take_counts() {
+    assert(calls_.size() == live_.size());
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       if ((calls_[i] & has_count) == 0) continue;
       const std::uint64_t at = cursor_.offset();
@@ -181,6 +183,7 @@ class OriginReader {
       throw WireError(at, "pages that the block does not have");
     }
     const std::uint64_t begin = before + gap, end = begin + length;
+    assert(before <= begin && begin < end && end <= block.size);
     origins_.runs.push_back({block.tag, begin, end, kind, page_size});
     return end;
   }

@@ -1,6 +1,7 @@
 #include "libcmt/format/sections.h"
 
 #include <boost/crc.hpp>
+#include <cassert>
 #include <span>
 
 #include "libcmt/format/coding.h"
@@ -61,6 +62,7 @@ std::optional<std::size_t> file_header_size(std::string_view start) {
 }
 
 Header take_file_header(std::string_view bytes) {
+  assert(bytes.size() >= magic.size() + 12);
   const std::string_view covered = bytes.substr(0, bytes.size() - 4);
   check_crc(covered, Cursor(bytes.substr(covered.size())).u32(), "the file header");
   Cursor cursor(covered);
@@ -193,6 +195,7 @@ constexpr std::size_t kinds_of_first_version = 25, repairs_of_first_version = 7;
 
 /// Their number and the counts, without the zeros at their end, but at least `count_min`.
 void put_counts(std::string& out, std::span<const std::uint64_t> counts, std::size_t count_min) {
+  assert(counts.size() >= count_min);
   while (counts.size() > count_min && counts.back() == 0) counts = counts.first(counts.size() - 1);
   put_varint(out, counts.size());
   for (const std::uint64_t count : counts) put_varint(out, count);
@@ -219,6 +222,7 @@ void take_repairs(Cursor& cursor, Repairs& repairs) {
   for (std::uint64_t i = 0; i < kinds; ++i) {
     const std::uint64_t count = cursor.varint(repairs.other, "a number of repairs");
     if (i >= repairs.by_kind.size()) continue;
+    assert(count <= repairs.other);
     repairs.by_kind[i] = count;
     repairs.other -= count;
   }
@@ -244,7 +248,9 @@ std::string put_tail(std::uint64_t index_offset, std::uint64_t totals_offset) {
   std::string header;
   put_u64(header, index_offset);
   put_u64(header, totals_offset);
-  return put_section(SectionType::tail, header);
+  std::string section = put_section(SectionType::tail, header);
+  assert(section.size() == tail_size);
+  return section;
 }
 
 bool is_tail(std::string_view bytes) {

@@ -1,5 +1,7 @@
 #include "libcmt/format/stack_streams.h"
 
+#include <cassert>
+
 namespace cmt::format {
 namespace {
 
@@ -17,6 +19,7 @@ std::string take_text(Cursor& cursor, std::uint64_t limit, const char* what) {
 }  // namespace
 
 void StackDefinitions::take_block(std::string_view stream, std::uint64_t events) {
+  assert(called_.size() == table_.frame_count() && last_addresses_.size() == table_.module_count());
   Cursor cursor(stream);
   take_unloaded(cursor);
   for (; !cursor.at_end(); --events) {
@@ -62,6 +65,7 @@ StackId StackDefinitions::take_attachment(Cursor& cursor) const {
 }
 
 FrameId StackDefinitions::take_frame(Cursor& cursor, StackId parent) {
+  assert(parent < table_.node_count());
   std::vector<FrameId>& called = called_[table_.node(parent).frame];
   const std::uint64_t at = cursor.offset(), rank = cursor.varint();
   if (rank > called.size()) throw WireError(at, "a frame that this caller does not call");
@@ -102,6 +106,7 @@ ModuleId StackDefinitions::define_module(Cursor& cursor) {
 }
 
 void StackNumberDecoder::start(std::string_view bytes, const StackDefinitions& definitions, std::size_t known) {
+  assert(known < definitions.stacks().size());
   cursor_ = Cursor(bytes);
   definitions_ = &definitions;
   known_ = known;
@@ -114,6 +119,7 @@ StackId StackNumberDecoder::next() {
   last_ = value == 0 ? ++known_ : last_ + unzigzag(value - 1);
   const std::span<const StackId> stacks = definitions_->stacks();
   if (value == 0 ? last_ >= stacks.size() : last_ > known_) throw WireError(at, "a stack that is not defined");
+  assert(last_ < stacks.size());
   return stacks[last_];
 }
 

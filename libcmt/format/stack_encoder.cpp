@@ -8,6 +8,7 @@
 // another caller is mostly ones. Numbers of stacks are differences, and 0 for the next new one.
 
 #include <algorithm>
+#include <cassert>
 
 #include "libcmt/format/stack_streams.h"
 
@@ -33,6 +34,7 @@ Number& at_grown(std::vector<Number>& numbers, std::size_t index) {
 }  // namespace
 
 StackNumber StackEncoder::define(StackId id) {
+  assert(table_ != nullptr && id != 0 && nodes_ <= nodes_limit_);
   if (id >= table_->node_count() || stacks_ == stack_number_limit) return {};
   StackId parent = id;
   for (path_.clear(); parent != 0 && at_grown(node_numbers_, parent) == NodeNumber{};
@@ -55,6 +57,7 @@ StackNumber StackEncoder::define(StackId id) {
 
 /// The node that the new ones hang on: by its distance from the last stack's end, or by its number.
 void StackEncoder::put_attachment(StackId parent) {
+  assert(parent == 0 || node_numbers_[parent] != NodeNumber{});
   StackId at = last_;
   std::uint64_t steps = 0;
   for (; at > parent && steps < attachment_steps; ++steps) at = table_->node(at).parent;
@@ -63,6 +66,7 @@ void StackEncoder::put_attachment(StackId parent) {
 }
 
 void StackEncoder::put_frame(FrameNumber caller, FrameId id) {
+  assert(raw(caller) < called_counts_.size());
   const FrameNumber known = id != 0 ? at_grown(frame_numbers_, id) : FrameNumber{};
   const bool is_new = id != 0 && known == FrameNumber{};
   const std::uint64_t number = is_new ? frames_.size() : raw(known);
@@ -80,6 +84,7 @@ void StackEncoder::define_frame(FrameId id) {
   frame_numbers_[id] = FrameNumber{static_cast<std::uint32_t>(frames_.size())};
   frames_.push_back(id);
   called_counts_.push_back(0);
+  assert(called_counts_.size() == frames_.size());
   const bool is_new = frame.module != 0 && at_grown(module_numbers_, frame.module) == ModuleNumber{};
   const std::uint64_t module_field = is_new ? 0 : raw(module_numbers_[frame.module]) + std::uint64_t{1};
   definitions_.put(module_field << 1 | (frame.is_exact ? 1 : 0));
@@ -103,6 +108,7 @@ void StackEncoder::define_module(ModuleId id) {
 }
 
 void StackEncoder::put_unloaded(VarintWriter& out) {
+  assert(modules_before_ <= modules_.size());
   const auto went = [this](const WrittenModule& module) {
     return table_->module(module.id).unloaded_ns != module.unloaded_ns;
   };
@@ -140,11 +146,13 @@ std::string StackEncoder::finish_numbers() {
     out.put_while(numbers_.data(), numbers_.data() + numbers_.size(), [&](std::uint32_t entry, std::uint64_t& value) {
       const std::uint64_t number = entry & ~only_releases;
       const bool is_new = number > newest;
+      assert(number <= newest + 1);  // 0 stands for the next new one
       if (is_new) newest = number;
       value = is_new ? 0 : zigzag(number - last) + 1;
       last = number;
       return true;
     });
+    assert(newest == stacks_);
     bytes = out.take();
   }
   numbers_.clear();

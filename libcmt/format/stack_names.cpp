@@ -4,6 +4,7 @@
 
 #include "libcmt/format/stack_names.h"
 
+#include <cassert>
 #include <map>
 
 namespace cmt::format {
@@ -39,6 +40,7 @@ class NameWriter {
       put_text(name.file);
       lines_.push_back(0);
     }
+    assert(place - 1 < lines_.size());
     std::uint64_t& line = lines_[place - 1];
     out_.put(zigzag(name.line - line));
     line = name.line;

@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #include "libcmt/format/coding.h"
@@ -21,6 +22,7 @@ std::string_view Compressor::compress(std::string_view raw) {
   frame_.resize(std::max(frame_.size(), ZSTD_compressBound(raw.size())));
   const std::size_t size = ZSTD_compress2(context_, frame_.data(), frame_.size(), raw.data(), raw.size());
   if (ZSTD_isError(size)) throw std::runtime_error(std::string("zstd: ") + ZSTD_getErrorName(size));
+  assert(size <= frame_.size());
   return {frame_.data(), size};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -32,6 +33,9 @@ template <class Packed>
 Packed& BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t offset) {
   if (!page) resize(page, 1);
   if (page->size_ == page->capacity_) resize(page, larger(page->capacity_));
+  assert(rank <= page->size_ && offset <= 0xffff);
+  assert(rank == 0 || page->offset(rank - 1) < offset);
+  assert(rank == page->size_ || offset < page->offset(rank));
   const std::size_t behind = page->size_ - rank;
   Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
@@ -44,6 +48,7 @@ Packed& BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t
 
 template <class Packed>
 void BlockPage<Packed>::erase(Pointer& page, std::size_t rank) {
+  assert(rank < page->size_);
   const std::size_t behind = page->size_ - rank - 1;
   Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
@@ -100,6 +105,7 @@ auto RegionPages<Packed>::find_few(std::size_t number) -> Pointer* {
 
 template <class Packed>
 auto RegionPages<Packed>::add(std::size_t number) -> Pointer& {
+  assert(number < count_max && find(number) == nullptr);
   if (empty()) {
     one_.number = static_cast<std::uint16_t>(number);
     return one_.page;
@@ -121,8 +127,10 @@ template <class Packed>
 void RegionPages<Packed>::remove(std::size_t number) {
   if (many_) {
     many_->used[number / 64] &= ~(std::uint64_t{1} << (number % 64));
+    assert(many_->count != 0 && !many_->pages[number]);
     if (--many_->count < many_min) gather();
   } else if (few_) {
+    assert(find_few(number) != nullptr);
     few_->erase(at_or_above(number));
     if (few_->size() * 2 < few_->capacity()) few_->shrink_to_fit();
     if (few_->size() > 1) return;
@@ -186,6 +194,7 @@ template <class Packed>
 auto AddressIndexOf<Packed>::make_region(std::uint64_t number) -> Region& {
   if (Region* region = find_region(number)) return *region;
   if (regions_.size() * 2 >= recent_.size()) recent_.assign(recent_.size() * 2, nullptr);
+  assert(std::has_single_bit(recent_.size()) && regions_.size() * 2 < recent_.size());
   return *regions_.try_emplace(number).first;
 }
 
@@ -199,6 +208,7 @@ void AddressIndexOf<Packed>::drop_if_empty(Region& region) {
 
 template <class Packed>
 void AddressIndexOf<Packed>::unpack_last(Neighbour& block, const Region& region, std::size_t page) const {
+  assert(region.second.find(page) != nullptr);
   const Page& blocks = *region.second.find(page);
   unpack(block, region, page, blocks, blocks.size() - 1);
 }
@@ -295,6 +305,7 @@ void AddressIndexOf<Packed>::remove(Region& region, std::size_t page, typename P
   if (blocks->block(rank).size == kept_aside) {
     large_.erase((region.first << region_shift | std::uint64_t{page} << page_shift) + blocks->offset(rank));
   }
+  assert(size_ != 0);
   Page::erase(blocks, rank);
   --size_;
   if (blocks) return;

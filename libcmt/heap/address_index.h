@@ -71,6 +71,7 @@ std::int64_t gap(const Low& low, const High& high) {
 inline std::uint64_t own_pages(const Neighbourhood& found, int shift) {
   const std::uint64_t first = found.block.address >> shift;
   const std::uint64_t last = found.block.last() >> shift;
+  assert(first <= last);
   std::uint64_t pages = last - first + 1;
   if (found.prev.address != 0 && found.prev.last() >> shift == first) --pages;
   if (pages > 0 && found.next.address != 0 && found.next.address >> shift == last) --pages;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "cmt/event.h"
@@ -39,6 +40,7 @@ class LiveAccount {
   void count(const Event& event) {
     if (event.ends_block()) {
       const SizedBlock* const ended = sizes_.erase(event.old_tag);  // null: made before the trace began
+      assert(ended == nullptr || live_.blocks != 0);
       if (ended != nullptr) live_.remove_block(ended->bytes);
     }
     if (!event.makes_block() || !sizes_.insert({event.tag, event.bytes()})) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,6 +24,7 @@ struct LogLinear {
 
   /// The least number of a class.
   static std::uint64_t low(std::size_t index) {
+    assert(index < count);
     if (index < per_doubling) return index;
     const std::size_t shift = (index >> bits) - 1;
     return (per_doubling + index % per_doubling) << shift;

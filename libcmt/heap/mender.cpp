@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 namespace cmt::heap {
@@ -29,6 +30,7 @@ bool Mender::mend(Event& event, LiveBlock& given, std::uint64_t line) {
 
 std::size_t Mender::mend_in_place(std::span<Event> events, std::span<LiveBlock> given) {
   if (has_ids_only_ || !queue_.empty()) return 0;
+  assert(given.size() >= events.size());
   std::size_t i = 0;
   for (; i < events.size(); ++i) {
     Event& event = events[i];
@@ -192,7 +194,8 @@ bool Mender::insert_made(const Event& event, Tag tag) {
 }
 
 void Mender::insert_again(const PlacedBlock& block) {
-  if (block.address != 0) live_.insert_apart(block);
+  [[maybe_unused]] const std::uint64_t other = block.address != 0 ? live_.insert_apart(block) : 0;
+  assert(other == 0);  // the block was taken out of its place
   if (by_tag_) by_tag_->insert(as_live(block));
 }
 
@@ -269,12 +272,14 @@ void Mender::free_unmatched(const Item& item) {
                       .time_ns = item.event.time_ns},
             .line = item.line,
             .is_own = false};
-  apply(head.event, head.given);
+  [[maybe_unused]] const Outcome outcome = apply(head.event, head.given);
+  assert(outcome == Outcome::applied);
   append(std::move(head));
 }
 
 /// Updates the search with an event that stands behind the waiting allocation.
 void Mender::examine(const Event& event) {
+  assert(search_.seen != 0 && search_.seen < queue_.size());
   const Event& waiting = queue_.front().event;
   const std::size_t index = search_.seen++;
   const bool is_soon = index <= race_events && (waiting.time_ns == unknown || event.time_ns == unknown ||
@@ -302,6 +307,7 @@ void Mender::examine(const Event& event) {
 
 /// Ends the wait: moves the allocation behind the event that gave its address back, or puts a free in before it.
 void Mender::resolve_wait() {
+  assert(!queue_.empty() && search_.seen != 0);
   const Search found = std::exchange(search_, {});
   Item waiting = std::move(queue_.front());
   queue_.pop_front();
@@ -327,7 +333,8 @@ void Mender::end_blockers(Item& item) {
               .line = item.line,
               .is_own = false,
               .repair = blocker_ == item.event.address ? Repair::double_allocation : Repair::overlap};
-    apply(free.event, free.given);
+    [[maybe_unused]] const Outcome outcome = apply(free.event, free.given);
+    assert(outcome == Outcome::applied);
     append(std::move(free));
   } while (apply(item.event, item.given) == Outcome::occupied);
 }
@@ -367,6 +374,7 @@ std::string_view Mender::describe(Repair repair) {
       "its time is before that of the event before: raised to that",
       "its block was made at another address: given at that one",
   };
+  assert(static_cast<std::size_t>(repair) < texts.size());
   return texts[static_cast<std::size_t>(repair)];
 }
 

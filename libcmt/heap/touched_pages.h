@@ -54,6 +54,7 @@ class TouchedPages {
   template <class Change>
   void add(Tag tag, std::uint64_t begin, const Run& run, std::uint64_t size, Change change) {
     Runs& runs = blocks_[tag];
+    assert(begin >= run.end || run.end <= size);
     for (std::uint64_t at = begin; at < run.end;) {
       const auto next = runs.upper_bound(at);
       const std::uint64_t gap_begin = next == runs.begin() ? 0 : std::prev(next)->second.end;
@@ -142,6 +143,7 @@ class TouchedPages {
   void end_block(Tag tag) {
     const auto block = blocks_.empty() ? blocks_.end() : blocks_.find(tag);
     if (block == blocks_.end()) return;
+    assert(runs_ >= block->second.size());
     runs_ -= block->second.size();
     blocks_.erase(block);
   }
@@ -164,6 +166,7 @@ class TouchedPages {
   }
 
   void insert(Runs& runs, Runs::iterator next, std::uint64_t begin, Run run) {
+    assert(begin < run.end && (next == runs.end() || run.end <= next->first));
     if (next != runs.end() && next->first == run.end && is_like(next->second, run)) {
       run.end = next->second.end;
       next = runs.erase(next);

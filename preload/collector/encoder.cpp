@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -212,6 +213,7 @@ std::size_t Encoder::write_events(EventBatch& batch) {
   outputs_.convert_stamps(batch);
   events_ += batch.size();
   const std::size_t room = outputs_.write_events(batch);
+  assert(events_flushed_ <= events_);
   if (events_ - events_flushed_ >= block_events()) flush();
   return std::min<std::size_t>(room, block_events());
 }
@@ -229,6 +231,7 @@ std::size_t Encoder::block_events() const {
 /// How many of the next events are within the limits.
 std::size_t Encoder::allowed_events(const EventBatch& batch) {
   if (stopped_by_ != nullptr) return 0;
+  assert(events_ <= settings_.events_max);
   std::size_t allowed = std::min<std::uint64_t>(batch.size(), settings_.events_max - events_);
   if (allowed < batch.size()) stopped_by_ = "max-events";
   if (outputs_.bytes() >= settings_.bytes_max) {
@@ -248,6 +251,7 @@ std::size_t Encoder::allowed_events(const EventBatch& batch) {
     }
   }
   if (stopped_by_ != nullptr) recorded_ns_ = last_cut_ns_;
+  assert(allowed <= batch.size());
   return allowed;
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -69,6 +70,7 @@ void IdleWorker::run() {
 void IdleWorker::start(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
+    assert(is_there() && !work_ && !is_at_end_);
     work_ = std::move(work);
   }
   changed_.notify_all();

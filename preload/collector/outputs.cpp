@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <filesystem>
 #include <limits>
@@ -37,6 +38,7 @@ Header header_of(const Control& control, bool has_times) {
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
                  bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep)
     : has_times_(has_times), times_(control.start_stamp, control.start_ns) {
+  assert(descriptors.size() <= paths.size());
   const Header header = header_of(control, has_times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};
@@ -81,6 +83,7 @@ void Outputs::begin_checkpoint() {
 
 // Descriptors are shared with the copy, so what it wrote has moved their offsets.
 void Outputs::undo_checkpoint() {
+  assert(resume_at_.size() == files_.size());
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (::ftruncate(files_[i].fd, resume_at_[i]) != 0 || ::lseek(files_[i].fd, resume_at_[i], SEEK_SET) < 0) {
       throw OutputError(files_[i].path, errno);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <system_error>
@@ -36,6 +37,7 @@ class StampTimes {
     }
     to_stamp_ = stamp;
     to_ns_ = ns;
+    assert(from_stamp_ < to_stamp_ && from_ns_ <= to_ns_);
     slope_ = static_cast<double>(to_ns_ - from_ns_) / static_cast<double>(to_stamp_ - from_stamp_);
   }
 

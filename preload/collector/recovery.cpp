@@ -2,6 +2,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -105,6 +106,7 @@ class Recovery {
       for (std::uint64_t position = saved.position, read = 1; read != 0 && position < end; position += read) {
         read = memory_.read(ring, position, end - position, records);
         if (read == 0) read = memory_.skip_unpublished(ring, position, end, records);
+        assert(read <= end - position);
       }
       const StackId last_stack = control_.saves != 0 ? ring.saved_stack[control_.saves & 1] : 0;
       order_.resume_ring(i, {saved, stacks_.restored(last_stack)});

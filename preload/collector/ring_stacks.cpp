@@ -1,5 +1,6 @@
 #include "preload/collector/ring_stacks.h"
 
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -69,6 +70,7 @@ void RingStacks::note_unloaded() {
   for (std::size_t i = 0; i < modules_.size(); ++i) {
     KnownModule& known = modules_[i];
     if (known.id == 0) continue;
+    assert(share_ != nullptr && i < stack_modules_max);
     const std::uint64_t unloaded = __atomic_load_n(&share_->module[i].unloaded, __ATOMIC_ACQUIRE);
     if (unloaded == known.unloaded) continue;
     known.unloaded = unloaded;
@@ -85,11 +87,13 @@ void RingStacks::restore(const StackTable& trace) {
     table_.set_unloaded(restored_modules_[id], trace.module(id).unloaded_ns);
   for (FrameId id = static_cast<FrameId>(restored_frames_.size()); id < trace.frame_count(); ++id) {
     Frame frame = trace.frame(id);
+    assert(frame.module < restored_modules_.size());
     frame.module = restored_modules_[frame.module];
     restored_frames_.push_back(table_.add_frame(frame));
   }
   for (StackId id = static_cast<StackId>(restored_nodes_.size()); id < trace.node_count(); ++id) {
     const StackNode& node = trace.node(id);
+    assert(node.parent < id && node.frame < restored_frames_.size());
     restored_nodes_.push_back(table_.add_node({restored_nodes_[node.parent], restored_frames_[node.frame]}));
   }
 }
@@ -127,6 +131,7 @@ bool StackChain::add_usual_stack(const Slot& record) {
                         stack.kept != 0 && stack.kept <= depth_ && stack.added <= stack_frames_first &&
                         number_ != any && stack.kept + stack.added <= nodes_.size();
   if (!is_usual) return false;
+  assert(left_ == 0);
   StackId* const kept_end = nodes_.data() + stack.kept;
   const SlotPayload frames = payload_of_slot(&record) >> (2 * stack_count_bits);
   const StackId* const end = stacks_->add_nodes(kept_end[-1], frames, stack.added, kept_end);
@@ -134,6 +139,7 @@ bool StackChain::add_usual_stack(const Slot& record) {
   number_ = stack.number;
   depth_ = stack.kept + stack.added;
   last_ = end[-1];
+  assert(last_ != 0 && depth_ <= nodes_.size());
   return true;
 }
 
@@ -159,6 +165,7 @@ void StackChain::keep(const StackRecord& next) {
   depth_ = is_sound_ ? next.kept : 0;
   if (complete_ >= depth_) complete_ = any;
   is_short_ = complete_ != any;
+  assert(depth_ <= nodes_.size());
   if (depth_ != 0) at_ = nodes_[depth_ - 1];
   if (nodes_.size() < depth_ + next.added) nodes_.resize(depth_ + next.added);
 }
@@ -168,6 +175,7 @@ void StackChain::add_frames(SlotPayload frames, std::uint32_t count) {
   count = std::min(count, left_);
   left_ -= count;
   if (is_sound_ && !is_apart_ && !is_short_) {  // nearly always
+    assert(depth_ + count <= nodes_.size());
     StackId* const begin = nodes_.data() + depth_;
     const auto added = static_cast<std::uint32_t>(stacks_->add_nodes(at_, frames, count, begin) - begin);
     if (added != 0) at_ = begin[added - 1];
@@ -194,6 +202,7 @@ void StackChain::add_frame(std::uint32_t index) {
       if (at_ == 0) at_ = stacks_->add_cut_root();
     }
   }
+  assert(is_apart_ || depth_ < nodes_.size());
   if (!is_apart_) nodes_[depth_++] = at_;
 }
 

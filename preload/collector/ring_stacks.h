@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,7 +41,10 @@ class RingStacks {
   StackId restored(StackId stack) const { return stack < restored_nodes_.size() ? restored_nodes_[stack] : 0; }
 
   /// All bits, if an event of a kind of record has a stack; else 0.
-  StackId stack_mask(std::uint32_t kind) const { return stack_masks_[kind]; }
+  StackId stack_mask(std::uint32_t kind) const {
+    assert(kind < stack_masks_.size());
+    return stack_masks_[kind];
+  }
   /// The frame that an index of UnwindTable::rule stands for; 0: none.
   FrameId frame(std::uint32_t index) {
     const FrameId known = frames_[index & stack_index_mask];
@@ -53,6 +57,7 @@ class RingStacks {
   /// Adds nodes for the frames that `count` indexes stand for, the first in the lowest bits of `indexes`, and writes
   /// their numbers to `to`. Returns behind the last one: the others' frames are not known, or the table is full.
   StackId* add_nodes(StackId parent, SlotPayload indexes, std::uint32_t count, StackId* to) {
+    assert(count <= stack_frames_more && parent < table_.node_count());
     const StackNode* nodes = table_.nodes().data();
     std::uint32_t node_count = table_.node_count();
     for (; count != 0; --count, indexes >>= stack_index_bits) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -121,6 +122,7 @@ class EncodeLoop {
       tell_progress();
     } else {
       begun_records_ = records_in(portion);
+      assert(begun_.empty());
       begun_ = std::move(portion);
       worker_->start([this] { handle(begun_); });
     }

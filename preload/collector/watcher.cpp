@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -209,6 +210,7 @@ class WatchThread {
       obey(lines.substr(0, end));
       lines.remove_prefix(std::min(end + 1, lines.size()));
     }
+    assert(whole <= command_text_.size());
     command_text_.erase(0, whole);
   }
 

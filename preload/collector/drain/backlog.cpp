@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -13,7 +14,10 @@ namespace cmt::collector {
 namespace {
 
 /// In which list of spare buffers one for so many words belongs: at least a page.
-unsigned list_of(std::size_t words) { return static_cast<unsigned>(std::bit_width((words - 1) | 511)); }
+unsigned list_of(std::size_t words) {
+  assert(words != 0);
+  return static_cast<unsigned>(std::bit_width((words - 1) | 511));
+}
 
 std::uint64_t* next_spare(const std::uint64_t* buffer) {
   std::uint64_t* next;
@@ -52,6 +56,7 @@ std::uint64_t Backlog::bytes_max() {
 }
 
 void Backlog::put_words(WorkItem item, Words words, std::size_t count) {
+  assert(count <= words.size());  // a record has one word or two
   auto queued = std::make_unique<Queued>();
   queued->item = std::move(item);
   Packed& records = queued->item.records;
@@ -93,6 +98,7 @@ std::unique_ptr<std::uint64_t[]> Backlog::buffer_of(std::size_t words) {
 
 /// Keeps memory from buffer_of(words) for another use, unless there is enough.
 void Backlog::recycle(std::unique_ptr<std::uint64_t[]> buffer, std::size_t words) {
+  assert(buffer != nullptr);
   const unsigned list = list_of(words);
   const std::uint64_t bytes = (std::uint64_t{1} << list) * sizeof buffer[0];
   const std::lock_guard lock(mutex_);  // before `buffer` is freed, if it is
@@ -126,12 +132,14 @@ std::optional<std::uint64_t> Backlog::reserve_in_file(std::uint64_t bytes) {
     free_segments_.pop_back();
     current_bytes_ = 0;
   }
+  assert(current_segment_ < unread_items_.size() && current_bytes_ + bytes <= segment_bytes);
   ++unread_items_[current_segment_];
   return current_segment_ * segment_bytes + std::exchange(current_bytes_, current_bytes_ + bytes);
 }
 
 void Backlog::release_in_file(std::uint64_t offset) {
   const std::size_t segment = offset / segment_bytes;
+  assert(segment < unread_items_.size() && unread_items_[segment] != 0);
   if (--unread_items_[segment] != 0) return;
   if (segment == current_segment_) {
     current_bytes_ = 0;
@@ -189,8 +197,10 @@ std::optional<WorkItem> Backlog::next_item() {
   if (queued->offset) {
     release_in_file(*queued->offset);
   } else {
+    assert(memory_bytes_ >= bytes);
     memory_bytes_ -= bytes;
   }
+  assert(waiting_.records >= count && waiting_.bytes >= bytes);
   waiting_.records -= count;
   waiting_.bytes -= bytes;
   waiting_.requests -= queued->item.is_request() ? 1 : 0;

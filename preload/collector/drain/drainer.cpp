@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <ctime>
 
 #include "libcmt/trace/files.h"
@@ -70,6 +71,7 @@ std::optional<std::size_t> Drainer::pass(bool must) {
 std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
   Ring& ring = memory_.ring(number);
   if (__atomic_load_n(&ring.owner, __ATOMIC_ACQUIRE) == 0) return 0;
+  assert(number < states_.size());
   RingState& state = states_[number];
   if (state.limit == 0) {
     state = initial_state(ring);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -66,6 +67,7 @@ class Packer : PackedState {
     for (Slot slot; appended != records_max && next(slot); ++appended) to = put(to, state, slot.head, slot.body);
     static_cast<PackedState&>(*this) = state;
     used_ = static_cast<std::size_t>(to - words_.data());
+    assert(used_ <= words_.size());
     count_ += appended;
     return appended;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -45,6 +46,7 @@ class RingEvents {
   }
   /// Before the first append(): the records are those from a position on, of a recovery.
   void resume(const ResumePoint& point) {
+    assert(chunks_.empty() && !has_front_);
     position_ = front_position_ = point.saved.position;
     thread = point.saved.thread;
     stamp_high_ = front_stamp_high_ = std::uint64_t{point.saved.stamp_high} << 32;
@@ -107,6 +109,7 @@ class RingEvents {
       const std::span<const Slot> records(front, std::max(next_, refill_at_));
       const StackId* const stacks = stacks_ ? &stacks_->of_event[index_of(front)] : nullptr;
       const std::size_t applied = apply(records, stacks, stamp_high_, last_stamp_);
+      assert(applied <= records.size());
       if (applied == 0) return;
       next_ = front + applied;
       position_ += applied - 1;
@@ -159,6 +162,7 @@ class RingEvents {
 
   /// Unpacks the next records. False where there are none.
   [[gnu::noinline]] bool refill() {
+    assert(next_ <= end_);
     if (stacks_) stacks_->move_to_front(index_of(next_), index_of(end_));
     const std::ptrdiff_t most = stacks_ ? unpacked_max_with_stacks : unpacked_max;
     unpacked_.resize(static_cast<std::size_t>(most + ahead));
@@ -171,6 +175,7 @@ class RingEvents {
       chunks_.pop_front();
       if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
     }
+    assert(to <= limit);
     next_ = unpacked_.data();
     end_ = to;
     refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
@@ -189,6 +194,7 @@ class RingEvents {
         stacks.chain.take_record(record, kind);
         if (kind != record_void) return true;
       }
+      assert(index < stacks.of_event.size());
       stacks.of_event[index] = stacks.chain.stack_of_next(kind);
       stacks.last[index] = stacks.chain.last();
       stacks.ends[index++] = position;

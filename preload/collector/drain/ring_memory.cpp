@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -152,6 +153,7 @@ bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_
   }
   while (from < to) {
     const std::uint64_t first = from & (slots - 1), count = std::min(to - from, slots - first);
+    assert(count != 0);
     const auto offset = static_cast<off_t>(ring.slots_at + first * slot_bytes);
     int status;
     do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));

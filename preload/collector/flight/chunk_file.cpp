@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 
@@ -35,6 +36,7 @@ std::uint32_t ChunkFile::take_chunk() {
 }
 
 bool ChunkFile::append(Chain& chain, std::string_view bytes) {
+  assert(chain.chunks.size() == (chain.bytes + chunk_bytes - 1) / chunk_bytes);
   if (file_ < 0) file_ = open_chunks(folder_);
   const std::uint64_t bytes_before = chain.bytes;
   const std::size_t chunks_before = chain.chunks.size();
@@ -64,6 +66,7 @@ bool ChunkFile::append(Chain& chain, std::string_view bytes) {
 }
 
 std::string ChunkFile::read(const Chain& chain, std::uint64_t offset, std::size_t size) const {
+  assert(offset <= chain.bytes && size <= chain.bytes - offset);
   std::string bytes(size, '\0');
   for (std::size_t done = 0; done != size;) {
     const std::uint64_t from = offset + done, at = from % chunk_bytes;
@@ -77,6 +80,7 @@ std::string ChunkFile::read(const Chain& chain, std::uint64_t offset, std::size_
 }
 
 void ChunkFile::release(Chain& chain) {
+  assert(free_.size() + chain.chunks.size() <= chunks_);
   free_.insert(free_.end(), chain.chunks.rbegin(), chain.chunks.rend());
   chain = {};
 }

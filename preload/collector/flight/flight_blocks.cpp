@@ -1,6 +1,7 @@
 #include "preload/collector/flight/flight_blocks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -107,6 +108,7 @@ void FlightBlocks::drop_oldest() {
 }
 
 void FlightBlocks::begin_drop() {
+  assert(groups_.size() >= 2 && !groups_[1].blocks.empty());
   is_dropping_ = true;
   dropping_ = 0;
   const Group& next = groups_[1];
@@ -120,6 +122,7 @@ void FlightBlocks::begin_drop() {
 void FlightBlocks::drop_block() try {
   if (!is_dropping_) begin_drop();
   Group& group = groups_.front();
+  assert(dropping_ <= group.blocks.size());
   if (dropping_ != group.blocks.size()) {
     const Block& block = group.blocks[dropping_++];
     const std::string section = section_of(group, block);
@@ -134,6 +137,7 @@ void FlightBlocks::drop_block() try {
   }
   if (dropping_ != group.blocks.size()) return;
   live_.finish_fold();
+  assert(kept_bytes_ >= group.chain.bytes);
   kept_bytes_ -= group.chain.bytes;
   chunks_.release(group.chain);
   groups_.pop_front();
@@ -161,6 +165,7 @@ FlightSpan FlightBlocks::span() const {
   for (const Group& group : groups_) {
     for (const Block& block : group.blocks) span.events += block.header.events;
   }
+  assert(span.events <= events_);
   span.dropped_events = events_ - span.events;
   return span;
 }
@@ -168,6 +173,7 @@ FlightSpan FlightBlocks::span() const {
 /// Puts events that make what was live at the begin, and a mark. Behind them the recorded events follow as if all had
 /// been there.
 void FlightBlocks::put_live(CmtSink& sink, Tally& tally) {
+  assert(!groups_.front().blocks.empty());
   const format::BlockHeader& first = groups_.front().blocks.front().header;
   bool is_begun = false;
   const auto begin_at = [&](Tag tag) {
@@ -203,6 +209,7 @@ format::CoreState FlightBlocks::put_behind(const format::CoreState& state, const
   const std::string core = encoder.finish();
   const std::string_view frame = compressor_.compress(core);
   format::StreamStart& first = block.header.streams.front();  // the core stream, as CmtSink writes it
+  assert(first.id == static_cast<std::uint64_t>(format::StreamId::core));
   block.body.replace(0, first.size, frame);
   first.raw_size = core.size();
   first.size = frame.size();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
@@ -60,6 +61,7 @@ FlightSink::FlightSink(Output& output, Header header, const LiveBlockSource& liv
 void FlightSink::take(FullBlock& block) {
   const std::size_t events = block.header.events, with_stacks = std::min(events, event_stacks_.size());
   events_in_blocks_ += events;
+  assert(events_in_blocks_ <= events_ && (stacks_ == nullptr || with_stacks == events));
   blocks_.put(block, std::span(event_stacks_).first(with_stacks));
   event_stacks_.erase(event_stacks_.begin(), event_stacks_.begin() + static_cast<std::ptrdiff_t>(with_stacks));
 }

@@ -1,6 +1,7 @@
 #include "preload/collector/flight/live_at_begin.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "libcmt/format/addresses.h"
@@ -30,6 +31,7 @@ bool has_lower_tag(const format::LiveBlock& block, Tag tag) { return block.tag <
 
 void PackedAllocations::append(const Event& made) {
   const KindTraits& kind = traits(made.kind);
+  assert(made.tag > last_.tag);
   put_varint(bytes_, made.tag - last_.tag);
   bytes_ += static_cast<char>(made.kind);
   put_varint(bytes_, made.thread);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -130,6 +131,7 @@ class LiveTable final : public LiveBlockSource {
 
   /// Puts a block into a place that find_or_reserve() gave for its address, whatever was there.
   void set(Place place, const format::LiveBlock& block) {
+    assert(place.is_free() ? used_ < used_max_ : place.address() == block.address);
     if (place.is_free()) {
       ++used_;
     } else if (place.size() == large) {
@@ -158,6 +160,7 @@ class LiveTable final : public LiveBlockSource {
 
     /// Adds a block of a size below `large`. False, and nothing has changed, where a block lives at its address.
     bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {
+      assert(size < large && tag >= first_tag_);
       Bucket& bucket = buckets_[home(address, shift_)];
       const unsigned free = free_in(bucket);
       Place place(bucket, static_cast<unsigned>(std::countr_zero(free)));
@@ -198,12 +201,14 @@ class LiveTable final : public LiveBlockSource {
 
   /// The block at a place; a blank one where it is from before the trace's start.
   format::LiveBlock block(const Place& place) const {
+    assert(!place.is_free());
     if (place.tag() < first_tag_) return {};
     const std::uint64_t size = place.size(), address = place.address();
     return {place.tag(), address, size != large ? size : large_.at(address)};
   }
 
   void erase(Place place) {
+    assert(!place.is_free() && used_ != 0);
     if (place.size() == large) large_.erase(place.address());
     --used_;
     make_free(place);
@@ -259,6 +264,7 @@ class LiveTable final : public LiveBlockSource {
   }
 
   void make_free(const Place& place) {
+    assert(!place.is_free());
     const bool was_full = free_in(*place.bucket_) == 0;
     place.bucket_->keys[place.i_] = 0;
     if (was_full) refill(place);
@@ -267,6 +273,7 @@ class LiveTable final : public LiveBlockSource {
   /// Moves a block that did not fit a full bucket into its new hole, then one into the hole that it leaves, and so on.
   /// Each block is then where a search passes.
   [[gnu::noinline]] void refill(Place hole) {
+    assert(hole.is_free());
     const auto number_of = [&](const Bucket* bucket) { return static_cast<std::size_t>(bucket - buckets_.data()); };
     for (std::size_t i = next(number_of(hole.bucket_));; i = next(i)) {
       Bucket& bucket = buckets_[i];
@@ -284,6 +291,7 @@ class LiveTable final : public LiveBlockSource {
   }
 
   static void move(const Place& from, const Place& to) {
+    assert(!from.is_free());
     to.bucket_->keys[to.i_] = from.bucket_->keys[from.i_];
     to.bucket_->sizes[to.i_] = from.bucket_->sizes[from.i_];
     to.bucket_->rests[to.i_] = from.bucket_->rests[from.i_];
@@ -291,6 +299,7 @@ class LiveTable final : public LiveBlockSource {
   }
 
   [[gnu::noinline]] void grow() {
+    assert(used_ <= used_max_ && std::has_single_bit(buckets_.size()));
     Buckets old(buckets_.size() * 2);
     old.swap(buckets_);
     mask_ = buckets_.size() - 1;

@@ -2,6 +2,7 @@
 #include "preload/collector/order/order.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace cmt::collector {
@@ -78,6 +79,7 @@ void EventOrder::enqueue(RingEvents& ring) {
 }
 
 RingEvents* EventOrder::dequeue() {
+  assert(!queue_.empty());
   std::pop_heap(queue_.begin(), queue_.end(), is_later);
   RingEvents* ring = queue_.back();
   queue_.pop_back();
@@ -181,6 +183,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
 /// that the live blocks contradict. Returns how many, and the last one's stamp. Requires that nothing is blocked.
 std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
                                     std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread) {
+  assert(blocked_.empty() && batch_.size() <= batch_limit_ && next_tag_ >= live_.first_tag());
   const std::size_t count = std::min(records.size(), batch_limit_ - batch_.size());
   const bool are_blocks_in_realloc = !in_realloc_.empty();
   const std::uint64_t size_max = plain_size_max_;
@@ -269,6 +272,7 @@ bool EventOrder::unblock_oldest(std::uint64_t cut) {
 /// has not been read or is itself blocked.
 bool EventOrder::merge_return_of_realloc(std::uint64_t old_address) {
   constexpr int depth_max = 8;  // rings that are damaged could have returns that wait for each other
+  assert(returns_ahead_ >= 0 && returns_ahead_ <= depth_max);
   if (returns_ahead_ == depth_max) return false;
   for (RingEvents& ring : rings_) {
     if (ring.open_reallocs.empty() || ring.open_reallocs.back().address != old_address) continue;

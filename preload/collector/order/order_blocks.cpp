@@ -2,6 +2,8 @@
 // never seen.
 #include "preload/collector/order/order.h"
 
+#include <cassert>
+
 namespace cmt::collector {
 namespace {
 
@@ -114,6 +116,7 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool for
   }
   BookedEvent& booked = begin_event(event);
   if (event.address != 0) {
+    assert(!live_.find(event.address));  // no address is live twice
     booked.event.address = event.address;
     booked.event.tag = next_tag_++;
     booked.event.usable = event.usable;
@@ -185,6 +188,7 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
     end_old_block(booked, old, event.address);
   }
   if (event.address != 0) {
+    assert(event.address == old || !live_.find(event.address));  // no address is live twice
     booked.event.address = event.address;
     booked.event.tag = next_tag_++;
     booked.event.usable = event.usable;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -172,6 +173,7 @@ void WatchedBlocks::note_begin(std::uint64_t address, const Block& block) {
 bool WatchedBlocks::note_end(std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return false;
+  assert(found->second.is_done || undone_ != 0);
   if (!found->second.is_done) --undone_;
   blocks_.erase(found);
   return true;
@@ -188,6 +190,7 @@ std::optional<PagesNews> WatchedBlocks::note_runs(std::uint64_t address, Block& 
 }
 
 void WatchedBlocks::set_done(Block& block) {
+  assert(!block.is_done && undone_ != 0);
   block.is_done = true;
   block.seen = {};
   --undone_;

@@ -1,6 +1,7 @@
 #include "preload/collector/pages/touched_blocks.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "preload/protocol.h"
 
@@ -38,6 +39,7 @@ TouchedBlocks::Block* TouchedBlocks::find(const format::LiveBlock& block) {
 
 /// Appends an event about a run. A run of a whole number of huge pages, but for the block's ends, is told in those.
 void TouchedBlocks::tell(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread) {
+  assert(run.count != 0 && run.first < block.pages() && run.end() <= block.pages());
   const std::uint64_t begin = block.address / page_size, place = block.address % page_size;
   Event event{.kind = kind, .thread = thread};
   event.size = run.first == 0 ? 0 : run.first * page_size - place;
