@@ -1,3 +1,4 @@
+// Memory for the groups of a BlockTable: arrays of up to 64 blocks, without the cost of malloc.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,15 +14,16 @@
 
 namespace cmt {
 
-/// Memory for arrays of up to 64 small structs, of a table whose groups of blocks shrink and end by the million.
+/// Memory for arrays of up to 64 small structs. A table takes and gives back such arrays by the million, as its groups
+/// of blocks shrink and end.
 ///
-/// malloc takes 50 ns for such an array where many of many sizes were freed: it looks through them, and joins and
-/// divides. Here each number of blocks, in steps of eight, has a list of its free arrays, and a longer one is divided
-/// where there is none. They are never joined again: after a table's groups have shrunk, at most as much lies free as
-/// those took that have ended since. All is given back at the end, at once.
+/// malloc takes 50 ns for such an array if arrays of many sizes are free: it searches, joins and divides them. The pool
+/// has a list of free arrays for each number of blocks, in steps of eight. If a list is empty, the pool divides a
+/// longer array. It never joins arrays again, so after a table's groups have shrunk, at most as much is free as the
+/// groups took that have ended since. The pool gives all memory back at its end, at once.
 ///
-/// From the second MiB on, memory comes in huge pages where the system has them: blocks that are freed in no order lie
-/// on more small pages than the processor remembers, and to find one again took longer than the block itself.
+/// From the second MiB on, memory comes in huge pages if the system has them. Blocks that are freed in no order are on
+/// more small pages than the processor's TLB holds, and finding a page again took longer than reading the block.
 template <class Block>
 class BlockPool {
  public:
@@ -31,7 +33,7 @@ class BlockPool {
   BlockPool(BlockPool&& other) noexcept = default;
   BlockPool& operator=(BlockPool&& other) noexcept = default;
 
-  /// An array for so many blocks, at least 1, without content.
+  /// Returns an uninitialised array for `count` blocks, 1 to count_max.
   Block* take(std::size_t count) {
     assert(count >= 1 && count <= count_max);
     const std::size_t steps = steps_of(count);
@@ -42,7 +44,7 @@ class BlockPool {
     return take_from(steps_max, steps);
   }
 
-  /// Takes an array for so many blocks back.
+  /// Takes back an array that take(count) returned.
   void give_back(Block* blocks, std::size_t count) {
     assert(blocks != nullptr && count >= 1 && count <= count_max);
     add(reinterpret_cast<std::byte*>(blocks), steps_of(count));
@@ -78,7 +80,7 @@ class BlockPool {
   };
   using Memory = std::unique_ptr<std::byte[], FreeMemory>;
 
-  /// Gets memory for some arrays of the longest sort.
+  /// Gets memory for some arrays of count_max blocks.
   void fetch() {
     constexpr std::size_t size = count_max * sizeof(Block), small = arrays_fetched * size, huge = 2 << 20;
     const bool is_huge = memory_.size() * small > huge / 2;

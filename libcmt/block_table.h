@@ -1,3 +1,5 @@
+// The tables of live blocks: BlockTable by tag, which is the one that every reader uses, and the hash table
+// ScatteredBlocks on which BlockTable falls back for blocks that outlive their neighbours.
 #pragma once
 
 #include <array>
@@ -17,14 +19,15 @@
 
 namespace cmt {
 
-/// What is known of a live block.
+/// A live block as a trace knows it.
 struct LiveBlock {
   Tag tag = 0;
   std::uint64_t address = 0;  ///< 0: not recorded
   std::uint64_t size = 0;     ///< bytes asked for
 };
 
-/// What a BlockTable keeps of a block that is no longer young. The table knows the tags of these blocks.
+/// The part of a block that a BlockTable keeps once the block is no longer young. The table derives the tag from the
+/// place.
 template <class Block>
 struct Untagged {
   using Type = Block;
@@ -45,19 +48,20 @@ struct Untagged<LiveBlock> {
   }
 };
 
-/// A hash table of blocks whose keys lie far apart. `key` is the member that they are found by: a tag, or an address.
+/// A hash table of blocks with sparse keys. `key` is the member by which blocks are found: a tag, or an address.
 /// BlockTable keeps the few blocks here that outlive their neighbours.
 ///
-/// Open addressing with linear probing in one array; an entry with the key 0 is free. Three choices keep the table
-/// below 96 bytes a live block plus 64 MiB, for a Block of 32 bytes, also while it grows and both arrays exist:
+/// The table uses open addressing with linear probing in one array. An entry with the key 0 is free. Three choices keep
+/// the table below 96 bytes a live block plus 64 MiB, for a Block of 32 bytes. This includes the moment of growth, when
+/// both arrays exist:
 ///
-/// - erase() moves later entries back and leaves no tombstones, so only live blocks count for the load;
-/// - a multiplication scales the hash to the capacity, which need not be a power of two. A large table grows by a
-///   quarter, which costs 32 / 0.8 + 32 / 0.64 = 90 bytes a block; a small one grows faster, since less is copied and
-///   the 64 MiB cover it;
-/// - the table shrinks when three quarters are free.
+/// - erase() moves later entries back and leaves no tombstones, so only live blocks count for the load.
+/// - A multiplication scales the hash to the capacity, which need not be a power of two. A large table grows by a
+///   quarter, which costs 32 / 0.8 + 32 / 0.64 = 90 bytes a block. A small one grows faster: less is copied, and the 64
+///   MiB cover it.
+/// - The table shrinks when three quarters are free.
 ///
-/// Eight consecutive keys share a hash: blocks that were made together lie in the same cache lines.
+/// Eight consecutive keys share a hash, so blocks that were made together are in the same cache lines.
 template <class Block, auto key = &Block::tag>
 class ScatteredBlocks {
  public:
@@ -86,7 +90,7 @@ class ScatteredBlocks {
   /// Fetches the cache line that find() reads first.
   void prefetch(std::uint64_t wanted) const { cmt::prefetch(&entries_[home_index(wanted)]); }
 
-  /// Removes a block and returns it, or nothing where the key is not in the table.
+  /// Removes a block and returns it, or nullopt if the key is not in the table.
   std::optional<Block> erase(std::uint64_t wanted) {
     Block* const found = find(wanted);
     if (found == nullptr) return std::nullopt;
@@ -116,8 +120,8 @@ class ScatteredBlocks {
   static constexpr std::uint64_t group = 8;
   __extension__ using Wide = unsigned __int128;
 
-  /// The next capacity: doubled below a million entries (120 bytes a block while it grows), half as many again below 16
-  /// million (100).
+  /// The next capacity. It doubles below a million entries (120 bytes a block during growth), and grows by a half below
+  /// 16 million (100 bytes).
   std::size_t larger() const {
     const std::size_t now = entries_.size();
     if (now < std::size_t{1} << 20) return now * 2;
@@ -132,14 +136,14 @@ class ScatteredBlocks {
 
   std::size_t wrap(std::size_t index) const { return index < entries_.size() ? index : index - entries_.size(); }
 
-  /// The entry with a key, or the free one where it would be.
+  /// The index of the entry with a key, or of the free entry where it would be.
   std::size_t find_index(std::uint64_t wanted) const {
     std::size_t index = home_index(wanted);
     while (entries_[index].*key != 0 && entries_[index].*key != wanted) index = wrap(index + 1);
     return index;
   }
 
-  /// Moves entries back into a gap until no search meets the gap before it meets its entry.
+  /// Moves entries back into a gap, until no search meets a gap before its entry.
   void close_gap(std::size_t gap) {
     for (std::size_t index = wrap(gap + 1); entries_[index].*key != 0; index = wrap(index + 1)) {
       const std::size_t from_home = distance(home_index(entries_[index].*key), index);
@@ -171,12 +175,12 @@ class ScatteredBlocks {
 ///
 /// Tags rise by one an allocation and most blocks die young, so the table keeps a block by its age:
 ///
-/// - Young blocks lie in a ring of groups of 64 consecutive tags, some 400 KB that stay in the cache. A tag gives the
-///   position directly, without hash or search: a block that dies here costs 2 ns in all.
-/// - A group that leaves the ring is packed without its dead blocks, and found by a hash of its number. It is packed
-///   again when half of it has died. A program that frees in the order of its allocations meets the same group 64
-///   times in a row.
-/// - When fewer than eight blocks of a group live, they move to a hash table of single blocks.
+/// - Young blocks are in a ring of groups of 64 consecutive tags: some 400 KB, which stay in the cache. A tag gives the
+///   position directly, without hash or search. A block that dies here costs 2 ns in all.
+/// - A group that leaves the ring is packed without its dead blocks, and is found by a hash of its number. It is packed
+///   again when half of its blocks have died. A program that frees in the order of its allocations meets the same group
+///   64 times in a row.
+/// - When fewer than eight blocks of a group live, they move to ScatteredBlocks.
 ///
 /// Memory: the ring, and below 48 bytes a live block for a LiveBlock, below 96 for a Block of 32 bytes. With the 1.4
 /// million live blocks of a JSON parser in Python an operation costs 8 ns, with tsl::robin_map 70.
@@ -185,8 +189,8 @@ class BlockTable {
  public:
   std::size_t size() const { return size_; }
 
-  /// Adds a block. Returns false, and changes nothing, if its tag is in the table. (Inline, so that the block's members
-  /// are stored where they belong: a copy of the whole would wait for the stores of its parts.)
+  /// Adds a block. Returns false, and changes nothing, if its tag is in the table. It is inline so that the block's
+  /// members are stored directly in the table: a copy of the whole block would wait for the stores of its parts.
   [[gnu::always_inline]] bool insert(const Block& block) {
     assert(block.tag != 0);
     if (block.tag <= newest_) [[unlikely]]
@@ -200,25 +204,25 @@ class BlockTable {
     return true;
   }
 
-  /// The block of a tag, or nullptr where it is not alive; valid until the next change or call of this.
+  /// Returns the block of a tag, or nullptr if it is not alive. Valid until the next change or the next call of find().
   const Block* find(Tag tag) {
     const Young& group = young_[tag / span % young_.size()];
     if (group.number != tag / span) return find_old(tag);
     return (group.live & bit(tag)) != 0 ? &group.blocks[tag % span] : nullptr;
   }
 
-  /// Fetches the memory that find() and erase() read first. To be called some events before them. Young blocks need
-  /// none.
+  /// Fetches the memory that find() and erase() read first. To be called some events before them. Young blocks need no
+  /// prefetch.
   void prefetch(Tag tag) const {
     if (has_left_ring(tag)) packed_.prefetch(tag / span + 1);
   }
 
-  /// Fetches the memory that they read next. To be called between prefetch() and them.
+  /// Fetches the memory that find() and erase() read next. To be called between prefetch() and them.
   void prefetch_block(Tag tag) {
     if (has_left_ring(tag)) prefetch_old(tag);
   }
 
-  /// Removes a block and returns it, or nullptr where the tag is not alive; valid until the next change. (A copy would
+  /// Removes a block and returns it, or nullptr if the tag is not alive. Valid until the next change. (A copy would
   /// cost 10 ns: a load of all its bytes waits for the stores of its parts.)
   const Block* erase(Tag tag) {
     Young& group = young_[tag / span % young_.size()];
@@ -267,14 +271,14 @@ class BlockTable {
     }
   };
 
-  /// std::popcount is a call to a library where the processor may lack the instruction.
+  /// std::popcount would be a library call, because the processor may lack the instruction.
   static std::size_t count_bits(std::uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555;
     bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
     return ((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
   }
 
-  /// Whether the group of a tag is older than all of the ring. False for tag 0.
+  /// Whether the group of a tag is older than all groups of the ring. False for tag 0.
   bool has_left_ring(Tag tag) const { return tag - 1 < ring_begin_; }
 
   void prefetch_old(Tag tag) {
@@ -319,7 +323,7 @@ class BlockTable {
     if (number >= young_.size()) ring_begin_ = (number - young_.size()) * span;
   }
 
-  /// Packs the live blocks of a group, or moves them to the hash table where they are few.
+  /// Packs the live blocks of a group, or moves them to the hash table if they are few.
   template <class At>
   void pack(Tag number, std::uint64_t live, const At& at) {
     const std::size_t count = count_bits(live);
@@ -372,7 +376,7 @@ class BlockTable {
   ScatteredBlocks<Packed> packed_;
   ScatteredBlocks<Block> scattered_;
   Block ended_{};  // the block that erase() returned last, unless it was young
-  Block found_{};  // the same of find(), where what is kept is no whole Block
+  Block found_{};  // the block that find() returned last, if the table keeps no whole Block
   Tag newest_ = 0;
   Tag ring_begin_ = 0;  // tags up to this one have left the ring
   std::size_t size_ = 0;

@@ -1,3 +1,5 @@
+// Checks that BlockTable finds and ends blocks of all ages like a plain map does.
+
 #include "libcmt/block_table.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The names of kinds, repairs and formats, as texts, messages and JSON have them.
+
 #include <cassert>
 #include <charconv>
 #include <string>

@@ -1,3 +1,4 @@
+// A hash for numbers that a file has chosen, against files that choose numbers which collide.
 #pragma once
 
 #include <cstddef>
@@ -5,8 +6,8 @@
 
 namespace cmt {
 
-/// A hash of numbers that a file has chosen, for tables that take its low bits as a place: every bit of the number
-/// changes them. The numbers themselves, which std::hash gives, may all have the same low bits.
+/// A hash of numbers that a file has chosen, for tables that use its low bits as an index. Every bit of the number
+/// changes the low bits. std::hash returns the number itself, and numbers of a file may all have the same low bits.
 struct NumberHash {
   std::size_t operator()(std::uint64_t number) const {
     number = (number ^ number >> 32) * 0x9e3779b97f4a7c15;

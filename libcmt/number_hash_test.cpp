@@ -1,3 +1,5 @@
+// Checks that NumberHash spreads numbers that share their low or high bits.
+
 #include "libcmt/number_hash.h"
 
 #include <doctest/doctest.h>

@@ -1,25 +1,30 @@
 // The address stream: where each allocation was placed.
 //
-// An address is 47 bits, but an allocator has habits. What was freed last of the same size is handed out first: on the
-// trace of a compiler two allocations in three get the top of that stack, and one in four a place below it. Otherwise
-// the next block lies right behind the last one, or near the last one of its size (a free list that runs in address
-// order). So an allocation costs one number:
+// An address has 47 bits, but an allocator has habits. It hands out first the block of the same size that was freed
+// last. In the trace of a compiler, two allocations in three get the top of that stack, and one in four a place below
+// the top. Otherwise the next block is right after the last one, or near the last one of its size (a free list in
+// address order). So an allocation costs one number:
 //
 //     place << 1              the address at that place among the freed of its class, the newest being 0
 //     depth << 1, address     none of the below fits: the address itself
 //     difference << 2 | 1     from where a block right after the last allocation would begin
 //     difference << 2 | 3     from the last allocation of its class
 //
-// After a realloc 0 says "in place", and all else is one more. Differences are zigzag numbers, in units of the largest
-// power of two that divides all of the block's. Where "right after" is depends on how the allocator rounds; four ways
-// are tried, and the stream's head says which fits best.
+// After a realloc, 0 means "in place" and every other number is one more. Differences are zigzag numbers. Their unit is
+// the largest power of two that divides all differences of the block. The address "right after" depends on how the
+// allocator rounds sizes: the encoder tries four ways, and the stream's head states the one that fits best.
 //
-// Measured on cc1plus (12.8 M events) and python3 (11.7 M): 0.55 and 0.52 byte an event raw, 0.17 and 0.01 after zstd
-// -3; with the difference from the last block alone 0.19 and 0.31. To look deeper than 256 places gains 1 %; 64 cost 13
-// %.
+// Bytes an event, measured on two traces:
 //
-// Both sides run the same model, so its memory is bounded by rule: a class keeps at most 16,384 freed addresses if its
-// blocks are small, 256 if not, and drops the older half where it is full.
+//                                                            cc1plus, 12.8 M events    python3, 11.7 M events
+//     raw                                                    0.55                      0.52
+//     after zstd -3                                          0.17                      0.01
+//     after zstd -3, only differences from the last block    0.19                      0.31
+//
+// A search deeper than 256 places gains 1 %. A search of 64 places costs 13 %.
+//
+// Both sides run the same model, so the format bounds its memory. A class keeps at most 16,384 freed addresses if its
+// blocks are small, else 256. A full class drops the older half.
 
 #include "libcmt/format/addresses.h"
 
@@ -70,7 +75,7 @@ void AddressEncoder::defer(const Event& event, const LiveBlock* old) {
   if (event.tag != 0) deferred_.push_back({event.bytes(), old != nullptr ? Sort::in_place : Sort::made});
 }
 
-/// Encodes what was deferred, as it would have been at once.
+/// Encodes the deferred events as if they had not been deferred.
 void AddressEncoder::put_deferred() {
   has_addresses_ = true;
   for (const Deferred& each : deferred_) {
@@ -85,7 +90,7 @@ void AddressEncoder::put_deferred() {
   deferred_.clear();
 }
 
-/// Of events without addresses the model keeps only the size that was made last.
+/// Drops the deferred events. The model keeps only the size of the last block that they made.
 void AddressEncoder::drop_deferred() {
   const auto last = std::find_if(deferred_.rbegin(), deferred_.rend(),
                                  [](const Deferred& each) { return each.sort != Deferred::Sort::given; });
@@ -261,7 +266,7 @@ LiveBlocks take_live(std::string_view bytes) {
 
 namespace {
 
-/// Addresses that are looked at together.
+/// How many addresses are compared at once.
 constexpr std::uint32_t group = 16;
 
 using Lanes = std::uint32_t __attribute__((vector_size(16)));
@@ -281,8 +286,8 @@ Lanes low_halves(const std::uint64_t* addresses) {
 #endif
 }
 
-/// A bit for each address of a group that has the lower half of `address`, the lowest bit for the last one. What is not
-/// there would cost 256 comparisons.
+/// Returns a bit for each address of a group that has the lower half of `address`, the lowest bit for the last address.
+/// One by one, an address that is not there would cost 256 comparisons.
 std::uint32_t matches(const std::uint64_t* addresses, std::uint64_t address) {
   const auto low = static_cast<std::uint32_t>(address);
   const Lanes wanted{low, low, low, low}, bits{8, 4, 2, 1};

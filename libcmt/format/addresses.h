@@ -1,3 +1,5 @@
+// The address stream of a .cmt: encoder, decoder, and the model of the traced allocator that both run. addresses.cpp
+// explains the method and its cost.
 #pragma once
 
 #include <array>
@@ -16,7 +18,7 @@
 
 namespace cmt::format {
 
-/// The model of the traced allocator, which encoder and decoder of the address stream share. See addresses.cpp.
+/// The model of the traced allocator, which encoder and decoder of the address stream share.
 class AddressModel {
  public:
   /// How many positions of a stack of freed addresses are searched.
@@ -27,13 +29,14 @@ class AddressModel {
   /// Blocks of a size class.
   class Class {
    public:
-    /// The place of an address among those freed last, where 0 is the newest; `depth` if it is not there.
+    /// Returns the place of an address among the freed ones, 0 for the newest, or `depth` if it is not among the last
+    /// `depth`.
     std::uint32_t find(std::uint64_t address) const {
       if (!freed_.empty() && freed_.back() == address) return 0;
       return freed_.size() < 2 ? depth : find_below(address);
     }
     bool has(std::uint64_t place) const { return place < freed_.size(); }
-    /// The address at a place, which has() to be there.
+    /// The address at a place. Requires has(place).
     std::uint64_t at(std::uint64_t place) const {
       assert(has(place));
       return freed_[freed_.size() - 1 - place];
@@ -87,7 +90,7 @@ class AddressModel {
   std::uint64_t last_address() const { return last_address_; }
   std::uint64_t last_size() const { return last_size_; }
 
-  /// Where a block that follows one at `address` would begin, by a way to round sizes.
+  /// The address of a block right after the one at `address`, by a way to round sizes.
   static std::uint64_t after(std::uint64_t address, std::uint64_t size, unsigned rounding);
 
  private:
@@ -108,10 +111,10 @@ class AddressModel {
   std::uint64_t last_size_ = 0;
 };
 
-/// Encodes the addresses of one block of the stream after the other.
+/// Encodes the addresses of all blocks of the stream, one block after the other.
 class AddressEncoder {
  public:
-  /// Appends the addresses of an event. `old` is the live block that it was given, or null if that is not known.
+  /// Appends the addresses of an event. `old` is the live block that the event was given, or null if it is not known.
   void add(const Event& event, const LiveBlock* old) {
     if (traits(event.kind).names) old = nullptr;
     if (!note_address(event.address | event.old_address | (old != nullptr ? old->address : 0)))
@@ -124,7 +127,7 @@ class AddressEncoder {
     any_address_ |= (event.address | event.old_address) != 0;
   }
 
-  /// The same for the short form.
+  /// Appends the address of an event in short form.
   void add_short(const BlockEvent& event) {
     if (!note_address(event.address)) {
       if (event.makes_block) deferred_.push_back({event.block_size, Deferred::Sort::made});
@@ -139,14 +142,14 @@ class AddressEncoder {
   /// Fetches the memory that an event with a block of this size will read.
   void prefetch(std::uint64_t size) const { model_.prefetch(size); }
 
-  /// The stream of the events since the last finish(), not compressed. Empty where no event has an address.
+  /// Returns the stream of the events since the last finish(), not compressed. Empty if no event has an address.
   std::string finish();
 
   /// Starts afresh: the next block is a keyframe.
   void reset() { model_.reset(); }
 
  private:
-  /// An address that is to be given by a difference, before the byte `before` of the others.
+  /// An address that will be encoded by a difference, and placed before the byte `before` of the other numbers.
   struct Difference {
     std::size_t before;
     std::uint64_t address;
@@ -154,20 +157,20 @@ class AddressEncoder {
     std::uint8_t bias;  // 1 after a realloc, whose 0 means "in place"
   };
 
-  /// An event without an address, before the first address of all. A trace that has none has no stream of addresses, so
-  /// nothing is encoded before there is one.
+  /// An event without an address, before the first address of the trace. A trace without addresses has no address
+  /// stream, so the encoder writes nothing before the first address.
   struct Deferred {
     enum class Sort : std::uint8_t {
       given,
       made,
       in_place
-    };  // its block is not known; or what it made, in place or not
+    };  // given: its block is not known; made, in_place: the block that it made
 
     std::uint64_t size;
     Sort sort;
   };
 
-  /// Whether this address or one before it was recorded.
+  /// Notes an address. Returns whether this one or an earlier one was recorded.
   bool note_address(std::uint64_t address) {
     if (!has_addresses_ && address != 0) put_deferred();
     return has_addresses_;
@@ -183,7 +186,7 @@ class AddressEncoder {
   static void put(VarintWriter& out, const Difference& item, unsigned rounding, unsigned shift);
 
   AddressModel model_;
-  VarintWriter numbers_;  // all but the differences
+  VarintWriter numbers_;  // all numbers but the differences
   std::vector<Difference> differences_;
   std::array<std::uint64_t, AddressModel::roundings> hits_{};       // of each way to round
   std::array<std::uint64_t, AddressModel::roundings> last_bits_{};  // set in any of its differences
@@ -193,13 +196,13 @@ class AddressEncoder {
   std::vector<Deferred> deferred_;
 };
 
-/// Decodes them. Throws WireError.
+/// Decodes address streams. Throws WireError.
 class AddressDecoder {
  public:
-  /// The next block's stream. A block without one has no addresses.
+  /// Starts the stream of the next block. A block with an empty stream has no addresses.
   void start(std::string_view bytes, bool keyframe);
 
-  /// Replaces the live blocks by those of a keyframe's table. To be called before start().
+  /// Replaces the live blocks by those of a keyframe's table, unless that is empty. To be called before start().
   void take_live(std::string_view table);
 
   /// Fills in the addresses of events, and keeps the table of live blocks.
@@ -207,7 +210,7 @@ class AddressDecoder {
     visit_fetched(events, [&](std::size_t i) { fill(events[i]); });
   }
 
-  /// The same, and tells the live block that each event was given; tag 0: none is known.
+  /// Fills in the addresses, and reports in `given` the live block that each event was given; tag 0: not known.
   void fill(std::span<Event> events, std::span<LiveBlock> given) {
     visit_fetched(events, [&](std::size_t i) {
       const LiveBlock* const found = events[i].old_tag != 0 ? live_.find(events[i].old_tag) : nullptr;
@@ -223,8 +226,8 @@ class AddressDecoder {
   const LiveBlocks& live() const { return live_; }
 
  private:
-  /// Calls `visit` with the place of each event, when what it will read has been fetched: some events before where its
-  /// block is found, and then the block.
+  /// Calls `visit` with the index of each event, after fetching the memory that it will read. The table's entry is
+  /// fetched 32 events ahead, and the block itself 16 events ahead.
   template <class Visit>
   void visit_fetched(std::span<const Event> events, const Visit& visit) {
     constexpr std::size_t step = 16;
@@ -260,7 +263,7 @@ class AddressDecoder {
   bool present_ = false;
 };
 
-/// A keyframe's table: the live blocks by rising tag. Reading it throws WireError.
+/// A keyframe's table: the live blocks by rising tag. take_live() throws WireError.
 std::string put_live(std::span<const LiveBlock> by_tag);
 LiveBlocks take_live(std::string_view bytes);
 

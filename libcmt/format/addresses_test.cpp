@@ -1,3 +1,5 @@
+// Checks the address stream: round trips, the cost of common patterns, and damaged streams.
+
 #include "libcmt/format/addresses.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The short form in which nearly all events pass between the collector's threads and the encoders.
 #pragma once
 
 #include <cassert>
@@ -8,9 +9,12 @@
 
 namespace cmt::format {
 
-/// An event that makes or ends one block, in a third of the memory of an Event and the block that it was given. A
-/// recorder makes nearly all of its events so. The kind has no count and no label, no usable size was recorded, and the
-/// size of the block is below 2^32.
+/// An event that makes or ends one block, in a third of the memory of an Event and the block that it was given. Nearly
+/// all events of a recorder have this form. It requires that
+///
+/// - the kind has no count and no label,
+/// - no usable size was recorded,
+/// - the size of the block is below 2^32.
 struct BlockEvent {
   std::uint64_t address = 0;
   Tag tag = 0;                   ///< of the block; 0 in no such event
@@ -31,7 +35,7 @@ struct BlockEvent {
     return event;
   }
 
-  /// The block that the event was given; a blank one where it made one.
+  /// The block that the event was given; a blank one if the event made a block.
   LiveBlock old() const { return makes_block ? LiveBlock{} : LiveBlock{tag, address, block_size}; }
 };
 

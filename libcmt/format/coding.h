@@ -1,3 +1,5 @@
+// The one layer in which bytes of a .cmt are read and written: limits of the format, LEB128 numbers, the bounds-checked
+// Cursor, and VarintWriter.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +24,7 @@ inline constexpr std::string_view magic =
     "CMT\r\n\x1a\n";
 inline constexpr std::uint32_t version = 1;
 
-/// How many bytes tell what an input is: the magic, or a legacy record.
+/// How many bytes identify an input: the magic, or a legacy record.
 inline constexpr std::size_t longest_start = 16;
 
 inline constexpr std::uint32_t header_size_limit = 1 << 27;
@@ -40,7 +42,7 @@ inline constexpr std::uint64_t module_path_limit = 65536;
 inline constexpr std::uint64_t build_id_limit = 256;
 inline constexpr std::uint32_t nodes_limit = 1 << 24;  // of stacks, in a file
 inline constexpr std::uint64_t stack_time_limit = (std::uint64_t{1} << 62) - 1;
-/// An attachment below this is a number of frames that go, from here on one of nodes.
+/// An attachment below this is a number of frames that the last stack loses; from here on it counts nodes.
 inline constexpr std::uint64_t attachment_steps = 128;
 
 /// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the
@@ -60,7 +62,7 @@ inline void put_varint(std::string& out, std::uint64_t value) {
   out.append(bytes.data(), static_cast<std::size_t>(put_varint(bytes.data(), value) - bytes.data()));
 }
 
-/// Reads a number from bytes that this program has written itself, without a check, and moves behind it.
+/// Reads a number that this program itself has written, without a bounds check, and advances `at`.
 inline std::uint64_t take_own_varint(const char*& at) {
   auto byte = static_cast<unsigned char>(*at++);
   std::uint64_t value = byte & 0x7fu;
@@ -71,7 +73,7 @@ inline std::uint64_t take_own_varint(const char*& at) {
   return value;
 }
 
-/// Moves behind such a number.
+/// Skips such a number.
 inline void skip_own_varint(const char*& at) {
   while (static_cast<unsigned char>(*at++) >= 0x80) {
   }
@@ -85,12 +87,12 @@ constexpr std::uint64_t zigzag(std::uint64_t difference) { return difference << 
 
 constexpr std::uint64_t unzigzag(std::uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
 
-/// What is wrong with bytes, without the file that they came from: the layer above adds its name and offset.
+/// An error in decoded bytes. The layer above adds the file's name and the offset in the file.
 class WireError : public std::runtime_error {
  public:
   WireError(std::uint64_t offset, const std::string& what) : std::runtime_error(what), offset_(offset) {}
 
-  /// From the begin of what was decoded.
+  /// Counted from the begin of the decoded bytes.
   std::uint64_t offset() const { return offset_; }
 
  private:
@@ -103,7 +105,7 @@ inline std::string hex_text(std::uint64_t offset) {
   return "0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr);
 }
 
-/// The one way in which bytes of a file are read: every step is checked against the end. Throws WireError.
+/// The one way in which bytes of a file are read. Checks every step against the end. Throws WireError.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
@@ -111,8 +113,7 @@ class Cursor {
   bool at_end() const { return at_ == end_; }
   std::uint64_t offset() const { return static_cast<std::uint64_t>(at_ - begin_); }
 
-  /// Always inline: GCC calls it where many functions of a file use it, and a loop of numbers then takes half as long
-  /// again.
+  /// Always inline: GCC would call it in files with many uses, and a loop of numbers would take half as long again.
   [[gnu::always_inline]] std::uint64_t varint() {
     if (at_ != end_ && static_cast<signed char>(*at_) >= 0) return static_cast<std::uint64_t>(*at_++);
     if (end_ - at_ >= 2 && static_cast<signed char>(at_[1]) >= 0) {
@@ -173,10 +174,10 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fixed integers on the 
 inline void put_u32(std::string& out, std::uint32_t value) { out.append(reinterpret_cast<const char*>(&value), 4); }
 inline void put_u64(std::string& out, std::uint64_t value) { out.append(reinterpret_cast<const char*>(&value), 8); }
 
-/// Puts many varints into a string. A string's own functions would check its room for every byte.
+/// Puts many varints into a string. The string's own functions would check their room for every byte.
 class VarintWriter {
  public:
-  /// `expected`: bytes in all, a guess.
+  /// `expected`: a guess of the bytes in all.
   explicit VarintWriter(std::size_t expected = 0) : out_(expected + room_min, '\0') {}
 
   void put(std::uint64_t value) {
@@ -192,8 +193,8 @@ class VarintWriter {
     size_ += bytes.size();
   }
 
-  /// Puts a number for each item of [from, to) as long as number_of(item, number) returns true. Returns the item for
-  /// which it did not, or `to`.
+  /// Puts a number for each item of [from, to) as long as number_of(item, number) returns true. Returns the first item
+  /// for which number_of() returned false, or `to`.
   template <class Item, class NumberOf>
   const Item* put_while(const Item* from, const Item* to, const NumberOf& number_of) {
     while (from != to) {
@@ -213,7 +214,7 @@ class VarintWriter {
   /// Bytes put so far.
   std::size_t size() const { return size_; }
 
-  /// All that was put; nothing is left.
+  /// Returns all that was put, and starts afresh.
   std::string take() {
     assert(size_ <= out_.size());
     out_.resize(size_);
@@ -229,7 +230,7 @@ class VarintWriter {
     return put_varint(at, value);
   }
 
-  /// By the significant bits of a number of at most four bytes: how many bytes, and their high bits.
+  /// The encoding of a number of at most four bytes: how many bytes, and their high bits. Indexed by significant bits.
   struct ShortForm {
     std::uint32_t high_bits;
     std::uint32_t bytes;
@@ -255,7 +256,7 @@ class VarintWriter {
 
   void grow(std::size_t room) { out_.resize(std::max(out_.size() * 2, size_ + room)); }
 
-  std::string out_;  // longer than what was put
+  std::string out_;  // longer than the bytes that were put
   std::size_t size_ = 0;
 };
 

@@ -1,3 +1,5 @@
+// Checks varints at every length, the Cursor at every cut, and VarintWriter.
+
 #include "libcmt/format/coding.h"
 
 #include <doctest/doctest.h>

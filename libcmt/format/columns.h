@@ -1,3 +1,4 @@
+// The streams of times and of usable sizes of a .cmt.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@
 
 namespace cmt::format {
 
-/// The streams of times and of usable sizes, with one number an event. Such a stream is empty if no event of the block
-/// has a value. The number 0 is a value that was not recorded, any other number is one more than the value.
+/// Each stream has one number an event, and is empty if no event of the block has a value. The number 0 means that no
+/// value was recorded. Any other number is one more than the value.
 
-/// The encoders' common part.
+/// The common part of both encoders.
 class ColumnEncoder {
  public:
   /// Returns the stream since the last finish(), not compressed.
@@ -59,14 +60,14 @@ class TimeEncoder : public ColumnEncoder {
     if (known) last_ = time_ns;
   }
 
-  /// Of the last event that has one.
+  /// The time of the last event that has one.
   std::uint64_t last_ns() const { return last_; }
 
  private:
   std::uint64_t last_ = 0;
 };
 
-/// The decoders' common part.
+/// The common part of both decoders.
 class ColumnDecoder {
  public:
   bool at_end() const { return cursor_.at_end(); }
@@ -101,7 +102,7 @@ class TimeDecoder : public ColumnDecoder {
   std::uint64_t last_ = 0;
 };
 
-/// malloc_usable_size of each block made: its zigzag difference from the bytes requested.
+/// The usable size of each block made: the zigzag difference from the bytes requested.
 class UsableEncoder : public ColumnEncoder {
  public:
   void add(const Event& event) {

@@ -1,3 +1,4 @@
+// The core stream of a .cmt, encoder and decoder: kinds, sizes, tags and threads. core_encoder.cpp explains how.
 #pragma once
 
 #include <array>
@@ -26,14 +27,14 @@ struct CoreState {
   bool operator==(const CoreState&) const = default;
 };
 
-/// The run of pages that was told last in a block of the core stream: the next one is mostly like it.
+/// The last run of touched pages in a block of the core stream. The next run is mostly like it.
 struct LastRun {
   Kind kind = Kind::touch;
   Tag tag = 0;  ///< 0: no run yet
   std::uint64_t count = 0, alignment = 4096;
   std::uint64_t end = 0;
 
-  /// The offset at which the next run probably begins, if it is in this block.
+  /// The offset at which the next run of a block probably begins.
   std::uint64_t offset_in(Tag block) const { return block == tag ? end : 0; }
 
   bool is_continued_by(const Event& run) const {
@@ -45,7 +46,7 @@ struct LastRun {
   }
 };
 
-/// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.
+/// Collects the events of one block, and encodes them.
 class CoreEncoder {
  public:
   /// Starts a block.
@@ -74,24 +75,24 @@ class CoreEncoder {
     add_other(event);
   }
 
-  /// Appends events in short form, up to the first one that needs more than a number whose form is in the table.
-  /// Returns how many: the loop that nearly all events of a recorder pass.
+  /// Appends events in short form, and returns how many. Stops at the first event that needs more than one number of a
+  /// form in the table. Nearly all events of a recorder pass this loop.
   std::size_t add_short(std::span<const BlockEvent> events);
 
-  /// The next allocation has at least this tag, which is not below the state's next_tag.
+  /// Raises the tag of the next allocation. Requires that `tag` is not below the state's next_tag.
   void skip_to(Tag tag) {
     if (tag != state_.next_tag) put_skip(tag);
   }
 
   std::uint32_t events() const { return events_; }
 
-  /// A number of events that the block has room for, whatever they are: each needs three forms at most. 0: the block is
-  /// to be ended.
+  /// How many events the block has room for, whatever they are: each needs at most three forms. 0: the block has to
+  /// end.
   std::size_t room() const {
     return labels_.size() > label_bytes_limit ? 0 : (forms_limit - spare_forms_ - forms_.size()) / 3;
   }
-  /// Leaves room for an event more, so that the events can be encoded again behind another state, which takes another
-  /// form for the first that is given a block. To be called before the first event.
+  /// Leaves room for the forms of one more event, so that the events can be encoded again with another start state. The
+  /// first event that is given a block may need another form then. To be called before the first event.
   void leave_spare_forms() { spare_forms_ = 3; }
   bool full() const { return room() == 0; }
 
@@ -142,11 +143,11 @@ class CoreEncoder {
   LastRun last_run_;
   std::size_t spare_forms_ = 0;
   std::uint32_t events_ = 0;
-  // Of each item the form's number in the low 7 bits, and above them the first operand if the form is not wide.
+  // Each item has the form's number in its low 7 bits and, unless the form is wide, the first operand above them.
   std::unique_ptr<std::uint64_t[]> items_;
   std::uint64_t* items_end_ = nullptr;
   std::uint64_t* items_limit_ = nullptr;
-  std::vector<std::uint64_t> operands_;  // all others, one after the other
+  std::vector<std::uint64_t> operands_;  // all other operands, one after the other
   std::string labels_;
   std::vector<Form> forms_;
   std::vector<BitHistogram> widths_;  // by form: of the operands that share a number with the code
@@ -159,9 +160,9 @@ class CoreDecoder {
   /// `bytes` have to outlive the decoder: labels point into them.
   CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events);
 
-  /// Fills in the next events of the block and returns their number, which is smaller than that of `events` only at the
-  /// end of the block. Fields that are not in the core stream keep their values; `events` are the same in each call,
-  /// and hold defaults in the first.
+  /// Fills in the next events of the block and returns how many: all of `events`, except at the end of the block.
+  /// Fields that are not in the core stream keep their values. Requires that `events` is the same span in each call,
+  /// and has default values in the first.
   std::size_t next(std::span<Event> events);
 
   const CoreState& state() const { return state_; }
@@ -177,16 +178,16 @@ class CoreDecoder {
   /// How to decode an item. A plain item (not `other`) is one number, or two for a realloc with its size.
   enum class Action : std::uint8_t { other, make, end, move };
   /// The rarer plain items, of two numbers: an array with the number of its elements, an end with the block's size.
-  /// They are no actions, since a switch of so many is a jump through a table, which is slower for all.
+  /// They are no actions: a switch with so many cases becomes a jump through a table, which is slower for all.
   enum class Pair : std::uint8_t { none, make_array, end_sized };
 
   /// An entry of the table that is indexed by the low 7 bits of an item's first number.
   struct Code {
     std::uint8_t length = 0;  // 0: no form has this code
     Action action = Action::other;
-    Pair pair = Pair::none;  // none where the action is not `other`
+    Pair pair = Pair::none;  // none unless the action is `other`
     Kind kind = Kind::malloc;
-    bool shares = false;         // the first operand stands above the code
+    bool shares = false;         // the first operand is above the code
     std::uint64_t by_delta = 0;  // all bits, or none
     Form form;
   };

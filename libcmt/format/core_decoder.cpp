@@ -1,3 +1,5 @@
+// Decodes the core stream: a table of 128 codes says how to decode each item, and nine events in ten need one number.
+
 #include "libcmt/format/core.h"
 
 #include <cassert>
@@ -8,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t label_limit = 4096;
 
-/// Makes an event of an unknown kind one of a known kind that does the same to blocks. Fields that this kind does not
-/// have are lost, and so is a block that was only named.
+/// Replaces an unknown kind by a known one that does the same to blocks. The event loses fields that the known kind
+/// does not have, and a block that it only named.
 void replace_unknown_kind(Event& event, const KindTraits& kind) {
   if (kind.allocates && kind.releases) {
     event.kind = kind.counts ? Kind::reallocarray : Kind::realloc;
@@ -67,8 +69,8 @@ CoreDecoder::Pair CoreDecoder::pair_of(const Form& form) {
   return kind.releases ? Pair::end_sized : Pair::none;
 }
 
-/// Nine events in ten are plain. Their state stays in registers from one event to the next, and only the fields that an
-/// event can have are written.
+/// Nine events in ten are plain. Their state stays in registers from one event to the next, and the loop writes only
+/// the fields that an event can have.
 std::size_t CoreDecoder::next(std::span<Event> events) {
   if (std::exchange(labelled_, false)) {
     for (Event& event : events) event.label = {};
@@ -80,7 +82,7 @@ std::size_t CoreDecoder::next(std::span<Event> events) {
     const std::uint64_t first = cursor.varint();
     const Code& code = codes_[first % forms_limit];
     const std::uint64_t operand = first >> code.length;
-    // No branch here: no predictor could tell which of the two ways gives the next block.
+    // There is no branch here: no branch predictor could know which of the two ways gives the next block.
     const auto given = [&] {
       const Tag from = (state.named_tag & code.by_delta) | (state.next_tag & ~code.by_delta);
       const std::uint64_t difference = (unzigzag(operand) & code.by_delta) | ((0 - operand) & ~code.by_delta);
@@ -161,7 +163,7 @@ bool CoreDecoder::switch_state(const Code& code, std::uint64_t first) {
   return true;
 }
 
-/// Decodes what a run of touched pages has from the run before.
+/// Completes a run of touched pages by the fields that it shares with the run before.
 void CoreDecoder::complete_run(Event& run, bool is_next) {
   if (run.old_tag == 0) run.old_tag = last_run_.tag;
   if (run.old_tag == 0) throw WireError(cursor_.offset(), "a touch of no block");

@@ -4,18 +4,22 @@
 //
 //     malloc(64) = <7>      free(<6>)      free(<5>)
 //
-// need a size for the allocation, whose tag is the next one, and a tag for each free. The smaller of two numbers gives
-// that tag: its distance from the next tag (blocks die young), or its difference from the tag given last (blocks die in
-// the order of their birth, or the reverse). Over 18 traces the second way reduced the compressed size by a third, and
-// that of one trace from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers and predictors were
-// all larger after zstd (format-spec/cmt.md gives the figures).
+// need a size for the allocation, whose tag is the next one, and a tag for each free. A free gives the tag by the
+// smaller of two numbers:
 //
-// Runs of touched pages mostly follow one another in the same block, or a block is touched as the one before was. So
-// such an event names the block of the run before by 0, where others name NULL, and leaves the tag given last as it
-// was, from which the frees around it are told. Its offset is a difference from the end of that run. Where that is 0,
-// and the run is else like the one before, the block is its only operand: one byte where five would be.
+// - its distance from the next tag, because blocks die young;
+// - its difference from the tag given last, because blocks die in the order of their birth, or in the reverse order.
 //
-// A change of thread, and a gap in the tags, is an item of its own before the event.
+// The second way reduced the compressed size of 18 traces by a third, and that of one trace from 0.72 to 0.03 byte an
+// event. Columns, move-to-front tables, slot numbers and predictors were all larger after zstd (format-spec/cmt.md has
+// the figures).
+//
+// Runs of touched pages mostly follow one another in the same block, or a block is touched as the block before was. So
+// a run names the block of the run before by 0; in other events 0 means NULL. A run does not change the tag given last,
+// because the frees around it are encoded by that tag. The offset of a run is the difference from the end of the run
+// before. If the difference is 0 and all else is equal too, the block is the only operand: one byte instead of five.
+//
+// A change of the thread and a gap in the tags are items of their own before the event.
 
 #include <algorithm>
 #include <cassert>

@@ -1,3 +1,5 @@
+// Checks the core stream: round trips, unknown kinds, the sizes of common patterns, and damaged streams.
+
 #include "libcmt/format/core.h"
 
 #include <doctest/doctest.h>
@@ -100,8 +102,8 @@ namespace {
 
 constexpr auto all_traits_but_names = 255u - cmt_names;
 
-/// A core stream with a malloc of 8 bytes, an event of kind 40 with these traits and further operands, and a free of
-/// the block that has the tag 1. The first operand of the unknown event is `first`, the others are `rest`.
+/// A core stream of three events: a malloc of 8 bytes, an event of kind 40 with these traits and further operands, and
+/// a free of tag 1. The first operand of the unknown event is `first`, the others are `rest`.
 std::string with_unknown_kind(unsigned traits, unsigned further, std::uint64_t first, std::string_view rest) {
   std::string bytes;
   // Three forms: malloc (2 bits), kind 40 (2 bits), free by distance (1 bit). Codes reversed: 01, 11 and 0.

@@ -1,17 +1,21 @@
 // How a form's code and the first operand share the bytes of one number.
 //
-// In most traces nearly every event is one of three: a malloc, a free that gives its block by the distance from the
-// newest, and a free that gives it by the difference from the block given last. But a C++ program calls operator new,
-// another program calloc, and a fixed layout that favours three kinds would cost all others an escape. So each block of
-// the stream lists its forms, each with a prefix code of 1 to 7 bits. The code stands below the first operand in the
-// event's first number.
+// In most traces nearly every event is one of three:
 //
-// Huffman's code is not the best one, because numbers are whole bytes: an operand of 6 bits and a code of 1 bit share a
-// byte, but a code of 2 bits would need a second byte. Given for each form the histogram of its operands' widths, a
-// code of length l costs sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1.
-// That is a knapsack over 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. This
-// takes forms x 128 x 7 steps, which is negligible beside the 256 Ki events of a block. On a block of only malloc and
-// free it yields the lengths 1, 2, 2: `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
+// - a malloc,
+// - a free that gives its block by the distance from the newest,
+// - a free that gives its block by the difference from the block given last.
+//
+// But a C++ program calls operator new, and another program calloc. A fixed layout that favours three kinds would cost
+// all others an escape. So each block of the stream lists its forms, each with a prefix code of 1 to 7 bits. In the
+// event's first number the code is below the first operand.
+//
+// Huffman's code is not the best one, because numbers are whole bytes. An operand of 6 bits shares a byte with a code
+// of 1 bit, but needs a second byte with a code of 2 bits. If count[w] operands of a form have w bits, a code of length
+// l costs sum(count[w] * bytes(w + l)). The lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1. This is a
+// knapsack problem over 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. The
+// solution takes forms x 128 x 7 steps, which is negligible for a block of 256 Ki events. A block of only malloc and
+// free gets the lengths 1, 2, 2: `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
 
 #include "libcmt/format/forms.h"
 

@@ -1,3 +1,4 @@
+// The forms of events in the core stream, and the prefix code of the forms. forms.cpp explains the code.
 #pragma once
 
 #include <array>
@@ -10,18 +11,18 @@
 
 namespace cmt::format {
 
-/// How an event is written in the core stream: its operation, and how each operand is encoded. Each block lists its
-/// forms with a prefix code for each. The code stands in the low bits of the event's first number.
+/// How an event is written in the core stream: its operation, and the encoding of each operand. Each block lists its
+/// forms, and gives each a prefix code. The code is in the low bits of the event's first number.
 struct Form {
-  /// An operation is a Kind, thread_switch, tag_skip or next_run, an event that tells a run of pages like the one
-  /// before. The table of forms describes the operations from `described` on.
+  /// An operation is a Kind, thread_switch, tag_skip or next_run. The last is an event that reports a run of pages like
+  /// the run before. The table of forms describes the operations from `described` on.
   enum : std::uint8_t { thread_switch = 25, tag_skip = 26, described = 27, next_run = 33 };
 
   std::uint8_t operation = 0;
   bool by_delta = false;  ///< the block given is encoded by its difference from the one given last
   bool null = false;      ///< the result is NULL
   bool wide = false;     ///< the first operand is a number of its own, since it is too large to share one with the code
-  bool aligned = false;  ///< operator new and delete: the alignment is given
+  bool aligned = false;  ///< operator new and delete: the alignment is an operand
 
   KindTraits kind{};                  ///< of the operation, where it is a kind
   std::uint8_t further_operands = 0;  ///< operands beyond those of the traits, without meaning in this version

@@ -1,3 +1,5 @@
+// Checks that the prefix code of the forms is the cheapest one, and that bad tables of forms are rejected.
+
 #include "libcmt/format/forms.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Lists of live blocks by rising tag, as keyframes have them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ inline void sort_by_tag(std::vector<LiveBlock>& blocks) {
   std::sort(blocks.begin(), blocks.end(), [](const LiveBlock& a, const LiveBlock& b) { return a.tag < b.tag; });
 }
 
-/// All of them, by rising tag.
+/// Returns all live blocks, by rising tag.
 inline std::vector<LiveBlock> by_tag(const LiveBlocks& live) {
   std::vector<LiveBlock> blocks;
   blocks.reserve(live.size());

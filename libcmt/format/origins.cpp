@@ -1,3 +1,5 @@
+// Encodes and decodes the origins of live blocks, column by column.
+
 #include "libcmt/format/origins.h"
 
 #include <bit>
@@ -132,7 +134,7 @@ class OriginReader {
     }
   }
 
-  /// As the events of such kinds are replaced.
+  /// Replaces unknown kinds as CoreDecoder does for events.
   void replace_unknown_kinds() {
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       Event& made = origins_.blocks[i];

@@ -1,3 +1,5 @@
+// Checks the origins of live blocks: round trips, unknown kinds, and damaged bytes.
+
 #include "libcmt/format/origins.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +25,7 @@ std::string varints(std::initializer_list<std::uint64_t> numbers) {
   return bytes;
 }
 
-/// What is wrong with the origins of two_blocks.
+/// The error of decoding these bytes as the origins of two_blocks.
 std::string origins_error(std::initializer_list<std::uint64_t> numbers) {
   try {
     take_origins(varints(numbers), two_blocks, node_of_stack);
@@ -133,7 +135,7 @@ TEST_CASE("origins: a table has what makes each live block") {
 
 /// A table to which allocations are added, of which one of 100,000 stays live.
 struct Churn {
-  /// `runs`: events that tell pages of each block, every second one.
+  /// `runs`: how many events report pages of each block; they report every second page.
   void make(Tag count, Event event, std::uint64_t runs = 0) {
     for (const Tag end = next + count; next < end; ++next) {
       event.tag = next;

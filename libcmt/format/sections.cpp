@@ -1,3 +1,5 @@
+// Encodes and decodes the sections of a .cmt, field by field as format-spec/cmt.md lists them.
+
 #include "libcmt/format/sections.h"
 
 #include <boost/crc.hpp>
@@ -190,10 +192,10 @@ std::uint64_t take_names_offset(std::string_view index_header) {
   return cursor.at_end() ? 0 : cursor.varint();
 }
 
-/// How many counts a writer states at least, so that a trace without newer kinds keeps its bytes.
+/// The least number of counts that a writer states, so that a trace without newer kinds keeps its bytes.
 constexpr std::size_t kinds_of_first_version = 25, repairs_of_first_version = 7;
 
-/// Their number and the counts, without the zeros at their end, but at least `count_min`.
+/// Puts the number of counts and the counts, without the zeros at the end, but at least `count_min`.
 void put_counts(std::string& out, std::span<const std::uint64_t> counts, std::size_t count_min) {
   assert(counts.size() >= count_min);
   while (counts.size() > count_min && counts.back() == 0) counts = counts.first(counts.size() - 1);
@@ -216,7 +218,8 @@ std::string put_totals(const Totals& totals) {
   return out;
 }
 
-/// The repairs by kind; `other` holds their total, and keeps what is of kinds that are not known here.
+/// Takes the repairs by kind. `other` holds the total of all repairs before; afterwards it counts repairs of unknown
+/// kinds.
 void take_repairs(Cursor& cursor, Repairs& repairs) {
   const std::uint64_t kinds = cursor.varint(repair_kinds_limit, "the number of kinds of repairs");
   for (std::uint64_t i = 0; i < kinds; ++i) {

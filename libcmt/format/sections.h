@@ -1,3 +1,4 @@
+// The sections of a .cmt: file header, headers of blocks, index, totals and tail.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace cmt::format {
 
-/// Encoding and decoding of the parts of a file, in the order of format-spec/cmt.md: put_ encodes, take_ decodes.
-/// Decoders throw WireError with the offset in their argument.
+/// Functions are in the order of format-spec/cmt.md: put_ encodes, take_ decodes. Decoders throw WireError with the
+/// offset in their argument.
 
 /// CRC-32 of ISO 3309, as in zlib.
 std::uint32_t crc32(std::string_view bytes);
@@ -21,7 +22,7 @@ std::uint32_t crc32(std::string_view bytes);
 /// Magic, version and header, with its checksum.
 std::string put_file_header(const Header& header);
 
-/// The size of the whole file header, by its first bytes; nothing if `start` is too short.
+/// Returns the size of the whole file header, or nullopt if `start` is too short.
 std::optional<std::size_t> file_header_size(std::string_view start);
 Header take_file_header(std::string_view bytes);
 
@@ -33,7 +34,7 @@ enum class SectionType : std::uint32_t {
   names = 0x454d414e,   // "NAME"
 };
 
-/// Begins every section: type, size of its header, size of its body. The header's checksum covers these too.
+/// The begin of every section: type, size of its header, size of its body. The header's checksum covers these too.
 struct SectionStart {
   static constexpr std::size_t size = 12;
   std::uint32_t type;
@@ -80,11 +81,11 @@ struct BlockHeader {
   std::string put() const;
   static BlockHeader take(std::string_view header);
 
-  /// As the index has it, of a block whose section is at an offset in the file.
+  /// Returns the index entry of this block, whose section is at `offset` in the file.
   BlockStart start_at(std::uint64_t offset) const { return {first_event, core.next_tag, time_ns, offset, keyframe}; }
 };
 
-/// `names_offset`: of the section of names in the file; 0: it has none.
+/// `names_offset`: of the section of names in the file; 0: the file has none.
 std::string put_index(const std::vector<BlockStart>& blocks, std::uint64_t names_offset = 0);
 std::vector<BlockStart> take_index(std::string_view header);
 std::uint64_t take_names_offset(std::string_view index_header);
@@ -101,7 +102,7 @@ struct Tail {
 };
 Tail take_tail(std::string_view header);
 
-/// Whether the last bytes of a file are a tail, by their first bytes. A file that was cut off ends anywhere.
+/// Whether the last bytes of a file are a tail. A file that was cut off ends anywhere.
 bool is_tail(std::string_view bytes);
 
 }  // namespace cmt::format

@@ -1,3 +1,5 @@
+// Checks the sections of a .cmt: round trips, limits and checksums.
+
 #include "libcmt/format/sections.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Decodes the streams of call stacks. A damaged file can state any number, so each one is checked before it is used.
+
 #include "libcmt/format/stack_streams.h"
 
 #include <cassert>

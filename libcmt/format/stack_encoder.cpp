@@ -1,11 +1,11 @@
-// A program comes to the same places again and again, so a trace has few stacks, and they follow each other in
-// patterns. Most of the bytes are of the first minutes, when stacks are new:
+// A program comes to the same places again and again. So a trace has few stacks, and they follow each other in
+// patterns. Most bytes of the streams are from the first minutes, when stacks are new:
 //
 //     main > parse > read_line > realloc        "new stack: 0 frames of the last one go, then main, parse, read_line"
 //     main > parse > intern > malloc            "new stack: 1 frame goes, then intern"
 //
-// A new node is written as "the k-th different function that this caller calls", so that a path that is known beneath
-// another caller is mostly ones. Numbers of stacks are differences, and 0 for the next new one.
+// The encoder writes a new node as "the k-th different function that this caller calls". So a path that is known
+// beneath another caller is mostly ones. Numbers of stacks are differences; 0 means the next new stack.
 
 #include <algorithm>
 #include <cassert>
@@ -55,7 +55,7 @@ StackNumber StackEncoder::define(StackId id) {
   return at_grown(stack_numbers_, id) = StackNumber{++stacks_};
 }
 
-/// The node that the new ones hang on: by its distance from the last stack's end, or by its number.
+/// Puts the node to which the new nodes are attached: by its distance from the last stack's end, or by its number.
 void StackEncoder::put_attachment(StackId parent) {
   assert(parent == 0 || node_numbers_[parent] != NodeNumber{});
   StackId at = last_;
@@ -146,7 +146,7 @@ std::string StackEncoder::finish_numbers() {
     out.put_while(numbers_.data(), numbers_.data() + numbers_.size(), [&](std::uint32_t entry, std::uint64_t& value) {
       const std::uint64_t number = entry & ~only_releases;
       const bool is_new = number > newest;
-      assert(number <= newest + 1);  // 0 stands for the next new one
+      assert(number <= newest + 1);  // so that 0 can mean the next new one
       if (is_new) newest = number;
       value = is_new ? 0 : zigzag(number - last) + 1;
       last = number;

@@ -1,6 +1,6 @@
-// Half of the bytes of names are the functions' texts. Frames are in the order of their first use, and most of them are
-// further calls in a function that was just named, or in one near it. So a function with its file is a place, which is
-// written once, and then by the difference of its number from the one before.
+// The names of stacks. Half of their bytes are the functions' texts. Frames are in the order of their first use, and
+// most frames are further calls in a function that was just named, or near it. So a function with its file is a
+// *place*. The section has each place once, and then the difference of its number from the place before.
 
 #include "libcmt/format/stack_names.h"
 
@@ -13,11 +13,11 @@ namespace {
 constexpr std::size_t names_size_max = 1 << 27;
 constexpr std::uint64_t u32_max = 0xffffffff;
 
-/// Numbers what is new: 0 is written for it, and then itself.
+/// Numbers values by their first use. A writer puts 0 for a new value, and then the value itself.
 template <class Value>
 class Numbering {
  public:
-  /// The value's number, from 1, and whether it is new.
+  /// Returns the value's number, from 1, and whether it is new.
   std::pair<std::uint64_t, bool> number(const Value& value) {
     const auto [entry, is_new] = numbers_.try_emplace(value, numbers_.size() + 1);
     return {entry->second, is_new};
@@ -58,7 +58,7 @@ class NameWriter {
   VarintWriter& out_;
   Numbering<std::pair<std::string_view, std::string_view>> places_;
   Numbering<std::string_view> texts_;
-  std::vector<std::uint64_t> lines_;  // the last of each place
+  std::vector<std::uint64_t> lines_;  // the last line of each place
   std::uint64_t last_place_ = 0;
 };
 

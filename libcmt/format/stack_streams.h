@@ -1,3 +1,5 @@
+// The streams of call stacks of a .cmt, encoder and decoder: the number of each event's stack, and the definitions of
+// these numbers (format-spec/cmt.md, "Call stacks").
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -15,15 +17,13 @@
 
 namespace cmt::format {
 
-/// The streams of call stacks: of numbers of stacks, and of what these numbers mean (format-spec/cmt.md, "Call
-/// stacks"). Stacks, frames and modules have numbers in the file, by their first use; stacks and nodes of the tree are
-/// counted apart, because most nodes are only parts of stacks.
+/// Stacks and nodes of the tree are counted apart, because most nodes are only parts of stacks.
 
-/// Which events have a value in the stream of numbers: the properties of a kind of which it has at least one.
+/// Which events have a value in the stream of numbers: those of kinds with at least one of these traits.
 enum class StackRule : std::uint8_t { allocating = cmt_allocates, releasing_too = cmt_allocates | cmt_releases };
 
-/// Numbers in the file. Each counts from 1, by first use; 0 stands for none. They are types of their own because a
-/// StackTable numbers the same things otherwise (StackId, FrameId, ModuleId): the compiler refuses a mix-up.
+/// Numbers in the file. Each counts from 1, by first use; 0 means none. A StackTable numbers the same things
+/// differently (StackId, FrameId, ModuleId). Distinct types let the compiler refuse a mix-up.
 enum class StackNumber : std::uint32_t {};
 enum class NodeNumber : std::uint32_t {};
 enum class FrameNumber : std::uint32_t {};
@@ -34,11 +34,11 @@ constexpr std::uint32_t raw(Number number) {
   return static_cast<std::uint32_t>(number);
 }
 
-/// Encodes both streams, a block after the other.
+/// Encodes both streams, one block after the other.
 class StackEncoder {
  public:
-  /// The events' stacks are numbers of this table, which is borrowed. Another one has to continue the one before.
-  /// Stacks that need more than `limit` nodes in all are unknown in the file.
+  /// The events' stacks are numbers of `table`, which is borrowed. Another table has to continue the table before. Once
+  /// the file has `limit` nodes, stacks that need more are unknown in the file.
   void use(const StackTable& table, std::uint32_t limit = nodes_limit) {
     table_ = &table;
     nodes_limit_ = limit;
@@ -54,22 +54,22 @@ class StackEncoder {
     }
   }
 
-  /// Of the definitions so far, in this block.
+  /// The bytes of the definitions in this block so far.
   std::size_t definitions_size() const { return definitions_.size(); }
 
-  /// The numbers of the block's stacks; empty if no event has one. To be called before finish_definitions().
+  /// Returns the numbers of the block's stacks; empty if no event has a stack. To be called before
+  /// finish_definitions().
   std::string finish_numbers();
-  /// What is new in the block; empty if nothing is.
+  /// Returns the definitions of this block; empty if nothing is new.
   std::string finish_definitions();
 
-  /// The modules of blocks that are finished, and that were unloaded since they were written.
+  /// Puts the modules of finished blocks that were unloaded since they were written.
   void put_unloaded(VarintWriter& out);
-  /// The number of a stack's node, as a reader's table has it; 0: it is not in the blocks so far.
+  /// The number of a stack's node in a reader's table; 0: the node is not in the blocks so far.
   StackId node_number(StackId id) const { return id < node_numbers_.size() ? raw(node_numbers_[id]) : 0; }
-  /// The number of a stack in the file, as the stream of numbers has it; 0: no event has had it, or it is unknown
-  /// there.
+  /// The number of a stack in the file; 0: no event has had this stack, or the file does not know it.
   std::uint32_t stack_number(StackId id) const { return id < stack_numbers_.size() ? raw(stack_numbers_[id]) : 0; }
-  /// The table's numbers of the frames in the file, by their numbers there. [0] is 0.
+  /// The table's number of each frame in the file, by FrameNumber. [0] is 0.
   std::span<const FrameId> frames() const { return frames_; }
   const StackTable& table() const { return *table_; }
 
@@ -93,20 +93,20 @@ class StackEncoder {
   void define_module(ModuleId id);
 
   const StackTable* table_ = nullptr;
-  // By the table's numbers: those in the file, 0 where there is none yet.
+  // The numbers in the file by the table's numbers; 0: none yet.
   std::vector<StackNumber> stack_numbers_;
   std::vector<NodeNumber> node_numbers_;
   std::vector<FrameNumber> frame_numbers_{FrameNumber{}};
   std::vector<ModuleNumber> module_numbers_{ModuleNumber{}};
   std::vector<FrameId> frames_{0};          // by FrameNumber
   std::vector<WrittenModule> modules_{{}};  // by ModuleNumber
-  // By two frames' numbers, of a caller and of one that it calls: which of the called ones it is, from 1.
+  // The rank of a called frame among all frames that its caller calls, from 1. The key has both FrameNumbers.
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> ranks_;
   std::vector<std::uint32_t> called_counts_{0};  // by a caller's FrameNumber
   std::uint32_t stacks_ = 0, nodes_ = 0, nodes_limit_ = nodes_limit;
   StackId last_ = 0;                    // the stack that was defined last
   std::vector<StackId> path_;           // scratch
-  std::vector<std::uint32_t> numbers_;  // of this block's events, with only_releases
+  std::vector<std::uint32_t> numbers_;  // the StackNumbers of this block's events, with only_releases
   std::uint32_t stacks_before_ = 0;     // this block
   std::size_t modules_before_ = 1;
   VarintWriter definitions_;
@@ -118,12 +118,12 @@ class StackDefinitions {
   explicit StackDefinitions(StackTable& table, std::uint32_t limit = nodes_limit)
       : table_(table), nodes_limit_(limit) {}
 
-  /// Of a block of so many events.
+  /// Takes the definitions of a block of `events` events.
   void take_block(std::string_view stream, std::uint64_t events);
 
   void take_unloaded(Cursor& cursor);
 
-  /// The stacks by their numbers; [0] is 0.
+  /// The table's number of each stack, by StackNumber. [0] is 0.
   std::span<const StackId> stacks() const { return stacks_; }
 
  private:
@@ -142,8 +142,8 @@ class StackDefinitions {
 /// Decodes the numbers of one block.
 class StackNumberDecoder {
  public:
-  /// `definitions` has the stacks of all blocks up to this one, the first `known` of which those before it have
-  /// defined.
+  /// `definitions` has the stacks of all blocks up to this one. The blocks before this one have defined the first
+  /// `known`.
   void start(std::string_view bytes, const StackDefinitions& definitions, std::size_t known);
   void fill(std::span<Event> events);
   bool at_end() const { return cursor_.at_end(); }

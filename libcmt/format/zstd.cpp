@@ -1,3 +1,5 @@
+// Calls libzstd for Compressor and Decompressor, and checks a frame's stated size before it decompresses.
+
 #include "libcmt/format/zstd.h"
 
 #include <zstd.h>

@@ -1,3 +1,4 @@
+// Compression of streams by zstd: one frame a stream.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@ struct ZSTD_DCtx_s;
 
 namespace cmt::format {
 
-/// One zstd frame a stream, with content size and checksum. Keeps its context between streams; not thread safe.
+/// Compresses a stream to one zstd frame, with content size and checksum. Keeps its context between streams. Not thread
+/// safe.
 class Compressor {
  public:
   explicit Compressor(int level);
@@ -29,11 +31,11 @@ class Decompressor {
   Decompressor();
   ~Decompressor();
 
-  /// The content of exactly one frame, which has to be `raw_size` bytes. Needs no memory beside it, whatever the frame
-  /// claims. Throws WireError.
+  /// Decompresses exactly one frame to `raw`. The content has to be `raw_size` bytes. Allocates no other memory,
+  /// whatever the frame claims. Throws WireError.
   void decompress(std::string_view frame, std::size_t raw_size, std::string& raw);
 
-  /// The same, in memory of its own that is touched only where something is written to it.
+  /// Decompresses exactly one frame to new memory, whose pages are touched only where content is written.
   std::unique_ptr<char[]> decompress(std::string_view frame, std::size_t raw_size);
 
  private:

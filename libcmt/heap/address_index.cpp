@@ -1,3 +1,5 @@
+// The pages and regions of the index of addresses: how they grow, shrink, and find the nearest block.
+
 #include "libcmt/heap/address_index.h"
 
 #include <algorithm>
@@ -9,7 +11,8 @@
 
 namespace cmt::heap {
 
-/// The next capacity. Most blocks that are alone on their page stay so; where there are two there mostly come more.
+/// The next capacity. Most blocks that are alone on their page stay alone; after a second block mostly more blocks
+/// follow.
 template <class Packed>
 std::size_t BlockPage<Packed>::larger(std::size_t capacity) {
   if (capacity < 4) return 4;

@@ -1,3 +1,4 @@
+// The live blocks by address, with the neighbours of each: an index that uses the address itself instead of a tree.
 #pragma once
 
 #include <array>
@@ -14,18 +15,18 @@
 
 namespace cmt::heap {
 
-/// The address of a block's last byte. A block of size 0 has its first for it, so that it lies on one page like any
-/// other; one that would pass the end of memory ends there.
+/// The address of a block's last byte. A block of size 0 counts as one byte, so that it is on one page like any other
+/// block. A block that would pass the end of memory ends there.
 inline std::uint64_t last_byte(std::uint64_t address, std::uint64_t size) {
   const std::uint64_t extent = size == 0 ? 0 : size - 1;
   return address + extent < address ? ~std::uint64_t{0} : address + extent;
 }
 
-/// A live block and where it lies.
+/// A live block and its address.
 struct PlacedBlock {
   std::uint64_t address = 0;  ///< 0: there is no such block
   std::uint64_t size = 0;     ///< bytes asked for
-  std::uint64_t born = 0;     ///< the clock when it was made; which clock is the user's choice
+  std::uint64_t born = 0;     ///< the clock when it was made; the user chooses the clock
   Tag tag = 0;
   std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
   Kind kind = Kind::malloc;
@@ -44,30 +45,30 @@ struct Neighbour {
 
 /// A block with the nearest live ones on either side.
 ///
-/// The index fills it in where the caller has it, and the caller reads its fields one by one. To copy two fields at
-/// once, a processor waits until the stores of both have reached the cache, behind all stores before them. With two
-/// threads on one trace, which store to lines that the other has read, most of the time went there.
+/// The index fills in the caller's struct, and the caller reads its fields one by one. To copy two fields at once, a
+/// processor waits until the stores of both, and all earlier stores, have reached the cache. With two threads on one
+/// trace, which store to lines that the other has read, most of the time went there.
 struct Neighbourhood {
   PlacedBlock block;
   Neighbour prev;
   Neighbour next;
 
-  /// A neighbour that the block lies on, or nullptr.
+  /// A neighbour that the block overlaps, or nullptr.
   const Neighbour* overlapped() const {
     if (next.address != 0 && next.address <= block.last()) return &next;
     return prev.address != 0 && prev.last() >= block.address ? &prev : nullptr;
   }
 };
 
-/// Bytes from the end of one block, by the size asked for, to the begin of the next; below 0 where they overlap.
+/// Bytes from the end of one block, by its requested size, to the begin of the next. Negative if they overlap.
 template <class Low, class High>
 std::int64_t gap(const Low& low, const High& high) {
   return static_cast<std::int64_t>(high.address - low.address - low.size);
 }
 
-/// The number of pages of 2^shift bytes on which a block lies alone: memory in use grows by it when the block is made,
-/// and shrinks by it when the block is ended. As blocks do not overlap, only the first page can be shared with the
-/// block before, and only the last page with the block behind.
+/// The number of pages of 2^shift bytes on which a block is alone. Memory in use grows by this number when the block is
+/// made, and shrinks by it when the block ends. Blocks do not overlap, so only the first page can be shared with the
+/// block before, and only the last page with the block after.
 inline std::uint64_t own_pages(const Neighbourhood& found, int shift) {
   const std::uint64_t first = found.block.address >> shift;
   const std::uint64_t last = found.block.last() >> shift;
@@ -82,8 +83,8 @@ struct FreePage {
   void operator()(void* page) const { std::free(page); }
 };
 
-/// A block as its page keeps it; the page knows the address besides. Fields that lie beside each other in a PlacedBlock
-/// are apart, or compilers would copy two at once.
+/// A block as its page keeps it; the page also knows the address. Fields that are adjacent in a PlacedBlock are apart
+/// here, or compilers would copy two at once.
 struct PackedBlock {
   static constexpr std::uint64_t slop_limit = std::uint64_t{1} << 26;
 
@@ -115,7 +116,7 @@ struct PackedBlock {
 };
 static_assert(sizeof(PackedBlock) == 24 && kind_limit <= 64);
 
-/// The same of a block that is no more than its tag and its size.
+/// The packed form of a block that has only a tag and a size.
 struct PackedTag {
   std::uint32_t size = 0;
   std::uint32_t tag = 0;
@@ -137,12 +138,11 @@ struct PackedTag {
 /// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 2 for the offset at which
 /// each block begins, then 24 for each block, or 8 where only tags and sizes are kept.
 ///
-/// A page is one allocation, which grows by a quarter (a small one to 4, 8 and 16), and shrinks when three quarters are
-/// free.
-/// insert() and erase() move the entries behind: at most some 2 KiB where blocks are 16-byte aligned and touch, and
-/// mostly much less. Offsets lie together, so that a search reads few cache lines. (Two searches were measured and were
-/// slower: comparing eight offsets at once, and searching without a branch. A program's next block is mostly beside its
-/// last, which the branch predictor learns.)
+/// A page is one allocation. It grows by a quarter (a small one to 4, 8 and 16 blocks), and shrinks when three quarters
+/// are free. insert() and erase() move the entries after the block: at most some 2 KiB if blocks are 16-byte aligned
+/// and adjacent, and mostly much less. Offsets are together, so that a search reads few cache lines. (Two other
+/// searches were slower: eight offsets at once, and a search without a branch. A program's next block is mostly next to
+/// its last one, which the branch predictor learns.)
 template <class Packed>
 class BlockPage {
  public:
@@ -172,7 +172,7 @@ class BlockPage {
     for (std::size_t at = 64; at < bytes(size_); at += 64) cmt::prefetch(begin + at);
   }
 
-  /// Makes room for a block at a rank, which is the caller's to fill in. The page may be null, and may move.
+  /// Makes room for a block at a rank; the caller fills it in. The page may be null, and may move.
   static Packed& insert(Pointer& page, std::size_t rank, std::uint64_t offset);
 
   /// Removes the block at a rank. The page is null afterwards if it was the last one, and may move.
@@ -197,8 +197,9 @@ class BlockPage {
 
 /// The pages of a region on which blocks begin, by their number in the region.
 ///
-/// A region mostly has many pages: then it is a table of all, with a bitmap of those that are there. Where blocks lie
-/// far apart such a table a block would be 4 KiB each. So one page is kept in place, and a few in a sorted array.
+/// A region mostly has many pages. Then it is a table of all pages, with a bitmap of those that are there. If blocks
+/// are far apart, each block would need such a table of 4 KiB. So a region keeps one page in place, and a few pages in
+/// a sorted array.
 template <class Packed>
 class RegionPages {
  public:
@@ -221,8 +222,8 @@ class RegionPages {
     return page ? page->get() : nullptr;
   }
 
-  /// Fetches the memory that find() reads, and that of the page's offsets. To be called one after the other, some time
-  /// before find().
+  /// Fetch the memory that find() reads, and the memory of the page's offsets. To be called one after the other, some
+  /// time before find().
   void prefetch(std::size_t number) const {
     if (many_) cmt::prefetch(&many_->pages[number]);
   }
@@ -234,13 +235,13 @@ class RegionPages {
     cmt::prefetch(page + 64);
   }
 
-  /// Adds a number; its page is the caller's to make.
+  /// Adds a number; the caller makes its page.
   Pointer& add(std::size_t number);
 
   /// Removes a number whose page is gone.
   void remove(std::size_t number);
 
-  /// The last number below `end`, and the first at `begin` or above; or none.
+  /// The last number below `end`, and the first number at `begin` or above; `none` if there is no such number.
   std::size_t last_below(std::size_t end) const;
   std::size_t first_from(std::size_t begin) const;
 
@@ -284,19 +285,19 @@ class RegionPages {
 
 /// The live blocks by address. Adding and removing a block return its neighbours.
 ///
-/// An ordered map costs some 140 to 200 ns an operation: it searches a tree whose nodes lie anywhere. But allocators
-/// pack blocks into pages, so the address itself can lead to the block:
+/// An ordered map costs some 140 to 200 ns an operation, because it searches a tree whose nodes are scattered over
+/// memory. But allocators pack blocks into pages, so the address itself can lead to the block:
 ///
 ///     address  =  region (2 MiB) | page (4 KiB) | offset
 ///
 /// A region finds its pages (RegionPages). A page holds its blocks (BlockPage), sorted by their exact addresses, of
-/// whatever alignment. A neighbour is the entry beside, or the last or first entry of the nearest page of the region,
-/// or of the nearest region in the map of regions. The map is searched only at the edges of a region: a table by number
-/// finds the regions used last, and has room for twice as many as there are.
+/// whatever alignment. A neighbour is the adjacent entry, or the last or first entry of the nearest page of the region,
+/// or of the nearest region in the map of regions. The map is searched only at the edges of a region. A table by number
+/// finds the regions that were used last; it has room for twice as many regions as there are.
 ///
 /// Memory: 26 bytes a block, mostly at most a quarter of them again as reserve, and 4 KiB for a region of many pages.
-/// Blocks that lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or
-/// more are kept in a map of their own.
+/// Isolated blocks cost 130 bytes each, and no block more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more
+/// are in a map of their own.
 template <class Packed>
 class AddressIndexOf {
  public:
@@ -306,25 +307,26 @@ class AddressIndexOf {
 
   std::size_t size() const { return size_; }
 
-  /// Adds `place.block` and tells its neighbours. Returns false, and changes nothing, if a block begins there.
+  /// Adds `place.block` and fills in its neighbours. Returns false, and changes nothing, if a block begins there.
   bool insert(Neighbourhood& place);
 
-  /// Removes the block that begins at an address, and tells it and its neighbours. Returns false where there is none.
+  /// Removes the block that begins at an address, and fills in the block and its neighbours. Returns false if no block
+  /// begins there.
   bool erase(std::uint64_t address, Neighbourhood& place);
 
-  /// Adds a block unless it lies on another one, whose address it returns then; 0: it was added. Half the price of
-  /// insert().
+  /// Adds a block unless it overlaps another one. Returns the address of the other block, or 0 if the block was added.
+  /// Half the cost of insert().
   std::uint64_t insert_apart(const PlacedBlock& block);
 
-  /// Removes the block that begins at an address and tells it. Returns false where there is none. Half the price of
-  /// erase().
+  /// Removes the block that begins at an address and returns it in `block`. Returns false if no block begins there.
+  /// Half the cost of erase().
   bool take(std::uint64_t address, PlacedBlock& block);
 
-  /// Whether all blocks are mostly in the cache. To fetch them costs more than it saves then, some 7 ns an event.
+  /// Whether nearly all blocks are in the cache. Then a prefetch costs more than it saves, some 7 ns an event.
   bool is_cached() const { return size_ < cached_max; }
 
-  /// Fetches the memory that the calls above read at an address. To be called one after the other, some time before
-  /// them. Does nothing where is_cached().
+  /// Fetch the memory that the calls above read at an address. To be called one after the other, some time before them.
+  /// They do nothing if is_cached().
   void prefetch_page(std::uint64_t address) const {
     if (is_cached()) return;
     if (const Region* const region = recent_region(address >> region_shift))
@@ -364,7 +366,7 @@ class AddressIndexOf {
   using Regions = std::map<std::uint64_t, Pages>;
   using Region = typename Regions::value_type;
 
-  /// What does not fit the packed form of a block, whose size is this then.
+  /// The fields of a block that do not fit the packed form. The packed size is kept_aside then.
   struct Large {
     std::uint64_t size = 0;
     std::uint64_t slop = 0;
@@ -407,7 +409,7 @@ class AddressIndexOf {
   void find_below(Neighbour& block, const Region& region, std::size_t page) const;
   void find_above(Neighbour& block, const Region& region, std::size_t page) const;
 
-  /// The block before a rank on a page, which is null where it is empty.
+  /// Finds the block before a rank on a page. `blocks` is null if the page is empty.
   [[gnu::always_inline]] void find_prev(Neighbour& block, const Region& region, std::size_t page, const Page* blocks,
                                         std::size_t rank) const {
     if (rank > 0)
@@ -415,7 +417,7 @@ class AddressIndexOf {
     else
       find_below(block, region, page);
   }
-  /// The block at or behind a rank on a page, which is null where it is empty.
+  /// Finds the block at or after a rank on a page. `blocks` is null if the page is empty.
   [[gnu::always_inline]] void find_next(Neighbour& block, const Region& region, std::size_t page, const Page* blocks,
                                         std::size_t rank) const {
     if (blocks != nullptr && rank < blocks->size())
@@ -433,9 +435,9 @@ class AddressIndexOf {
 extern template class AddressIndexOf<PackedBlock>;
 extern template class AddressIndexOf<PackedTag>;
 
-/// All that a PlacedBlock has.
+/// Keeps all fields of a PlacedBlock.
 using AddressIndex = AddressIndexOf<PackedBlock>;
-/// Of each block tag, address and size, in 10 bytes a block instead of 26. Tags of 2^32 and more are kept apart.
+/// Keeps tag, address and size of each block, in 10 bytes a block instead of 26. Tags of 2^32 and more are kept apart.
 using TagIndex = AddressIndexOf<PackedTag>;
 
 }  // namespace cmt::heap

@@ -1,3 +1,5 @@
+// Checks the index of addresses against an ordered map, and its memory a block.
+
 #include "libcmt/heap/address_index.h"
 
 #include <doctest/doctest.h>

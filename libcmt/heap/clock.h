@@ -1,3 +1,4 @@
+// The clock by which ages of blocks are measured: events, time, or bytes allocated.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +11,13 @@
 
 namespace cmt::heap {
 
-/// The clock that ages of blocks are measured with, in one of three units:
+/// Ages have one of three units:
 ///
-/// - events: the number of events, which is that of a text's lines without comments. Every trace has it.
+/// - events: the number of events, equal to a text's lines without comments. Every trace has this unit.
 /// - time: nanoseconds, if the trace has times.
 /// - bytes: bytes allocated meanwhile. This is the clock of garbage collection (Barrett and Zorn, "Using lifetime
-///   predictors to improve memory allocation performance", 1993): it is the same on a fast and on a slow machine, and
-///   stands still while a program allocates nothing.
+///   predictors to improve memory allocation performance", 1993). It is the same on a fast and on a slow machine, and
+///   stops while a program allocates nothing.
 class Clock {
  public:
   enum class Unit { events, time, bytes };
@@ -30,7 +31,7 @@ class Clock {
     return found == names.end() ? std::nullopt : std::optional(static_cast<Unit>(found - names.begin()));
   }
 
-  /// The unit as annotations have it: "lines", "ns", "bytes".
+  /// The unit as annotations write it: "lines", "ns", "bytes".
   std::string_view unit_text() const {
     static constexpr std::array<std::string_view, 3> units{"lines", "ns", "bytes"};
     return units[static_cast<std::size_t>(unit_)];
@@ -51,7 +52,7 @@ class Clock {
   }
 
   std::uint64_t now() const { return now_; }
-  /// For a trace that is not read from its begin: what the events before have advanced the clock to.
+  /// Sets the clock, for a trace that is not read from its begin: to the value after the events before.
   void start_at(std::uint64_t now) { now_ = now; }
 
  private:

@@ -1,3 +1,5 @@
+// Checks how each unit of the clock advances.
+
 #include "libcmt/heap/clock.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Live bytes, live blocks and peaks, counted in one way by library and tools.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace cmt::heap {
 
-/// Live bytes and live blocks, of a whole trace or of a part: the one struct for them, in library and tools. Sums are
-/// modulo 2^64, since a damaged trace may state any size.
+/// Live bytes and live blocks, of a whole trace or of a part. Sums are modulo 2^64, because a damaged trace may state
+/// any size.
 struct LiveTotals {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -62,14 +63,14 @@ class LiveAccount {
   std::uint64_t bytes_peak_ = 0;
 };
 
-/// A value, and its value at the last peak of something else. A peak moves with every allocation while a heap grows, so
-/// nothing is copied at a peak: the next change of the value saves it first.
+/// A value, and its value at the last peak of another figure. A peak moves with every allocation while a heap grows. So
+/// nothing is copied at a peak: the next change of the value saves the old value first.
 template <class T>
 class AtPeak {
  public:
   const T& now() const { return now_; }
 
-  /// Access for a change. `peaks` is the number of peaks so far.
+  /// Returns the value for a change. `peaks` is the number of peaks so far.
   T& change(std::uint64_t peaks) {
     if (saved_after_ != peaks) {
       at_peak_ = now_;

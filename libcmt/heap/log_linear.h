@@ -1,3 +1,4 @@
+// Classes of sizes and lifetimes, for histograms that can be added class by class.
 #pragma once
 
 #include <bit>
@@ -9,8 +10,11 @@
 namespace cmt::heap {
 
 /// Classes of numbers for histograms: one class for every number below 2^bits, and 2^bits classes of equal width for
-/// every power of two above. Every 64-bit number has a class, whose bounds are within 1/2^bits of it, and histograms of
-/// the same `bits` are added class by class. With 2 bits: 0, 1, 2, 3, 4, 5, 6, 7, 8-9, 10-11, 12-13, 14-15, 16-19, …
+/// every power of two above. Every 64-bit number has a class, whose bounds are within 1/2^bits of the number.
+/// Histograms of the same `bits` are added class by class.
+///
+///     with 2 bits    0, 1, 2, 3, 4, 5, 6, 7, 8-9, 10-11, 12-13, 14-15, 16-19, …
+///
 /// The method is that of HdrHistogram (Tene) and of jemalloc's size classes.
 template <unsigned bits>
 struct LogLinear {

@@ -1,3 +1,5 @@
+// Checks that every number is within the bounds of its class.
+
 #include "libcmt/heap/log_linear.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,6 @@
+// Mends events as mender.h describes: apply() finds a contradiction, settle() repairs it, and examine() searches the
+// events after an allocation that waits.
+
 #include "libcmt/heap/mender.h"
 
 #include <algorithm>
@@ -43,7 +46,8 @@ std::size_t Mender::mend_in_place(std::span<Event> events, std::span<LiveBlock> 
   return i;
 }
 
-/// Fetches what some of the events will read: most of the time of a table with many blocks is waiting for memory.
+/// Fetches the memory that some of the events will read. A table with many blocks spends most of its time waiting for
+/// memory.
 void Mender::prefetch(std::span<const Event> events) {
   constexpr std::size_t far = 12, near = 6;
   if (far >= events.size()) return;
@@ -56,8 +60,8 @@ void Mender::prefetch(std::span<const Event> events) {
   live_.prefetch_blocks(address(events[near]));
 }
 
-/// The short way of apply() for what nearly all events are: they make one block or end one, and nothing is wrong.
-/// Returns false, and changes nothing, for any other.
+/// The fast path of apply() for nearly all events: they make or end one block, and nothing is wrong. Returns false, and
+/// changes nothing, for any other event.
 bool Mender::apply_plain(Event& event, LiveBlock& given) {
   const KindTraits& kind = traits(event.kind);
   if (kind.names || kind.allocates == kind.releases) return false;
@@ -104,7 +108,7 @@ std::vector<LiveBlock> Mender::list_live_blocks() const {
 
 std::vector<Mender::Item> Mender::take_mended() { return std::exchange(mended_, {}); }
 
-/// Gives an event its tags and updates the live blocks. If it cannot, nothing changes but blocker_.
+/// Gives an event its tags and updates the live blocks. If that is impossible, only blocker_ changes.
 Mender::Outcome Mender::apply(Event& event, LiveBlock& given_block) {
   const KindTraits& kind = traits(event.kind);
   if (event.tag != 0 && event.tag <= newest_) return Outcome::contradiction;
@@ -134,7 +138,7 @@ Mender::Outcome Mender::apply(Event& event, LiveBlock& given_block) {
   return Outcome::applied;
 }
 
-/// Completes an event that names a block, which lives on.
+/// Completes an event that names a block and does not end it.
 Mender::Outcome Mender::apply_to_named(Event& event, LiveBlock& given) {
   const Tag tag = event.old_tag;
   if (tag != 0 && tag < first_tag_) {
@@ -152,7 +156,7 @@ Mender::Outcome Mender::apply_to_named(Event& event, LiveBlock& given) {
   return Outcome::applied;
 }
 
-/// Takes the block that an event is given out of the live ones. Nothing where it was made before the trace began.
+/// Removes the block that an event is given from the live blocks. A block from before the trace leaves `given` empty.
 Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock>& given) {
   const Tag tag = event.old_tag;
   if (tag != 0 && tag < first_tag_) {
@@ -182,7 +186,7 @@ Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock
   return Outcome::applied;
 }
 
-/// Adds the block that an event makes, unless it lies on a live one.
+/// Adds the block that an event makes, unless it overlaps a live block.
 bool Mender::insert_made(const Event& event, Tag tag) {
   const PlacedBlock made{.address = event.address, .size = has_ids_only_ ? 0 : event.bytes(), .tag = tag};
   if (event.address != 0) {
@@ -199,7 +203,7 @@ void Mender::insert_again(const PlacedBlock& block) {
   if (by_tag_) by_tag_->insert(as_live(block));
 }
 
-/// The live blocks by tag, which are kept from the first event on that has a tag and no address.
+/// The live blocks by tag, kept from the first event on that has a tag and no address.
 BlockTable<LiveBlock>& Mender::by_tag() {
   if (!by_tag_) {
     by_tag_.emplace();
@@ -208,7 +212,7 @@ BlockTable<LiveBlock>& Mender::by_tag() {
   return *by_tag_;
 }
 
-/// Settles events from the front of the queue until one has to wait. Every event behind a waiting one is examined once.
+/// Settles events from the front of the queue until one has to wait. Every event after a waiting one is examined once.
 void Mender::settle_queue(bool at_end) {
   while (!queue_.empty()) {
     if (search_.seen == 0) {
@@ -277,7 +281,7 @@ void Mender::free_unmatched(const Item& item) {
   append(std::move(head));
 }
 
-/// Updates the search with an event that stands behind the waiting allocation.
+/// Updates the search with the next event after the waiting allocation.
 void Mender::examine(const Event& event) {
   assert(search_.seen != 0 && search_.seen < queue_.size());
   const Event& waiting = queue_.front().event;
@@ -305,13 +309,14 @@ void Mender::examine(const Event& event) {
   search_.is_balanced = --search_.blocks == 0 && search_.is_of_others;
 }
 
-/// Ends the wait: moves the allocation behind the event that gave its address back, or puts a free in before it.
+/// Ends the wait: moves the allocation after the event that gave its address back, or inserts a free before the
+/// allocation.
 void Mender::resolve_wait() {
   assert(!queue_.empty() && search_.seen != 0);
   const Search found = std::exchange(search_, {});
   Item waiting = std::move(queue_.front());
   queue_.pop_front();
-  // The address was given back once, and not handed out again: the thread tells which of the two blocks was meant.
+  // If the address was given back once and not handed out again, the thread shows which of the two blocks was meant.
   const bool is_late = found.is_balanced || (found.released && !found.is_handed_out_again && !found.is_own);
   if (is_late && waiting.moves < moves_max) {
     ++waiting.moves;
@@ -323,7 +328,7 @@ void Mender::resolve_wait() {
   append(std::move(waiting));
 }
 
-/// Puts in a free of each live block that an allocation lies on, and applies the allocation.
+/// Inserts a free of each live block that an allocation overlaps, and applies the allocation.
 void Mender::end_blockers(Item& item) {
   do {
     Item free{.event = {.kind = Kind::free,
@@ -339,7 +344,7 @@ void Mender::end_blockers(Item& item) {
   } while (apply(item.event, item.given) == Outcome::occupied);
 }
 
-/// The live block that an address lies in, but not its first byte.
+/// Returns the live block that contains an address after its first byte.
 std::optional<PlacedBlock> Mender::block_around(std::uint64_t address) {
   Neighbourhood place{.block = {.address = address}, .prev = {}, .next = {}};
   if (!live_.insert(place)) return std::nullopt;

@@ -1,3 +1,5 @@
+// Mends the events of texts and logs, which may contradict each other, so that all later code may rely on consistent
+// events.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +16,9 @@
 
 namespace cmt::heap {
 
-/// Makes the events of a text or a log consistent: gives tags where it has addresses only, and repairs what it lost or
-/// put in the wrong order. What comes out passes `trace2cmt --verify`, whatever went in. Every input of lines passes
-/// here, whatever wrote it.
+/// Makes the events of a text or a log consistent. It gives tags to events that have only addresses, and repairs lost
+/// events and wrong orders. The output passes `trace2cmt --verify`, whatever the input is. Every input of lines passes
+/// here, whatever program wrote it.
 ///
 /// | the input | what is made of it |
 /// |---|---|
@@ -29,12 +31,16 @@ namespace cmt::heap {
 /// | has a time before that of the event before | the same time |
 ///
 /// An allocation on a live block is an order race, or the block's free was lost. A thread logs a free before the call
-/// and an allocation after it, but a realloc's release only together with its allocation; and logs of several
-/// processors are merged. So a race is short: the address is given back within `race_events` and `race_ns`. The
-/// allocation moves behind the first event that gives it back if, within `window` events, the address is given back as
-/// often as it is handed out, and not by one thread only; or if it is given back once, not handed out again, and by
-/// another thread than the allocation's. Else the free was lost, and one is put in before the allocation. In a trace
-/// that has tags, a free that comes late names its block, so it is the one that is dropped.
+/// and an allocation after the call, but a realloc's release only together with its allocation. Logs of several
+/// processors are merged, too. So a race is short: the address is given back within `race_events` and `race_ns`.
+///
+/// The mender moves the allocation after the first event that gives the address back, in two cases:
+///
+/// - Within `window` events, the address is given back as often as it is handed out, and not by one thread only.
+/// - The address is given back once, by another thread than the allocation's, and is not handed out again.
+///
+/// Else the free was lost, and the mender inserts one before the allocation. In a trace that has tags, a late free
+/// names its block, so the mender drops that free.
 ///
 /// An event without a defect costs one call of the index of addresses, and a live block the index's memory. Events are
 /// held only while an allocation waits.
@@ -43,13 +49,13 @@ class Mender {
   /// How late the free of an order race may come, in events and in time.
   static constexpr std::size_t race_events = 128;
   static constexpr std::uint64_t race_ns = 1'000'000;
-  /// How many events are searched for what tells a race from a lost free.
+  /// How many events are searched to distinguish a race from a lost free.
   static constexpr std::size_t window = 1024;
-  /// How often an allocation is moved: two reallocs that claim each other's block would wait for ever.
+  /// How often an allocation is moved at most. Two reallocs that claim each other's block would wait for ever.
   static constexpr int moves_max = 8;
 
-  /// The log identifies blocks by small numbers instead of addresses: they tell blocks apart, and are left out of the
-  /// events. To be called before the first event.
+  /// The log identifies blocks by small numbers instead of addresses. The mender distinguishes blocks by these numbers,
+  /// and leaves them out of the events. To be called before the first event.
   void leave_out_addresses() { has_ids_only_ = true; }
 
   /// An event with the line that it came from, and the live block that it was given.
@@ -58,41 +64,41 @@ class Mender {
     LiveBlock given{};    ///< tag 0: none is known
     std::string label{};  ///< the memory of the event's label
     std::uint64_t line = 0;
-    bool is_own = true;       ///< the event stood in the line, and was not put in by a repair
-    bool is_dropped = false;  ///< only the repair is to be told
+    bool is_own = true;       ///< the line has the event: no repair has inserted it
+    bool is_dropped = false;  ///< only the repair is reported
     std::optional<Repair> repair{};
     int moves = 0;
   };
 
-  /// Mends the next event of the log. If it returns true, the event has its tags and is the next of the trace, and
-  /// `given` is the live block that it was given, or a blank one. If it returns false, take_mended() returns the events
-  /// that come next.
+  /// Mends the next event of the log. If mend() returns true, the event has its tags and is the next one of the trace.
+  /// `given` is then the live block that the event was given, or a blank one. If mend() returns false, take_mended()
+  /// returns the next events.
   bool mend(Event& event, LiveBlock& given, std::uint64_t line);
 
-  /// Mends the first of some events, up to one for which mend() would return false, or one behind the first that has a
-  /// stack. Returns how many.
+  /// Mends the first of some events, and returns how many. Stops at an event for which mend() would return false, and
+  /// at a later event that has a stack.
   std::size_t mend_in_place(std::span<Event> events, std::span<LiveBlock> given);
 
-  /// Ends the log: an allocation that waits does so no longer.
+  /// Ends the log: an allocation that waits is settled.
   void finish() { settle_queue(true); }
 
-  /// Events and repairs since the last call, in order.
+  /// Returns events and repairs since the last call, in order.
   std::vector<Item> take_mended();
 
-  /// Whether it knows of each live block what LiveBlock has: not where addresses are left out.
+  /// Whether the mender knows tag, address and size of each live block. False if addresses are left out.
   bool knows_blocks() const { return !has_ids_only_; }
   /// The live blocks after all events that were mended, in no order.
   std::vector<LiveBlock> list_live_blocks() const;
 
-  /// A repair as messages describe it.
+  /// The text by which messages describe a repair.
   static std::string_view describe(Repair repair);
 
  private:
   enum class Outcome { applied, no_block, occupied, other_address, contradiction };
 
-  /// What the events behind a waiting allocation tell about it.
+  /// The evidence about a waiting allocation, from the events after it.
   struct Search {
-    std::uint64_t address = 0;              ///< of the live block that it lies on
+    std::uint64_t address = 0;              ///< of the live block that it overlaps
     std::size_t seen = 0;                   ///< events of the queue examined, the allocation included; 0: none waits
     std::size_t blocks = 0;                 ///< handed out at the address and not given back
     std::optional<std::size_t> released{};  ///< index of the event that gives it back first, and soon
@@ -124,8 +130,8 @@ class Mender {
 
   bool has_ids_only_ = false;
   TagIndex live_;
-  std::optional<BlockTable<LiveBlock>> by_tag_;  // the live blocks, from the first on that needs it
-  std::uint64_t blocker_ = 0;                    // address of the block that apply() found in the way
+  std::optional<BlockTable<LiveBlock>> by_tag_;  // the live blocks; from the first event on that needs them
+  std::uint64_t blocker_ = 0;  // address of the live block that apply() found at the place of a new one
   Tag newest_ = 0;
   Tag first_tag_ = unknown;  // of the first allocation
   std::uint64_t last_time_ns_ = 0;

@@ -1,3 +1,5 @@
+// Checks each repair of the mender, and that its output is consistent for random logs and orders.
+
 #include "libcmt/heap/mender.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +28,7 @@ Event grows(std::uint64_t from, std::uint64_t to, std::uint64_t size, std::uint3
   return {.kind = Kind::realloc, .thread = thread, .size = size, .address = to, .old_address = from};
 }
 
-/// What a mender makes of a log: lines, with the repair behind those that were mended.
+/// The mender's output for a log: lines, each with its repair if it was mended.
 std::vector<std::string> mended(const std::vector<Event>& log, bool names_only = false) {
   std::vector<std::string> out;
   Mender mender;
@@ -53,8 +55,8 @@ std::vector<std::string> mended(const std::vector<Event>& log, bool names_only =
 
 using Lines = std::vector<std::string>;
 
-/// What four threads really did, each with its own blocks: what is given back is soon handed out again, mostly to
-/// another.
+/// The true history of four threads, each with its own blocks. An address that is given back is soon handed out again,
+/// mostly to another thread.
 std::vector<Event> happened(unsigned seed, int count) {
   struct Block {
     std::uint64_t address;

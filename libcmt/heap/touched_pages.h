@@ -1,3 +1,4 @@
+// Touched and resident pages of live blocks: from events to bytes, and back to events.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +13,17 @@
 
 namespace cmt::heap {
 
-/// The bytes of its block that an event of the kind touch or resident tells, from `begin` on and before `end`.
+/// The bytes of its block that an event of the kind touch or resident reports, from `begin` to before `end`.
 struct RunBytes {
   std::uint64_t begin = 0, end = 0;
-  bool is_wrong = false;  ///< it has pages behind the block's end, or of no size that pages have
+  bool is_wrong = false;  ///< pages are beyond the block's end, or have an impossible size
 };
 
-/// `address` is the block's, 0 if it is not known: then a first page is taken for a whole one.
+/// `address` is the block's; 0 if it is not known: then a first page counts as a whole one.
 inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t size) {
   if (!std::has_single_bit(run.alignment) || run.size >= std::max<std::uint64_t>(size, 1)) return {0, 0, true};
   if (run.count == 0) return {run.size, size, false};
-  // The block's begin lies so far behind that of its page.
+  // The bytes from the begin of the page to the begin of the block.
   const std::uint64_t before = run.size == 0 ? address & (run.alignment - 1) : 0;
   const std::uint64_t pages = (size - run.size + before + run.alignment - 1) / run.alignment;
   // Without the address, a first page may hold as little as a byte of the block.
@@ -31,26 +32,25 @@ inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t 
   return {run.size, run.size + run.count * run.alignment - before, false};
 }
 
-/// Which bytes of live blocks events told to be touched, or in memory before. Memory: some 150 bytes for each block
-/// with such events, and 80 for each run that does not follow another.
+/// The bytes of live blocks that events reported as touched, or as resident before. Memory: some 150 bytes for each
+/// block with such events, and 80 for each run that does not follow another.
 class TouchedPages {
  public:
-  /// `keeps_kinds`: runs of different kinds or sizes of pages stay apart. Else all that follow one another are one,
-  /// which bounds the time of a trace that tells every second page of a large block and then all of it, again and
-  /// again.
+  /// `keeps_kinds`: runs of different kinds or page sizes stay apart. Else adjacent runs are joined. This bounds the
+  /// time of a trace that reports every second page of a large block and then the whole block, again and again.
   explicit TouchedPages(bool keeps_kinds = false) : keeps_kinds_(keeps_kinds) {}
 
-  /// A run, or several that follow one another.
+  /// A run, or several adjacent ones.
   struct Run {
     std::uint64_t end = 0;
     Kind kind = Kind::touch;
     std::uint64_t page_size = 0;
   };
-  /// By their begin. They do not overlap.
+  /// The runs of a block by their begin. They do not overlap.
   using Runs = std::map<std::uint64_t, Run>;
 
-  /// Adds a run of a live block of this size; what was told before stays as it was. `change(begin, end, added)` gets
-  /// each gap between runs that goes and each that is left. At first a block is one gap.
+  /// Adds a run of a live block of this size; bytes that are known keep their run. Calls `change(begin, end, added)`
+  /// with each gap between runs that is removed, and each that remains. At first a block is one gap.
   template <class Change>
   void add(Tag tag, std::uint64_t begin, const Run& run, std::uint64_t size, Change change) {
     Runs& runs = blocks_[tag];
@@ -75,7 +75,7 @@ class TouchedPages {
     add(tag, begin, run, size, [](std::uint64_t, std::uint64_t, bool) {});
   }
 
-  /// The same of what an event tells.
+  /// Adds the run that an event reports; `bytes` are those of bytes_of().
   template <class Change>
   void add(const Event& event, const RunBytes& bytes, std::uint64_t size, Change change) {
     add(event.old_tag, bytes.begin, {bytes.end, event.kind, event.alignment}, size, change);
@@ -98,9 +98,9 @@ class TouchedPages {
     if (begin < size) visit(begin, size);
   }
 
-  /// Calls `emit(event)` for each run of the block that `made` has made: first the resident ones, which were in memory
-  /// before the program touched others. bytes_of() returns the same bytes for such an event. The events have the
-  /// block's thread and time, because the time of its touches is not kept. Requires `keeps_kinds`.
+  /// Calls `emit(event)` for each run of the block that `made` makes: first the resident runs, then the touched ones.
+  /// The events have the block's thread and time, because TouchedPages does not keep the times of touches. Requires
+  /// `keeps_kinds`.
   template <class Emit>
   void for_each_event(const Event& made, Emit emit) const {
     assert(keeps_kinds_);
@@ -119,7 +119,7 @@ class TouchedPages {
     return found == blocks_.end() ? nullptr : &found->second;
   }
 
-  /// Whether any of these bytes of a block was told.
+  /// Whether any of these bytes of a block is in a run.
   bool has_any(Tag tag, std::uint64_t begin, std::uint64_t end) const {
     const Runs* const runs = find(tag);
     if (runs == nullptr) return false;
@@ -127,7 +127,7 @@ class TouchedPages {
     return next != runs->begin() && std::prev(next)->second.end > begin;
   }
 
-  /// Of all blocks.
+  /// The number of runs of all blocks.
   std::size_t runs() const { return runs_; }
 
   /// Drops the blocks of which `keep(tag)` is false.

@@ -1,3 +1,5 @@
+// Checks runs of touched pages against a list of pages, and the events that are made of them.
+
 #include "libcmt/heap/touched_pages.h"
 
 #include <doctest/doctest.h>
