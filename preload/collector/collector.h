@@ -1,5 +1,5 @@
 // The collector's two entries, and what the threads of a session share: the rings' memory, the backlog and
-// SessionState. They do not know each other (doc/architecture.md, "The collector").
+// SessionState. The threads do not know each other (doc/architecture.md, "The collector").
 #pragma once
 
 #include <sys/types.h>
@@ -15,13 +15,13 @@
 namespace cmt::collector {
 
 /// Writes the trace of the process that has the rings. `outputs`: descriptors of the files that the control block
-/// names; `process_fd`: its pidfd, or -1. Returns when the trace is complete, or cannot be continued.
+/// names. `process_fd`: the process's pidfd, or -1. Returns when the trace is complete or cannot be continued.
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd);
 
-/// Whether a thread is in a wait for any child, clones too, that lasts until there is one: wait4(-1, …, __WALL) and its
-/// like. `line`: its /proc/PID/syscall.
+/// Whether a thread blocks in a wait for any child, clones too, such as wait4(-1, …, __WALL). `line`: its
+/// /proc/PID/syscall.
 bool is_wait_for_any(const std::string& line);
-/// Whether a process does nothing but wait for its children, clones too, and has no other than `child`.
+/// Whether a process only waits for its children, clones too, and has no child but `child`.
 bool waits_for_only(int process, int child);
 
 struct Settings;
@@ -34,16 +34,16 @@ struct Recovered {
   std::vector<std::string> paths;
 };
 
-/// Writes the trace of a program that ended together with its collector: what its files have, and behind that what its
-/// rings have (CMTTRACE_RINGS). `outputs`: the new files; empty: beside each file of the trace, "app.7.cmt" as
-/// "app.7.recovered.cmt". Overwrites no file, and leaves the rings and the trace's files as they are. Throws
-/// FormatError and std::system_error, and then leaves no output.
+/// Writes the trace of a program that ended together with its collector: the events of its files, and then those of its
+/// rings (CMTTRACE_RINGS). `outputs`: the new files; by default one beside each file of the trace,
+/// "app.7.recovered.cmt" for "app.7.cmt". Overwrites no file, and does not change the rings and the trace's files.
+/// Throws FormatError and std::system_error, and then leaves no output.
 Recovered recover(const std::string& rings, std::vector<std::string> outputs);
 
 /// `executed`: the process has become another one by exec.
 enum class ProcessEnd { none, exited, killed, unknown, executed };
 
-/// What the threads of a session tell each other beside the backlog. Each field is written by one of them.
+/// The state that the threads of a session share, apart from the backlog. One thread writes each field.
 struct SessionState {
   const int finished_fd;  ///< readable when is_finished has been set
   // By the watch thread. The two of the end are written before process_end.
@@ -52,25 +52,26 @@ struct SessionState {
   std::atomic<std::uint64_t> cpu_ns_at_end = 0;  ///< processor time that the collector had taken
   std::atomic<bool> has_reader = false;          ///< a process reads the trace (libcmt/trace/files.h)
   // By the clock thread.
-  std::atomic<std::uint64_t> time_step_ns = 0;  ///< the longest for which it did not raise the clock; 0: it need not
+  std::atomic<std::uint64_t> time_step_ns = 0;  ///< the longest time without a rise of the clock; 0: no clock thread
   // By the thread that encodes.
   std::atomic<bool> is_finished = false;   ///< nothing more will be written
   std::atomic<pid_t> encode_thread = 0;    ///< the kernel's id of that thread
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
 
-/// The clock thread: raises the clock that the program's threads are told every `step_ns`, or whenever the kernel lets
-/// it, until the process has ended or the session is finished.
+/// The clock thread: raises the shared clock, from which the program's threads take told stamps. It does so every
+/// `step_ns`, or as often as the kernel lets it, until the process has ended or the session is finished.
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 
 /// The watch thread: notices the end of the process, samples its memory, and obeys commands from outside.
 ///
-/// A process ends in two ways: it is gone, which its pidfd tells, or it has become another one by exec. Then the rings
-/// are no longer in /proc/PID/maps. That file can be long, so it is read every 2 s, and at every tick where the program
-/// has announced an exec.
-/// Returns when the process has ended or the session is finished. `outputs`: descriptors of the trace's files.
-/// Where only the last events are kept, SIGUSR1 asks for a file of them as the command "keep" does; each of the
-/// collector's threads blocks it.
+/// A process ends in two ways: it is gone, as its pidfd reports, or it has become another one by exec. After an exec
+/// the rings are no longer in /proc/PID/maps. This file can be long. So the thread reads it every 2 s, and at every
+/// tick after the program has announced an exec.
+///
+/// Returns when the process has ended or the session is finished. `outputs`: descriptors of the trace's files. In a
+/// flight recorder, SIGUSR1 asks for a file of the kept events, as the command "keep" does; each of the collector's
+/// threads blocks this signal.
 void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
                  const std::vector<int>& outputs, const Settings& settings);
 

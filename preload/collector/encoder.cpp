@@ -1,3 +1,6 @@
+// Carries out the items of the backlog. The hard parts are limits, which have to end the trace near them, and a
+// recovery, which has to find files and rings in agreement at any moment.
+
 #include "preload/collector/encoder.h"
 
 #include <fcntl.h>
@@ -29,7 +32,7 @@ const char* variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The program has refused to record where a value cannot be read (preload/program/settings.h).
+/// The program refuses to record if a value is not readable (preload/program/settings.h).
 std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherwise) {
   std::uint64_t value = 0;
   return read_quantity(variable(name), units, &value) ? value : otherwise;
@@ -37,7 +40,8 @@ std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherw
 
 std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
 
-/// Whether a process is the supervisor (collector_start.c) of a program that has ended: then init has inherited it.
+/// Whether a process is the supervisor (collector_start.c) of a program that has ended. Init has inherited such a
+/// process.
 bool is_orphaned_supervisor(const std::string& process) {
   bool is_alive = false, is_inherited = false, has_mask = false;
   std::ifstream status("/proc/" + process + "/status");
@@ -174,7 +178,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
           " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
 }
 
-/// What is to be known of a trace that does not go on to the program's end.
+/// The fields of a trace that ends before the program.
 std::string Encoder::stop_fields() const {
   const Control& control = memory_.control();
   std::string fields;
@@ -189,14 +193,14 @@ std::string Encoder::stop_fields() const {
   return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
 }
 
-/// What is missing in the call stacks.
+/// The fields of missing call stacks.
 std::string Encoder::stack_fields() const {
   if (!stacks_) return "";
   return " stacks_unknown=" + std::to_string(stacks_->unknown_events()) +
          " stacks_cut=" + std::to_string(stacks_->cut_events());
 }
 
-/// How much of the recording a file has.
+/// The fields of how much of the recording a file has.
 std::string Encoder::kept_fields(const FlightSpan& span) const {
   return " kept_events=" + std::to_string(span.events) + " kept_ns=" + std::to_string(span.to_ns - span.from_ns) +
          " dropped_events=" + std::to_string(span.dropped_events) + " kept_bytes=" + std::to_string(span.bytes);
@@ -206,7 +210,7 @@ std::string Encoder::finished_fields() const {
   return outputs_.kept() != nullptr ? kept_fields(outputs_.kept()->finished()) : "";
 }
 
-/// The sink of order_. Events beyond a limit are dropped.
+/// The sink of order_. Drops events beyond a limit.
 std::size_t Encoder::write_events(EventBatch& batch) {
   batch.truncate(allowed_events(batch));
   if (batch.empty()) return std::numeric_limits<std::size_t>::max();
@@ -218,8 +222,8 @@ std::size_t Encoder::write_events(EventBatch& batch) {
   return std::min<std::size_t>(room, block_events());
 }
 
-/// How many events to write before the files are flushed next. Near the limit of bytes, blocks of the stream are
-/// closed early, ever smaller ones, so that the trace ends near it.
+/// How many events to write before the next flush. Near the limit of bytes, blocks of the stream are closed early and
+/// become ever smaller, so that the trace ends near the limit.
 std::size_t Encoder::block_events() const {
   constexpr std::uint64_t least = 64, share = 4;
   if (settings_.bytes_max == Settings::no_limit) return std::numeric_limits<std::size_t>::max();
@@ -285,7 +289,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   give_verdict(verdict_enough, "");
 }
 
-/// Writes the events so far to the files, once a second or where that is asked for.
+/// Writes the events so far to the files, once a second or on request.
 void Encoder::write_if_due(const WorkItem& cut) {
   const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
   if (!is_due) return;
@@ -298,8 +302,8 @@ void Encoder::write_if_due(const WorkItem& cut) {
   progress_.is_flush_asked = false;
 }
 
-/// Writes what is kept to a file of its own, and tells so in the status file. The recording goes on, also where that
-/// fails.
+/// Writes the kept events to a file of their own, and reports this in the status file. The recording goes on, even
+/// after a failure.
 void Encoder::write_kept() {
   const std::string trace = memory_.control().paths[0];
   try {
@@ -316,7 +320,7 @@ Repairs Encoder::repairs() const {
   return repairs;
 }
 
-/// Whether a ring whose slots are given back only when they are saved is half full of such.
+/// Whether half of a ring waits to be saved. In a recoverable recording, a ring's slots are given back only after that.
 bool Encoder::must_save_rings() const {
   if (!memory_.is_recoverable()) return false;
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
@@ -326,7 +330,7 @@ bool Encoder::must_save_rings() const {
   return false;
 }
 
-// One of two states is valid, told by the parity of `saves`. The other one is filled in before `saves` rises.
+// One of two states is valid: the parity of `saves` selects it. The other state is filled in before `saves` rises.
 void Encoder::save_rings() {
   Control& control = memory_.control();
   const std::uint64_t next = control.saves + 1;
@@ -355,7 +359,7 @@ void Encoder::write_checkpoint(std::uint32_t request) {
     }
     ::_exit(status);
   }
-  if (copy < 0) {  // the files get their end when the program has ended
+  if (copy < 0) {  // the files become whole when the program has ended
     outputs_.forget_checkpoint();
     flush();
     return answer(request);
@@ -378,8 +382,8 @@ void Encoder::finish(bool truncated) {
   outputs_.finish(repairs(), truncated || memory_.control().stopped != 0);
 }
 
-// With the first process of a container the kernel ends all others, and so the collectors of programs that have ended
-// before. So the first process waits for them.
+// When the first process of a container ends, the kernel kills all others, also the collectors of programs that have
+// ended before. So the first process waits for these collectors.
 void Encoder::answer(std::uint32_t request) {
   Control& control = memory_.control();
   for (int i = 0; control.process == 1 && i < collector_pauses_max && is_another_collector_busy(); ++i) {
@@ -389,7 +393,7 @@ void Encoder::answer(std::uint32_t request) {
   RingMemory::wake(&control.done);
 }
 
-/// Tells the program whether to go on recording, and why not.
+/// Gives the program its verdict: whether to go on recording, and why not.
 void Encoder::give_verdict(std::uint32_t verdict, const std::string& message) {
   Control& control = memory_.control();
   const std::size_t length = std::min(message.size(), sizeof control.message - 1);

@@ -1,3 +1,5 @@
+// The encoder of a session: from items of the backlog to events in order and to files, with limits, checkpoints and the
+// status file.
 #pragma once
 
 #include <atomic>
@@ -14,51 +16,51 @@
 
 namespace cmt::collector {
 
-/// What the environment asks of a session.
+/// The settings of a session, from the environment.
 struct Settings {
   static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
   Settings();
 
-  std::uint64_t time_step_ns;  ///< of the clock that threads are told; 0: no times, or each event its own
+  std::uint64_t time_step_ns;  ///< of the clock thread; 0: no times, or each event reads the clock
   bool has_times;
   std::uint64_t sample_ns;  ///< 0: no samples
   std::uint64_t bytes_max, events_max, time_ns_max;
   std::uint64_t spill_bytes_max;  ///< no_limit: as the disk has room
-  FlightLimits keep;              ///< not set: all is kept
+  FlightLimits keep;              ///< of a flight recorder; not set: all is kept
 };
 
 /// The encoder: puts the events in order, and writes the files.
 ///
-/// Threads: used by one at a time. What Progress has may be read by others meanwhile.
+/// Threads: used by one at a time. Others may read Progress meanwhile.
 class Encoder {
  public:
   Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
           const Settings& settings);
 
-  /// Does what an item of the backlog asks. Returns false where nothing is to follow. Throws OutputError.
+  /// Does what an item of the backlog asks. Returns false if no item is to follow. Throws OutputError.
   bool handle(WorkItem& item);
 
   struct Progress {
     std::atomic<std::uint64_t> events = 0, bytes = 0;  ///< in the trace
-    std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are
-    std::atomic<bool> is_flush_asked = false;          ///< at the next cut
+    std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are in the trace
+    std::atomic<bool> is_flush_asked = false;          ///< the next cut flushes
   };
   const Progress& progress() const { return progress_; }
 
-  /// Much is to be encoded, and no more is recorded: a second thread does a part of it. Throws OutputError.
+  /// Starts a second thread, for much work at the end of a recording. Throws OutputError.
   void use_threads() { outputs_.use_threads(settings_.bytes_max == Settings::no_limit); }
 
-  /// Whether the trace would come near a limit with so many events more, or is behind one.
+  /// Whether the trace would come near a limit with so many more events, or is beyond one.
   bool is_near_limit(std::uint64_t events) const;
 
-  /// The trace cannot be continued: tells the program.
+  /// Reports to the program that the trace cannot be continued.
   void fail(const OutputError& error);
 
   /// Whether the trace could not be continued.
   bool has_failed() const { return error_ != 0; }
 
-  /// Appends a line to the status file (CMTTRACE_STATUS), for cmttrace and for tests: of a trace that is complete.
+  /// Appends the line of a complete trace to the status file (CMTTRACE_STATUS), for cmttrace and for tests.
   void report(std::uint64_t drain_cpu_ns) const;
 
  private:
@@ -89,7 +91,7 @@ class Encoder {
   Progress progress_;
   // The encoder's own.
   const Settings& settings_;
-  std::optional<RingStacks> stacks_;  // where they are recorded
+  std::optional<RingStacks> stacks_;  // if they are recorded
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_;
@@ -99,7 +101,8 @@ class Encoder {
   int error_ = 0;                                       // the errno that ended the trace, or 0
 };
 
-/// A line of the status file: "pid=7 start_ns=9", the fields, and a path; empty: the trace's. Errors are ignored.
+/// Appends a line to the status file: "pid=7 start_ns=9", the fields, and a path, by default the trace's. Ignores
+/// errors.
 void append_status(const Control& control, const std::string& fields, const std::string& path = {});
 
 }  // namespace cmt::collector

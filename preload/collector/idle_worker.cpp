@@ -1,3 +1,5 @@
+// Runs the thread of IdleWorker. It enters SCHED_IDLE itself, and leaves it while its work is urgent.
+
 #include "preload/collector/idle_worker.h"
 
 #include <pthread.h>

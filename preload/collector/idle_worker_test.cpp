@@ -1,3 +1,5 @@
+// Checks that an IdleWorker does its work, passes exceptions on, and ends.
+
 #include "preload/collector/idle_worker.h"
 
 #include <doctest/doctest.h>

@@ -19,7 +19,8 @@ namespace {
 
 using namespace cmt::collector;
 
-// The limits that the program has set for itself are not the collector's. The hard ones, an administrator's, are.
+// Lifts the soft limits, which the program may have set for itself. The hard limits, an administrator's, apply to the
+// collector too.
 void lift_limits() {
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK}) {
     rlimit limit{};
@@ -29,7 +30,7 @@ void lift_limits() {
   }
 }
 
-// The usual 8 MiB for each would be most of the address space that the collector needs.
+// Stacks of the usual 8 MiB would be most of the address space that the collector needs.
 void shrink_thread_stacks() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -38,8 +39,8 @@ void shrink_thread_stacks() {
   pthread_attr_destroy(&attributes);
 }
 
-// The collector's threads must not wait for each other in malloc (idle_worker.h), nor take memory from the kernel and
-// give it back all the time.
+// The collector's threads must not wait for each other in malloc (idle_worker.h). They must not take memory from the
+// kernel and give it back all the time either.
 void set_up_malloc() {
   ::mallopt(M_ARENA_MAX, 8);  // MALLOC_ARENA_MAX may ask for fewer
   ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -47,9 +48,9 @@ void set_up_malloc() {
 }
 
 int attach() {
-  // Signals that end the program may reach the collector too, which still has to write what was recorded.
+  // Signals that end the program may reach the collector too, but the collector still has to write the recorded events.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
-  sigset_t asks{};  // of the watch thread, where only the last events are kept (collector.h)
+  sigset_t asks{};  // for the watch thread of a flight recorder (collector.h)
   sigaddset(&asks, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &asks, nullptr);
   lift_limits();
@@ -64,7 +65,7 @@ int attach() {
   return 0;
 }
 
-// In the name of cmttrace, which has become this, and with its status.
+// Reports an error in the name of cmttrace, which has become this program, and returns cmttrace's status.
 int complain(const std::string& what) {
   std::fprintf(stderr, "cmttrace: %s\n", what.c_str());
   return 125;

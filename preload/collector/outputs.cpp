@@ -1,3 +1,5 @@
+// Opens the sinks of a trace's files and passes events on to them. The header of all files is made here.
+
 #include "preload/collector/outputs.h"
 
 #include <unistd.h>
@@ -13,8 +15,8 @@
 namespace cmt::collector {
 namespace {
 
-/// Of zstd. Compared with 3 it takes a twelfth less time to encode; traces of a compiler are 4 % larger, others 0 to 1
-/// %.
+/// The level of zstd. Compared with level 3, encoding takes a twelfth less time. Traces of a compiler are 4 % larger,
+/// others 0 to 1 %.
 constexpr int level = 1;
 
 Header header_of(const Control& control, bool has_times) {
@@ -44,7 +46,7 @@ Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, 
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};
     auto output = std::make_unique<Output>(descriptors[i]);
     std::unique_ptr<Sink> sink;
-    if (keep.is_set()) {  // of one path, as the program has seen to
+    if (keep.is_set()) {  // there is one path: the program has checked that
       const std::string folder = std::filesystem::path(paths[i]).parent_path();
       auto keeping = std::make_unique<FlightSink>(*output, header, live_blocks, folder, keep);
       kept_ = keeping.get();
@@ -81,7 +83,7 @@ void Outputs::begin_checkpoint() {
   for (const File& file : files_) resume_at_.push_back(::lseek(file.fd, 0, SEEK_CUR));
 }
 
-// Descriptors are shared with the copy, so what it wrote has moved their offsets.
+// The copy shares the descriptors, so its writes have moved their offsets.
 void Outputs::undo_checkpoint() {
   assert(resume_at_.size() == files_.size());
   for (std::size_t i = 0; i < files_.size(); ++i) {

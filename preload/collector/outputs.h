@@ -1,3 +1,5 @@
+// The files of a trace while it is recorded: stamps become times, and a checkpoint makes the files whole while the
+// program goes on.
 #pragma once
 
 #include <cassert>
@@ -21,14 +23,14 @@ struct OutputError : std::system_error {
   std::string path;
 };
 
-/// Translates stamps to times: by a straight line through the last two moments at which both clocks were read.
+/// Translates stamps to times, by a straight line through the last two moments at which both clocks were read.
 class StampTimes {
  public:
   /// Both clocks at the program's start.
   StampTimes(std::uint64_t stamp, std::uint64_t ns)
       : start_ns_(ns), from_stamp_(stamp), from_ns_(ns), to_stamp_(stamp) {}
 
-  /// Both clocks, read together, later than all stamps that are translated before the next call.
+  /// Takes both clocks, read together. They must be later than all stamps that are translated before the next call.
   void calibrate(std::uint64_t stamp, std::uint64_t ns) {
     if (stamp <= to_stamp_ || ns < to_ns_) return;
     if (to_ns_ != 0) {
@@ -55,15 +57,15 @@ class StampTimes {
   double slope_ = 0;
 };
 
-/// The trace's files, each in the form that its name asks for.
+/// The trace's files, each in the format that its name selects.
 ///
-/// A checkpoint makes the files whole while the program goes on: a copy of this process, made by fork, writes what a
-/// trace ends with, and the original removes that again when more events come.
+/// A checkpoint makes the files whole while the program goes on. A forked copy of this process writes the end of the
+/// trace. The original removes that end again when more events come.
 ///
-/// Threads: used by one, the encoder. Where a function throws, it throws OutputError.
+/// Threads: used by one, the encoder. Functions that throw, throw OutputError.
 class Outputs {
  public:
-  /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows the live blocks.
+  /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows `live_blocks`.
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
           bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep = {});
 
@@ -74,39 +76,38 @@ class Outputs {
   /// The number of a stack in the first file, from which a recovery reads it; 0: it is not there.
   StackId saved_stack(StackId stack) const { return files_.empty() ? 0 : files_[0].sink->stack_in_file(stack); }
 
-  /// Both clocks, read together, later than all stamps up to the next call.
+  /// Takes both clocks, read together. They must be later than all stamps up to the next call.
   void calibrate(std::uint64_t stamp, std::uint64_t ns) { times_.calibrate(stamp, ns); }
   /// Nanoseconds since the start, never less than before.
   std::uint64_t time_of(std::uint64_t stamp) const { return StampTimes(times_).time_of(stamp); }
-  /// Gives events that have stamps for times their times, where the trace has them.
+  /// Replaces the stamps of events by times, or removes them if the trace has no times.
   void convert_stamps(EventBatch& batch) {
     if (!has_times_) return batch.forget_times();
     batch.convert_times([this](std::uint64_t stamp) { return times_.time_of(stamp); });
   }
-  /// Writes events, and returns how many at most it takes next.
+  /// Writes events, and returns the most that it takes next.
   std::size_t write_events(const EventBatch& batch);
-  /// Writes what is still held back, in whole blocks.
+  /// Writes all events that are held back, in whole blocks.
   void flush();
-  /// Whether a second thread does a part of the work from now on. A checkpoint ends that.
+  /// Sets whether a second thread does a part of the work from now on. A checkpoint ends that thread.
   void use_threads(bool wanted);
   void begin_checkpoint();
-  /// After begin_checkpoint(): in the copy, or where there is none.
+  /// To be called after begin_checkpoint(), in the copy or if there is no copy.
   void forget_checkpoint() { resume_at_.clear(); }
   void finish(const Repairs& repairs, bool truncated);
 
   /// Whether the files are whole: no event has come since the checkpoint.
   bool is_whole() const { return !resume_at_.empty(); }
 
-  /// Where only the last events are kept: to be called now and then, with the time since the start, and the repairs so
-  /// far.
+  /// To be called now and then in a flight recorder, with the time since the start and the repairs so far.
   void note_clock(std::uint64_t ns, const Repairs& repairs) {
     for_each_file([&](File&) { kept_->note_clock(ns, repairs); });
   }
-  /// What is kept; null: everything.
+  /// The sink of a flight recorder; null: all events are kept.
   FlightSink* kept() { return kept_; }
   const FlightSink* kept() const { return kept_; }
 
-  /// Of all files together.
+  /// The bytes of all files together.
   std::uint64_t bytes() const;
   std::vector<std::uint64_t> lengths() const;
   const Totals& totals() const { return tally_.totals(); }
@@ -134,8 +135,8 @@ class Outputs {
   const bool has_times_;
   StampTimes times_;
   std::vector<File> files_;
-  FlightSink* kept_ = nullptr;           // of the one file, where only the last events are kept
-  std::vector<std::int64_t> resume_at_;  // offsets of the files behind which the copy wrote; empty: no checkpoint
+  FlightSink* kept_ = nullptr;           // of the one file of a flight recorder
+  std::vector<std::int64_t> resume_at_;  // offsets at which the copy began to write; empty: no checkpoint
   Tally tally_;
 };
 

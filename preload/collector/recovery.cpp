@@ -1,3 +1,7 @@
+// Recovers a trace whose program and collector ended together (`cmttrace --recover`). The trace's file is read again up
+// to the last saved state, and the rings' records follow. The hard part is to continue with the same tags, stacks and
+// open reallocs.
+
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -28,7 +32,7 @@ std::string recovered_name(std::filesystem::path path) {
   return path.replace_extension(".recovered" + path.extension().string());
 }
 
-/// A copy, without a name, of the first `bytes` of a file.
+/// Returns an unnamed copy of the first `bytes` of a file.
 int copy_first_bytes(const std::string& path, std::uint64_t bytes) {
   const int from = open_file(path, O_RDONLY);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> copy(std::tmpfile(), std::fclose);

@@ -1,3 +1,5 @@
+// Decodes records of call stacks: RingStacks resolves frames and modules, StackChain keeps a ring's last stack.
+
 #include "preload/collector/ring_stacks.h"
 
 #include <cassert>
@@ -110,7 +112,7 @@ void StackChain::resume(StackId stack) {
   is_known_ = is_plain_ = stack != 0;
 }
 
-/// Where is_plain_ is false, or the record is no event.
+/// The rest of stack_of_next(): is_plain_ is false, or the record is no event.
 StackId StackChain::stack_of_odd(std::uint32_t kind) {
   if (kind == record_owner) forget();
   if (kind >= record_stamp_high || stacks_->stack_mask(kind) == 0) return 0;
@@ -123,8 +125,8 @@ StackId StackChain::stack_of_odd(std::uint32_t kind) {
   return stack;
 }
 
-/// Adds a stack that differs from the last one in a few inner frames, as nearly all do. False: it is another one, for
-/// begin_stack().
+/// Adds a stack that differs from the last one in a few inner frames, as nearly all do. Returns false for any other
+/// stack, which begin_stack() adds.
 bool StackChain::add_usual_stack(const Slot& record) {
   const StackRecord stack = stack_head_of_slot(&record);
   const bool is_usual = is_plain_ && !stack.is_apart && stack.number == (number_ + 1) % stack_numbers &&
@@ -157,7 +159,7 @@ void StackChain::begin_stack(const Slot& record) {
   add_frames(payload_of_slot(&record) >> (2 * stack_count_bits), stack_frames_first);
 }
 
-/// Cuts the ring's last stack to the frames that the next one has too.
+/// Cuts the ring's last stack to the frames that it shares with the next one.
 void StackChain::keep(const StackRecord& next) {
   const bool follows = number_ == any || next.number == (number_ + 1) % stack_numbers;
   is_sound_ = next.kept == 0 || (is_known_ && follows && next.kept <= depth_);
@@ -170,7 +172,7 @@ void StackChain::keep(const StackRecord& next) {
   if (nodes_.size() < depth_ + next.added) nodes_.resize(depth_ + next.added);
 }
 
-/// Adds the stack's next frames, at most so many: indexes, the first in the lowest bits.
+/// Adds at most `count` of the stack's next frames. `frames` has their indexes, the first in the lowest bits.
 void StackChain::add_frames(SlotPayload frames, std::uint32_t count) {
   count = std::min(count, left_);
   left_ -= count;
@@ -220,7 +222,7 @@ void StackChain::end_stack() {
   is_plain_ = last_ != 0 && !is_short_ && !has_apart_;
 }
 
-/// Another record stands where the stack's next frames should be.
+/// Ends a stack whose next frames are missing: another record is in their place.
 void StackChain::end_incomplete() {
   is_sound_ = false;
   left_ = 0;

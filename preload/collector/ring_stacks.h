@@ -1,3 +1,5 @@
+// Call stacks of a recording: from the differences between stacks, which the rings have, to nodes of one table. Nearly
+// every allocation passes here, so the usual stack takes a short way.
 #pragma once
 
 #include <algorithm>
@@ -18,44 +20,45 @@ namespace cmt::collector {
 /// The call stacks of a recording: turns the frames in the rings' records into nodes of a StackTable. protocol.h, "Call
 /// stacks", says what the records mean. Damaged rings give wrong stacks, or none, but nothing worse.
 ///
-/// Memory. The table has at most `nodes_max` nodes, 160 MB. New stacks beyond that are cut: to the part that the table
-/// has, or to one that is not known but for being cut.
+/// Memory. The table has at most `nodes_max` nodes, 160 MB. Later new stacks are cut to the part that the table has. If
+/// the table has no part of a stack, the stack has no frames and is cut.
 ///
 /// Threads: used by one, the encoder.
 class RingStacks {
  public:
   static constexpr std::uint32_t nodes_max = 1 << 23;
 
-  /// Translates a stamp to the time since the start of the recording.
   static constexpr std::uint32_t stack_index_mask = (1u << stack_index_bits) - 1;
 
+  /// Translates a stamp to the time since the start of the recording.
   using TimeOf = std::function<std::uint64_t(std::uint64_t)>;
 
-  /// `share`: null where it is missing, in a damaged file of rings. Borrowed.
+  /// `share`: borrowed; null if it is missing in a damaged file of rings.
   RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf time_of, std::uint32_t limit = nodes_max);
 
   const StackTable& table() const { return table_; }
-  /// For a recovery: copies what a trace's table has that was not copied before. To be called before any frame is met.
+  /// For a recovery: copies the entries of a trace's table that were not copied before. To be called before any frame
+  /// is met.
   void restore(const StackTable& trace);
-  /// The number here of a stack of that table; 0: it has none such.
+  /// The number in table() of a stack of the trace's table; 0: the trace's table does not have it.
   StackId restored(StackId stack) const { return stack < restored_nodes_.size() ? restored_nodes_[stack] : 0; }
 
-  /// All bits, if an event of a kind of record has a stack; else 0.
+  /// All bits if events of a kind have stacks, else 0.
   StackId stack_mask(std::uint32_t kind) const {
     assert(kind < stack_masks_.size());
     return stack_masks_[kind];
   }
-  /// The frame that an index of UnwindTable::rule stands for; 0: none.
+  /// The frame of an index of UnwindTable::rule; 0: none.
   FrameId frame(std::uint32_t index) {
     const FrameId known = frames_[index & stack_index_mask];
     return known != 0 ? known : resolve(index);
   }
-  /// The stack that a frame calls from another one; 0: the table is full.
+  /// The stack of a frame that is called from `parent`; 0: the table is full.
   StackId add_node(StackId parent, FrameId frame) {
     return table_.node_count() < limit_ ? table_.add_node({parent, frame}) : table_.find_node({parent, frame});
   }
-  /// Adds nodes for the frames that `count` indexes stand for, the first in the lowest bits of `indexes`, and writes
-  /// their numbers to `to`. Returns behind the last one: the others' frames are not known, or the table is full.
+  /// Adds nodes for the frames of `count` indexes, the first in the lowest bits of `indexes`, and writes their numbers
+  /// to `to`. Returns the end of the written numbers. It stops early at an unknown frame, or if the table is full.
   StackId* add_nodes(StackId parent, SlotPayload indexes, std::uint32_t count, StackId* to) {
     assert(count <= stack_frames_more && parent < table_.node_count());
     const StackNode* nodes = table_.nodes().data();
@@ -76,13 +79,13 @@ class RingStacks {
     }
     return to;
   }
-  /// The stack of which no frame is known.
+  /// Returns the stack of which no frame is known.
   StackId add_cut_root() { return table_.add_node({0, 0}); }
 
-  /// Looks for modules that have been unloaded. To be called now and then.
+  /// Notes the modules that have been unloaded. To be called now and then.
   void note_unloaded();
 
-  /// Counts an event that should have a stack, but has none, or a part of it because the table was full.
+  /// Count an event that should have a stack but has none, or has only a part of it because the table is full.
   void note_unknown() { ++unknown_events_; }
   void note_cut() { ++cut_events_; }
   std::uint64_t unknown_events() const { return unknown_events_; }
@@ -103,22 +106,22 @@ class RingStacks {
   const std::uint32_t limit_;
   std::array<StackId, slot_kind_mask + 1> stack_masks_{};
   StackTable table_;
-  // By index of UnwindTable::rule; 0: not met yet. Of calloc, whose memory is not touched before it is used.
+  // By index of UnwindTable::rule; 0: not met yet. The memory is from calloc, which does not touch it before its use.
   const std::unique_ptr<FrameId[], void (*)(void*)> frames_;
   std::vector<KnownModule> modules_;  // by number in StackShare, counted from 1
   std::vector<ModuleId> restored_modules_{0},
-      unmet_modules_;  // by number in the trace; those not met in StackShare yet
+      unmet_modules_;  // by number in the trace; and those not yet met in StackShare
   std::vector<FrameId> restored_frames_{0};
   std::vector<StackId> restored_nodes_{0};
   std::uint64_t unknown_events_ = 0, cut_events_ = 0;
 };
 
-/// The last stack of one ring.
+/// The last stack of one ring, to which the next stack is a difference.
 class StackChain {
  public:
   explicit StackChain(RingStacks& stacks) : stacks_(&stacks) {}
 
-  /// For a recovery: the ring's last stack is this one of the table.
+  /// For a recovery: sets the ring's last stack.
   void resume(StackId stack);
 
   /// Takes a record of a kind from record_void on.
@@ -133,8 +136,8 @@ class StackChain {
     }
   }
 
-  /// The stack of the event that the next record is, by its kind; 0: it has none, or it is not known, or the record is
-  /// no event.
+  /// Returns the stack of the next record, by the record's kind; 0: the record is no event, or its stack is unknown or
+  /// not recorded.
   StackId stack_of_next(std::uint32_t kind) {
     return is_plain_ && kind < record_events ? last_ & stacks_->stack_mask(kind) : stack_of_odd(kind);
   }
@@ -158,18 +161,18 @@ class StackChain {
   RingStacks* stacks_;
   std::vector<StackId> nodes_;    // of the last stack, by depth, the outermost first
   std::uint32_t depth_ = 0;       // of the last stack
-  std::uint32_t complete_ = any;  // so many of its frames have nodes; those further inside have the last one's
-  std::uint32_t number_ = any;    // of its record
+  std::uint32_t complete_ = any;  // so many of its frames have nodes; inner frames share the last node
+  std::uint32_t number_ = any;    // of the last stack's record
   bool is_known_ = false, is_last_short_ = false;
   StackId last_ = 0;
-  bool is_plain_ = false;  // the next event's stack is last_, as it is nearly always
+  bool is_plain_ = false;  // the next event's stack is last_: nearly always
   // The stack that is being read.
-  StackId at_ = 0;          // its node so far
+  StackId at_ = 0;          // the node so far
   std::uint32_t left_ = 0;  // frames to come
   bool is_apart_ = false;
-  bool is_sound_ = false;  // it is known so far
+  bool is_sound_ = false;  // all frames so far are known
   bool is_short_ = false;  // the table had no room for its innermost frames
-  // Of the next event alone.
+  // A stack for the next event only.
   bool has_apart_ = false, is_apart_short_ = false;
   StackId apart_ = 0;
 };

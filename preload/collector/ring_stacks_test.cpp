@@ -1,3 +1,5 @@
+// Checks call stacks of rings against full stacks, for random changes, lost records, full tables and recoveries.
+
 #include "preload/collector/ring_stacks.h"
 
 #include <doctest/doctest.h>
@@ -56,7 +58,7 @@ class Recorder {
  public:
   explicit Recorder(std::uint32_t seed) : random_(seed) {}
 
-  /// What happened next: changes the stack, and records an event or something in its way.
+  /// Makes the next random step: changes the stack, and records an event, or a record that interrupts a stack.
   void step() {
     const auto what = random_() % 100;
     if (what < 4) return record_free();
@@ -117,7 +119,7 @@ class Recorder {
     wanted.push_back(frames);
   }
 
-  /// A record that a thread reserved, and did not come to publish, and one by a handler behind it.
+  /// A record that a thread reserved and never published, and a later one by a signal handler.
   void lose_record() {
     const auto before = records.size();
     walk(5);

@@ -1,3 +1,7 @@
+// A session of the collector: starts the drainer, the watch thread, the page watcher and the clock thread, and runs the
+// loop that gives the encoder its work. The hard part is when to encode: on an idle processor while the program runs,
+// and at once if somebody waits.
+
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/statvfs.h>
@@ -26,10 +30,10 @@ namespace {
 constexpr std::uint64_t backlog_memory_max = 64 << 20, spill_max = std::uint64_t{4} << 30;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
-/// How far the trace may be behind the program while no processor is idle. libcmttrace(1) states it.
+/// How far the trace may lag the program while no processor is idle. libcmttrace(1) states this bound.
 constexpr std::uint64_t behind_ns_max = 20 * second_ns;
 
-/// The bound of a file of which no size was asked for: a quarter of what the disk has free.
+/// The bound of a file without a requested size: a quarter of the disk's free space.
 std::uint64_t file_bytes_max(const std::string& folder) {
   struct statvfs disk {};
   const bool is_known = ::statvfs(folder.c_str(), &disk) == 0;
@@ -41,7 +45,7 @@ std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folde
   return settings.spill_bytes_max != Settings::no_limit ? settings.spill_bytes_max : file_bytes_max(folder);
 }
 
-/// The environment's settings. Where only a time was asked to be kept, the disk bounds the bytes.
+/// The environment's settings. If only a time is to be kept, the disk bounds the bytes.
 Settings settings_for(const std::string& folder) {
   Settings settings;
   if (settings.keep.ns != 0 && settings.keep.bytes == 0)
@@ -49,15 +53,15 @@ Settings settings_for(const std::string& folder) {
   return settings;
 }
 
-/// Takes work from the backlog, and has it encoded: where a processor is idle, or at once, by the calling thread, where
-/// somebody waits. doc/architecture.md, "The collector", has the reasons. The calling thread has the usual priority: at
-/// nice 10, on a machine with more work than processors, a trace took minutes that was whole in seconds otherwise.
+/// Takes work from the backlog, and has it encoded: by an idle thread, or at once by the calling thread if somebody
+/// waits. doc/architecture.md, "The collector", has the reasons. The calling thread has the usual priority. At nice 10,
+/// on a machine with more work than processors, a trace took minutes instead of seconds.
 class EncodeLoop {
  public:
   EncodeLoop(RingMemory& memory, Backlog& backlog, SessionState& state, Encoder& encoder)
       : memory_(memory), backlog_(backlog), state_(state), encoder_(encoder) {}
 
-  /// Returns when the files are complete, or cannot be continued; the program has been told so then.
+  /// Returns when the files are complete or cannot be continued. In the second case the program has its verdict.
   void run() {
     try {
       while (goes_on_) {
@@ -74,12 +78,13 @@ class EncodeLoop {
   /// Items of the backlog. The last one may be a request.
   using Portion = std::vector<WorkItem>;
 
-  /// What an idle thread may have begun when it is needed. Half a millisecond of work, or what a pass has found.
+  /// The most work that an idle thread has begun when work becomes urgent: half a millisecond, or the records of one
+  /// pass.
   static constexpr std::uint64_t portion_records = 4096;
-  /// What an idle thread is woken for.
+  /// The least work for which an idle thread is woken.
   static constexpr std::uint64_t worth_records = 32768, worth_behind_ns = second_ns / 2;
 
-  /// What a second thread is started for.
+  /// The least work for which a second thread is started.
   static constexpr std::uint64_t many_records = 1 << 18;
 
   static std::uint64_t records_in(const Portion& portion) {
@@ -88,8 +93,8 @@ class EncodeLoop {
     return records;
   }
 
-  /// Waits for work. A short program's trace is encoded at its end: so nothing is given to an idle thread that has
-  /// not begun it when the program ends.
+  /// Waits for work. A short program's trace is encoded at its end, so that no idle thread holds work that it has not
+  /// begun.
   bool is_worth_while() {
     const bool is_wanted = is_urgent({});
     const bool are_many =
@@ -166,8 +171,8 @@ class EncodeLoop {
     return now_ns - std::min(cut_ns, now_ns);
   }
 
-  /// When the program has ended, its processors are free. While it runs, an idle thread must not own others: they would
-  /// starve, and who takes over from it would wait for them.
+  /// When the program has ended, its processors are free. While the program runs, an idle thread must not own other
+  /// threads: they would starve, and the thread that takes over would wait for them.
   void use_threads() {
     if (are_threads_used_ || state_.process_end == ProcessEnd::none) return;
     if (backlog_.waiting().records < many_records) return;
@@ -175,7 +180,7 @@ class EncodeLoop {
     are_threads_used_ = true;
   }
 
-  /// When the program has ended a while ago: says how much is left, for cmttrace.
+  /// Reports to cmttrace how much work is left, if the program has ended a while ago.
   void tell_progress() {
     if (state_.process_end == ProcessEnd::none) return;
     const std::uint64_t now_ns = clock_ns();
@@ -190,12 +195,12 @@ class EncodeLoop {
   RingMemory& memory_;
   Backlog& backlog_;
   SessionState& state_;
-  // Of the worker while it works, else of this thread.
+  // Used by the worker while it works, else by this thread.
   Encoder& encoder_;
   Portion begun_;
   std::atomic<bool> goes_on_ = true;
   // This thread's own.
-  std::optional<IdleWorker> worker_;  // since there was work for it
+  std::optional<IdleWorker> worker_;  // exists since its first work
   std::uint64_t records_at_hand_ = 0, begun_records_ = 0;
   std::uint64_t tell_at_ns_ = 0;
   bool is_behind_ = false;
@@ -233,7 +238,8 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   for (std::thread& thread : threads) thread.join();
   ::close(state.finished_fd);
   if (control.made_control != 0) ::unlink(control.control_path);
-  if (memory.is_recoverable() && !encoder.has_failed()) ::unlink(control.rings_path);  // else --recover needs it
+  if (memory.is_recoverable() && !encoder.has_failed())
+    ::unlink(control.rings_path);  // after a failure --recover needs the file
   encoder.report(drain_cpu_ns);
 }
 

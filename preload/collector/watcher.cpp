@@ -1,3 +1,6 @@
+// The watch thread and the clock thread of a session. The hard part is to notice the end of a process, which may be an
+// exit, a signal or an exec, and which another process may observe first.
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -105,11 +108,11 @@ class WatchThread {
   }
 
  private:
-  /// strace(1) and others wait with __WALL until they have no child, and so see the supervisor (collector_start.c),
-  /// which no other wait() sees. Without this they would wait for ever: the supervisor waits for the collector, the
-  /// collector for the program's end, and the program for the supervisor. The supervisor is ended then, and the
-  /// collector goes on as a child of init. In the first process of a container that would gain nothing: it inherits the
-  /// collector instead.
+  /// Ends a deadlock with strace(1) and others that wait with __WALL until they have no child. Such a wait sees the
+  /// supervisor (collector_start.c), which no other wait() sees. The supervisor waits for the collector, the collector
+  /// for the program's end, and the program for the supervisor. So the watch thread kills the supervisor, and the
+  /// collector goes on as a child of init. This would not help the first process of a container, which would inherit
+  /// the collector.
   void end_supervisors_parent_wait() {
     const auto process = static_cast<int>(process_of(&memory_.control()));
     const int supervisor = ::getppid();
@@ -142,8 +145,8 @@ class WatchThread {
     return is_readable;
   }
 
-  /// The status that wait(2) gives, or -1. The pidfd knows it when the process has been waited for. Before that it is
-  /// the last number in the process' /proc/PID/stat.
+  /// Returns the status as of wait(2), or -1. The pidfd reports it after the process has been waited for. Before that
+  /// it is the last number in /proc/PID/stat.
   int read_wait_status() const {
     PidfdInfo info{};
     info.mask = pidfd_info_exit;
@@ -155,7 +158,7 @@ class WatchThread {
     return static_cast<int>(std::strtol(line.c_str() + line.rfind(' '), nullptr, 10));
   }
 
-  // More than one try: the process may be waited for after the pidfd was asked and before /proc is read.
+  // Tries several times: the process may be waited for between the query of the pidfd and the read of /proc.
   ProcessEnd find_process_end() {
     int status = -1;
     for (int tries = 0; tries < 20 && status < 0; ++tries) {
@@ -170,13 +173,13 @@ class WatchThread {
   void put_sample() {
     std::ifstream statm(proc_folder(process_of(&memory_.control())) + "/statm");
     std::uint64_t size = 0, resident = 0;
-    if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended all is 0
+    if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended, all figures are 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     const std::uint64_t own = __atomic_load_n(&memory_.control().owners_bytes, __ATOMIC_RELAXED);
     put_event(Kind::sample, bytes - std::min(own, bytes), "");
   }
 
-  /// Puts an event that no thread of the program recorded, as the records of one more ring.
+  /// Puts an event that no thread of the program recorded, as records of one more ring.
   void put_event(Kind kind, std::uint64_t size, std::string text) {
     if (text.size() > label_bytes_max) text.resize(label_bytes_max);
     make_utf8(text.data(), text.size());
@@ -191,12 +194,12 @@ class WatchThread {
       label.remove_prefix(length);
     }
     records.append(static_cast<std::uint64_t>(kind), size << 32 | (stamp & 0xffffffff));
-    memory_.raise_clock(stamp + 1);  // for events behind it that have told stamps
+    memory_.raise_clock(stamp + 1);  // later events with told stamps come after it
     backlog_.put({.ring = rings_max, .records = records.finish()});
   }
 
-  /// Reads the lines that are there, and obeys them. A last line without its end is complete, unless the read was cut
-  /// off within it.
+  /// Reads the lines that are there, and obeys them. A last line without a newline counts as complete, unless the read
+  /// has cut it off.
   void read_commands() {
     char text[PIPE_BUF];
     const ssize_t got = ::read(commands_fd_, text, sizeof text);
@@ -220,7 +223,7 @@ class WatchThread {
     memory_.ring_bell();
   }
 
-  // An unknown command becomes a mark: there is no other way to answer that its writer would see.
+  // An unknown command becomes a mark, because its writer would see no other answer.
   void obey(std::string_view command) {
     if (command == "stop" || command == "start") {
       set_paused(command == "stop");
@@ -251,7 +254,7 @@ class WatchThread {
   const bool keeps_;
   int signals_fd_ = -1;
   int commands_fd_ = -1;
-  std::string command_text_;     // read, without the end of its last line
+  std::string command_text_;     // was read; its last line is not complete
   bool was_wait_found_ = false;  // end_supervisors_parent_wait() found the wait at its last call
 };
 

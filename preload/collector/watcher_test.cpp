@@ -1,3 +1,5 @@
+// Checks which waits of a parent process count as a wait for any child.
+
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
