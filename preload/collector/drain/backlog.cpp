@@ -1,3 +1,5 @@
+// The backlog's queue, its spare buffers and its file. The mutex is free while words are copied, written or read.
+
 #include "preload/collector/drain/backlog.h"
 
 #include <fcntl.h>
@@ -13,7 +15,7 @@
 namespace cmt::collector {
 namespace {
 
-/// In which list of spare buffers one for so many words belongs: at least a page.
+/// The list of spare buffers for so many words. A buffer has at least a page.
 unsigned list_of(std::size_t words) {
   assert(words != 0);
   return static_cast<unsigned>(std::bit_width((words - 1) | 511));
@@ -83,7 +85,7 @@ void Backlog::put_words(WorkItem item, Words words, std::size_t count) {
   if (is_enough) arrived_.notify_one();
 }
 
-/// Memory for so many words at least: from the spare, or new.
+/// Returns memory for at least so many words: a spare buffer, or a new one.
 std::unique_ptr<std::uint64_t[]> Backlog::buffer_of(std::size_t words) {
   const unsigned list = list_of(words);
   std::unique_lock lock(mutex_);
@@ -96,7 +98,7 @@ std::unique_ptr<std::uint64_t[]> Backlog::buffer_of(std::size_t words) {
   return std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{1} << list);
 }
 
-/// Keeps memory from buffer_of(words) for another use, unless there is enough.
+/// Keeps memory from buffer_of(words) for another use, unless enough is spare.
 void Backlog::recycle(std::unique_ptr<std::uint64_t[]> buffer, std::size_t words) {
   assert(buffer != nullptr);
   const unsigned list = list_of(words);
@@ -114,7 +116,7 @@ bool Backlog::has_file_room(std::uint64_t bytes) const {
           (!free_segments_.empty() || (unread_items_.size() + 1) * segment_bytes <= file_max_));
 }
 
-/// The offset to write to. Nothing where the file has no room or cannot be made.
+/// Returns the offset to write to, or nullopt if the file has no room or cannot be made.
 std::optional<std::uint64_t> Backlog::reserve_in_file(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (has_file_failed_ || !has_file_room(bytes)) return std::nullopt;
@@ -148,7 +150,7 @@ void Backlog::release_in_file(std::uint64_t offset) {
   }
 }
 
-/// Writes the words of an item's records to the file. False where that fails.
+/// Writes the words of an item's records to the file. Returns false on failure.
 bool Backlog::write_to_file(Queued& queued, Words words) {
   const auto offset = reserve_in_file(words.size_bytes());
   if (!offset) return false;

@@ -1,3 +1,5 @@
+// The queue between the drainer and the encoder, in memory and then in a file, which must not make a starving encoder
+// block the drainer.
 #pragma once
 
 #include <array>
@@ -15,12 +17,12 @@
 
 namespace cmt::collector {
 
-/// What the encoder is to do next.
+/// The next task of the encoder.
 struct WorkItem {
   enum class Type {
-    records,     ///< append them to their ring's
-    cut,         ///< all events with stamps up to here have been put: merge them
-    flush,       ///< write what can be written, at the next cut
+    records,     ///< append the records to those of their ring
+    cut,         ///< all events with stamps up to `stamp` have been put: merge them
+    flush,       ///< write all complete events at the next cut
     checkpoint,  ///< the program asks for a whole trace, and goes on
     finish,      ///< the program asks for a whole trace, and ends
     end,         ///< the program has ended
@@ -29,51 +31,49 @@ struct WorkItem {
   std::uint32_t ring = 0;         ///< of records
   std::uint32_t request = 0;      ///< of checkpoint and finish: its number
   std::uint64_t stamp = 0;        ///< of a cut
-  std::uint64_t clock_stamp = 0;  ///< of a cut: a later stamp, and the time that it was
+  std::uint64_t clock_stamp = 0;  ///< of a cut: a later stamp, and its time
   std::uint64_t clock_ns = 0;
   Packed records{};
 
-  /// Whether somebody waits until it is done.
+  /// Whether somebody waits until the task is done.
   bool is_request() const { return type > Type::cut; }
 };
 
-/// The queue in front of the encoder: in memory, then in a file without a name, both bounded.
+/// The encoder's queue: in memory, then in an unnamed file. Both are bounded.
 ///
-/// The file consists of segments, each of which holds the records of one full ring, or of several that are not full. A
-/// segment that has been read is written again before any other: its pages are in memory, and the file never becomes
-/// longer than what waits. (A ring buffer took fresh pages all the time, up to 10 us each: 19 ns a record.)
+/// The file consists of segments. Each has the records of one full ring, or of several that are not full. A segment
+/// that has been read is written again before any other: its pages are in memory, and the file never becomes longer
+/// than the waiting records. (A ring buffer took fresh pages all the time, up to 10 us each: 19 ns a record.)
 ///
-/// Threads: several may put, one takes. None of them may be one that can starve (idle_worker.h), because those that put
-/// would wait for it. A starving thread must not hold a lock of malloc's either: so the records that next_item()
-/// returns are a copy in memory of the calling thread's, and the memory that the putting thread allocated is used
-/// again.
+/// Threads: several may put, one takes. None of them may be a thread that can starve (idle_worker.h), because those
+/// that put would wait for it. A starving thread must not hold one of malloc's locks either. So next_item() returns a
+/// copy of the records, in memory of the calling thread, and the memory of the putting thread is used again.
 class Backlog {
  public:
-  /// `folder`: of the file. Bounds in bytes.
+  /// `folder`: of the file. The bounds are in bytes.
   Backlog(std::string folder, std::uint64_t memory_max, std::uint64_t file_max)
       : folder_(std::move(folder)), memory_max_(memory_max), file_max_(file_max) {}
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
 
-  /// Whether the records of all rings may be put. They may exceed the bounds for a while.
+  /// Whether the records of all rings may be put. The queue may exceed the bounds for a while.
   bool has_room();
   void put(WorkItem item) {
     const Packed records = std::move(item.records);
     put_words(std::move(item), {records.words.get(), records.size}, records.count);
   }
-  /// Puts what was appended to a packer since the last call.
+  /// Puts the records that were appended to a packer since the last call.
   void put_records(std::uint32_t ring, Packer& packer) {
     put_words({.ring = ring}, packer.words(), packer.count());
     packer.clear();
   }
-  /// Waits until so many records or a request have been put and not removed, at most so long. Returns whether they
-  /// have.
+  /// Waits until so many records or a request are in the queue, at most so long. Returns whether they are.
   bool wait_for_records(std::uint64_t count, int milliseconds);
   /// Removes the oldest item, if there is one.
   std::optional<WorkItem> next_item();
 
-  /// What has been put and not removed.
+  /// The items in the queue.
   struct Waiting {
     std::uint64_t records = 0, bytes = 0, requests = 0;
   };
@@ -81,14 +81,14 @@ class Backlog {
   /// How many bytes may wait.
   std::uint64_t bytes_max();
 
-  /// How many records could not be read from the file, or will never come.
+  /// How many records were not readable in the file, or will never come.
   std::uint64_t lost_records() const { return lost_records_; }
   void note_lost(std::uint64_t records) { lost_records_ += records; }
 
  private:
   using Words = std::span<const std::uint64_t>;
 
-  /// An item of the queue. Its records' words are in the file, or in `words`, which may be longer.
+  /// An item of the queue. Its records' words are in the file at `offset`, or in `words`, which may be longer.
   struct Queued {
     WorkItem item;
     std::optional<std::uint64_t> offset{};
@@ -119,14 +119,14 @@ class Backlog {
   std::unique_ptr<Queued> first_;  // the oldest
   Queued* last_ = nullptr;
   Waiting waiting_;
-  std::uint64_t awaited_records_ = 0;  // by wait_for_records()
+  std::uint64_t awaited_records_ = 0;  // the count of the last wait_for_records()
   std::uint64_t memory_bytes_ = 0;
   std::array<std::uint64_t*, 64> spare_{};  // by the logarithm of their size: lists, linked by their first words
   std::uint64_t spare_bytes_ = 0;
   std::vector<std::uint32_t> unread_items_;      // by segment
   std::vector<std::size_t> free_segments_;       // those without unread items, the one that was read last at the end
-  std::size_t current_segment_ = 0;              // the one that is being filled,
-  std::uint64_t current_bytes_ = segment_bytes;  // so far
+  std::size_t current_segment_ = 0;              // the one that is being filled
+  std::uint64_t current_bytes_ = segment_bytes;  // of it so far
   int file_ = -1;                                // opened once; after that it may be read without the mutex
   bool has_file_failed_ = false;
 };

@@ -1,3 +1,5 @@
+// Checks that the backlog keeps its order and bounds, with a full disk and with many threads.
+
 #include "preload/collector/drain/backlog.h"
 
 #include <doctest/doctest.h>

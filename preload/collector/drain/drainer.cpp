@@ -1,3 +1,6 @@
+// The passes of the drainer and the loop of its thread. The hard parts are how much memory each ring gets, and when to
+// sleep.
+
 #include "preload/collector/drain/drainer.h"
 
 #include <fcntl.h>
@@ -35,8 +38,8 @@ struct SchedAttributes {
   std::uint64_t runtime, deadline, period;
 };
 
-/// Asks the kernel for short time slices of the calling thread, which are granted sooner: kernels from 6.12 on let
-/// others finish theirs first otherwise.
+/// Asks the kernel for short time slices of the calling thread, which are granted sooner. Otherwise kernels from 6.12
+/// on let other threads finish their slices first.
 void request_short_slices() {
   SchedAttributes attributes{};
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
@@ -106,7 +109,7 @@ bool Drainer::skip_unpublished() {
   return found;
 }
 
-// In pieces, so that a waiting thread can go on while the rest is read.
+// Reads in pieces, so that a waiting thread can go on while the rest is read.
 std::size_t Drainer::read_records(Ring& ring, RingState& state) {
   constexpr std::uint64_t piece = 1024;
   std::size_t moved = 0, read;
@@ -133,17 +136,17 @@ void Drainer::raise_limit_to_saved(Ring& ring, RingState& state) {
   if (state.is_fully_backed && limit > state.limit) set_limit(ring, state, limit);
 }
 
-/// Whether so many bytes more are within the bound for all rings, less what rings at rest have: 32 KiB of the large
-/// ones, a page of the others.
+/// Whether so many more bytes are within the bound for all rings. The memory of rings at rest counts too: 32 KiB for
+/// each large one, a page for each other one.
 bool Drainer::may_grow(std::uint64_t bytes) const {
   const std::uint64_t rings = memory_.ring_count(), large = std::min<std::uint64_t>(rings, rings_large_max);
   const std::uint64_t at_rest = (large * ring_slots_at_rest + (rings - large) * page_records) * slot_bytes;
   return fully_backed_bytes_ + at_rest + bytes <= rings_bytes_max;
 }
 
-/// Of a crowded ring: backs the page behind the limit, and gives back those that have been read. It has one page, in
-/// which its tail is, and the next one when that is read or its thread waits: the rest of a page may be too small for
-/// an event of several records.
+/// Backs the page after the limit of a crowded ring, and gives back the pages that have been read. Such a ring has the
+/// page of its tail. It gets the next page when that one is read, or when its thread waits: the rest of a page may be
+/// too small for an event of several records.
 void Drainer::back_next_page(Ring& ring, RingState& state) {
   const bool is_read = state.tail == state.limit;
   const std::uint64_t limit = (is_read ? page_of(state.tail) : state.limit) + page_records;
@@ -190,8 +193,9 @@ void Drainer::set_limit(Ring& ring, RingState& state, std::uint64_t limit) {
   if (__atomic_exchange_n(&ring.waiting, 0, __ATOMIC_SEQ_CST) != 0) RingMemory::wake(&ring.limit);
 }
 
-/// Gives memory of a ring back that has been quiet for two seconds: its limit is lowered first, and a second later what
-/// lies beyond is released. A thread that has read the old limit writes at most one event by it, and that at the tail.
+/// Gives back memory of a ring that has been quiet for two seconds: lowers its limit first, and a second later releases
+/// the memory beyond the limit. A thread that has read the old limit writes at most one event by that limit, and this
+/// event is at the tail.
 void Drainer::shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns) {
   if (!state.is_fully_backed || now_ns - state.quiet_since_ns < quiet_ns) return;
   const bool is_small = ring.slots <= ring_slots_at_rest;
@@ -253,8 +257,8 @@ class DrainThread {
   }
 
  private:
-  /// Holds the lock for which readers of the trace wait (libcmt/trace/files.h), except while the program is at work. A
-  /// program may begin to leave at any time; it then waits until `readable` is 0.
+  /// Holds the lock for which readers of the trace wait (libcmt/trace/files.h), except while the program is at work.
+  /// The program may begin to leave at any time, and then waits until `readable` is 0.
   void make_readers_wait(bool is_running) {
     Control& control = memory_.control();
     const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
@@ -270,7 +274,7 @@ class DrainThread {
     RingMemory::wake(&control.readable);
   }
 
-  /// Puts a new request into the backlog, behind all that its thread had recorded before it.
+  /// Puts a new request into the backlog, after all records that its thread made before the request.
   bool pass_on_request() {
     Control& control = memory_.control();
     const std::uint32_t request = __atomic_load_n(&control.request, __ATOMIC_ACQUIRE);
@@ -293,14 +297,14 @@ class DrainThread {
     leave_busy_processors(allowed_processors_, busy, state_.encode_processor, state_.encode_thread);
   }
 
-  /// Where the pages of large blocks are watched, a young process's are found early.
+  /// If pages of large blocks are watched, sleeps are short in a young process, so that its blocks are found early.
   timespec deep_sleep() const {
     const std::uint64_t age_ns = clock_ns() - memory_.control().start_ns;
     return {0, static_cast<long>(has_hints_ ? std::clamp(age_ns / 16, early_sleep_ns, deep_sleep_ns) : deep_sleep_ns)};
   }
 
-  /// Sleeps until the bell rings again, or for a time: where the rings fill fast, until a quarter of the fullest is
-  /// filled. The bell would mostly wake this thread on the processor of the thread that rang, and take its time.
+  /// Sleeps until the bell rings again, or for a time. If the rings fill fast, this time is until the fullest ring is a
+  /// quarter full: the bell would mostly wake this thread on the processor of the thread that rang, and take its time.
   void sleep(std::uint32_t bell) {
     Control& control = memory_.control();
     const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;

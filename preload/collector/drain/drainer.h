@@ -1,3 +1,5 @@
+// The drainer: empties the rings in time, so that no thread of the program has to wait, with little memory and few
+// wake-ups.
 #pragma once
 
 #include <sched.h>
@@ -13,7 +15,7 @@
 
 namespace cmt::collector {
 
-/// When rings that fill fast are to be drained next: when the fullest is a quarter full. Times in ns, of one clock.
+/// Computes when to drain rings that fill fast: when the fullest is a quarter full. Times are in ns of one clock.
 class DrainPace {
  public:
   void begin_pass(std::uint64_t now) {
@@ -21,18 +23,18 @@ class DrainPace {
     began_ = now;
     fullest_ = 0;
   }
-  /// A ring held `records` and had room for `slots`.
+  /// Notes that a ring held `records` and had room for `slots`.
   void note_ring(std::uint64_t records, std::uint64_t slots) {
     fullest_ = std::max(fullest_, static_cast<double>(records) / static_cast<double>(slots));
   }
-  /// The estimate falls at once and rises slowly: a ring that was full has kept its thread waiting for an unknown time,
-  /// so it says less than those before.
+  /// The estimate falls at once and rises slowly. A full ring has kept its thread waiting for an unknown time, so the
+  /// last pass is weaker evidence than earlier passes.
   void end_pass() {
     if (fullest_ == 0) return;
     time_to_fill_ = std::min({time_to_fill_ * 1.125, static_cast<double>(period_) / fullest_, longest});
   }
 
-  /// How long to sleep from now on. Nothing where the rings fill so slowly that the bell is early enough.
+  /// How long to sleep from now on. Returns nullopt if the rings fill so slowly that the bell is early enough.
   std::optional<std::uint64_t> sleep_ns(std::uint64_t now) const {
     constexpr double wanted = 1.0 / 4, little = 1.0 / 64;
     constexpr std::uint64_t least = 10'000, most = 1'000'000;
@@ -46,49 +48,50 @@ class DrainPace {
 
   std::uint64_t began_ = 0, period_ = 0;
   double time_to_fill_ = longest;  // of the fullest ring
-  double fullest_ = 0;             // the part of it that the pass found filled
+  double fullest_ = 0;             // the part of the ring that the pass found filled
 };
 
-/// Moves records from the rings to the backlog, and tells the program's threads how far they may write.
+/// Moves records from the rings to the backlog, and raises the limits up to which the program's threads may write.
 ///
 /// Threads: used by one, the drainer. Memory order, against the program's threads (protocol.h):
 ///
-/// - `soft` and `limit` rise by stores behind the reads of the slots that may then be overwritten; `tail` may rise
-///   later than `limit`.
+/// - `soft` and `limit` rise by stores after the reads of the slots that may then be overwritten. `tail` may rise later
+///   than `limit`.
 /// - `limit` is stored before `waiting` is read, and a thread stores `waiting` before it reads `limit`, all seq_cst. So
 ///   a thread sees the new limit or is woken.
 /// - `soft` is stored before `paused` and `verdict` are read, and whoever changes these stores 0 to `soft` afterwards,
 ///   all seq_cst. So `soft` ends as 0.
 class Drainer {
  public:
-  /// `hints`: gets what is read of large blocks; null: nobody watches their pages.
+  /// `hints`: receives the record_blocks that are read; null: nobody watches the pages of large blocks.
   Drainer(RingMemory& memory, Backlog& backlog, LargeBlockHints* hints = nullptr)
       : memory_(memory), backlog_(backlog), hints_(hints) {}
 
-  /// Reads each ring once, and puts the records, and then the cut, into the backlog. Returns how many records. Nothing,
-  /// and no ring is read, where the backlog has no room, unless `must`: a cut requires that all rings have been read.
+  /// Reads each ring once, puts the records and then the cut into the backlog, and returns how many records. If the
+  /// backlog has no room and not `must`, reads no ring and returns nullopt: a cut requires that all rings have been
+  /// read.
   std::optional<std::size_t> pass(bool must = false);
 
-  /// Passes over slots that were never published, where there are published ones behind them. To be called only when
-  /// nobody will publish them any more, and pass() has found nothing. Returns whether there were any.
+  /// Skips slots that were never published, if published ones follow. Returns whether there were such slots. To be
+  /// called only if nobody will publish them any more, and pass() has found nothing.
   bool skip_unpublished();
 
-  /// How long to sleep before the next pass. Nothing where the bell is early enough.
+  /// How long to sleep before the next pass. Returns nullopt if the bell is early enough.
   std::optional<std::uint64_t> sleep_ns() const { return pace_.sleep_ns(clock_ns()); }
 
-  /// Where the threads run whose rings the last pass found at least a sixteenth full.
+  /// The processors of the threads whose rings the last pass found at least a sixteenth full.
   const cpu_set_t& busy_processors() const { return busy_; }
 
  private:
-  /// How much of a ring is read, writable and backed by memory. Positions.
+  /// How much of a ring is read, writable and backed by memory, as positions.
   struct RingState {
     std::uint64_t tail = 0;
     std::uint64_t limit = 0;  ///< as in the ring
     std::uint64_t quiet_since_ns = 0;
-    std::uint64_t released = 0;    ///< of a crowded ring: memory before this was given back
+    std::uint64_t released = 0;    ///< of a crowded ring: the memory before this position was given back
     bool is_fully_backed = false;  ///< all of its slots have memory, and may be written
-    bool is_crowded = false;       ///< one of so many rings that it has a page or two of memory
-    bool is_shrinking = false;     ///< its limit is back, its memory is given back at the next quiet second
+    bool is_crowded = false;       ///< it has only a page or two of memory, because there are so many rings
+    bool is_shrinking = false;     ///< its limit is lowered, and its memory is given back after the next quiet second
   };
 
   std::size_t drain_ring(std::uint32_t number, std::uint64_t now_ns);
@@ -112,13 +115,13 @@ class Drainer {
   std::uint64_t fully_backed_bytes_ = 0;
 };
 
-/// Moves a thread, 0 for the caller, that runs on a busy processor to another one of those allowed, if there is one. It
-/// may come back later: where the program waits, its processor is free.
+/// Moves a thread, 0 for the caller, from a busy processor to another allowed one, if there is one. The thread may come
+/// back later: the processor of a waiting program is free.
 void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread);
 
-/// The drainer: drains the rings whenever it is time, until the process has ended and nothing is left in them, or the
-/// session is finished. `outputs`: descriptors of the trace's files; `hints`: as of Drainer. Returns the processor time
-/// that it took, in ns.
+/// The drainer's thread: drains the rings in time, until the process has ended and the rings are empty, or the session
+/// is finished. Returns the processor time that it took, in ns. `outputs`: descriptors of the trace's files. `hints`:
+/// as of Drainer.
 std::uint64_t run_drainer(RingMemory& memory, Backlog& backlog, const SessionState& state,
                           const std::vector<int>& outputs, LargeBlockHints* hints);
 

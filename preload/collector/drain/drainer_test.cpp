@@ -1,3 +1,5 @@
+// Checks passes of the drainer on rings in memory: limits, memory of quiet and crowded rings, and the pace.
+
 #include "preload/collector/drain/drainer.h"
 
 #include <doctest/doctest.h>

@@ -1,12 +1,20 @@
-/// Records between the rings and the trace, packed: most take 8 bytes instead of 16. Hundreds of millions may have to
-/// wait, and the program on the other processor feels what is moved through memory.
-///
-/// A record is short, one word, where its address and its stamp are near those of the record before, its size is not
-/// large, and it has no alignment. Others are long: two words, the record itself. Each Packed is decoded by itself.
-///
-/// Rejected: two bytes that say how many bytes of each field follow (5 to 8 bytes a record, but 10 ns for both
-/// directions instead of 4); a byte for such a code that was met before (slower still, for one byte of six); zstd -1 on
-/// whole records (104 to 126 ns).
+// Packs records between the rings and the trace: most take 8 bytes instead of 16. Hundreds of millions of records may
+// have to wait, and memory traffic slows the program on the other processors.
+//
+// A record is short, one word, if
+//
+// - its address and its stamp are near those of the record before,
+// - its size is not large,
+// - it has no alignment.
+//
+// Other records are long: two words, the record itself. Each Packed is decoded by itself.
+//
+// Rejected:
+//
+// - Two bytes that state how many bytes of each field follow: 5 to 8 bytes a record, but 10 ns for both directions
+//   instead of 4.
+// - A byte for such a code that was met before: slower still, to save one byte of six.
+// - zstd -1 on whole records: 104 to 126 ns.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +36,7 @@ struct Packed {
   std::size_t bytes() const { return size * sizeof words[0]; }
 };
 
-/// The record before, as packer and unpacker both know it.
+/// The record before, which packer and unpacker both know.
 struct PackedState {
   /// A short record, from bit 0: 1, kind (7 bits), has_old_block (1), the stamp's difference (11), size (16), the
   /// address's difference in units of 8 bytes (28, signed). The first word of a long one: 0, kind and alignment (13),
@@ -55,8 +63,8 @@ struct PackedState {
 
 class Packer : PackedState {
  public:
-  /// Appends the records that next(slot) fills in, without their bits "valid" and "parity", until it returns false, at
-  /// most so many. Returns how many.
+  /// Appends the records that next(slot) fills in, without their bits "valid" and "parity". Stops when next() returns
+  /// false, or after `records_max`. Returns how many.
   template <class Next>
   std::size_t append_while(std::size_t records_max, const Next& next) {
     const std::size_t wanted = used_ + records_max * record_words_max;
@@ -79,7 +87,7 @@ class Packer : PackedState {
     });
   }
 
-  /// What was appended since the last call of finish() or clear(). The words are valid until the next append.
+  /// The words appended since the last call of finish() or clear(). Valid until the next append.
   std::span<const std::uint64_t> words() const { return {words_.data(), used_}; }
   std::size_t count() const { return count_; }
   void clear() {
@@ -87,7 +95,7 @@ class Packer : PackedState {
     used_ = count_ = 0;
   }
 
-  /// Returns what was appended since the last call.
+  /// Returns all that was appended since the last call.
   Packed finish() {
     Packed all{std::make_unique_for_overwrite<std::uint64_t[]>(used_), used_, count_};
     std::copy_n(words_.begin(), used_, all.words.get());
@@ -95,7 +103,7 @@ class Packer : PackedState {
     return all;
   }
 
-  /// Of a long record.
+  /// The size of a long record.
   static constexpr std::size_t record_words_max = 2, record_bytes_max = 16;
 
  private:
@@ -125,7 +133,7 @@ class Packer : PackedState {
   std::size_t used_ = 0, count_ = 0;
 };
 
-/// Reads what a Packer made. The Packed must outlive it.
+/// Reads the records of a Packed, which must outlive the Unpacker.
 class Unpacker : PackedState {
  public:
   Unpacker() = default;
@@ -145,7 +153,7 @@ class Unpacker : PackedState {
     return count;
   }
 
-  /// The same, for visit(record, is_long), until that returns false.
+  /// Reads records and calls visit(record, is_long) with each, until visit() returns false.
   template <class Visit>
   void unpack_while(const Visit& visit) {
     PackedState state = *this;  // in registers

@@ -1,3 +1,5 @@
+// Checks that packed records come back as they were, and how many words they take.
+
 #include "preload/collector/drain/packed.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The events of one ring, decoded from its records. The hard part is an event of several records whose end has not
+// arrived yet, and a loop that hands out nearly all events without copying them.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +21,21 @@ namespace cmt::collector {
 
 inline std::uint64_t alignment_of(const Slot& record) { return (std::uint64_t{1} << slot_alignment(record.head)) >> 1; }
 
-/// From where on a recovery needs the records of a ring, and what it has to know of those before.
+/// The position from which a recovery needs the records of a ring, with the state after the records before.
 struct ResumePoint {
   Saved saved;
-  StackId stack = 0;  ///< the ring's last one, in the table of RingStacks
+  StackId stack = 0;  ///< the ring's last stack, in the table of RingStacks
 };
 
-/// The events of one ring that are not in the trace yet, oldest first. Decodes records to events: most are one record;
-/// others have records with further values before their last one (the extension), and those may arrive earlier. Records
-/// of call stacks are no such values: they are taken out when records are unpacked, so that an allocation with a new
-/// stack is an event of one record too.
+/// The events of one ring that are not in the trace yet, oldest first. Most events are one record. Others have records
+/// with further values before their last record: the *extension*, which may arrive earlier. Records of call stacks are
+/// no part of an extension. They are taken out when records are unpacked, so an allocation with a new stack is an event
+/// of one record too.
 ///
 /// Positions count the records of the ring since its begin.
 class RingEvents {
  public:
-  /// `stacks`: those of the recording, or null where it has none.
+  /// `stacks`: those of the recording; null if it has none.
   explicit RingEvents(RingStacks* stacks = nullptr) {
     if (stacks != nullptr) stacks_ = std::make_unique<Stacks>(*stacks);
   }
@@ -44,7 +46,7 @@ class RingEvents {
     if (chunks_.size() == 1) unpacker_ = Unpacker(chunks_.front());
     if (!has_front_) decode();
   }
-  /// Before the first append(): the records are those from a position on, of a recovery.
+  /// For a recovery, before the first append(): the records begin at `point`.
   void resume(const ResumePoint& point) {
     assert(chunks_.empty() && !has_front_);
     position_ = front_position_ = point.saved.position;
@@ -56,19 +58,19 @@ class RingEvents {
     front_last_stack_ = point.stack;
   }
 
-  /// Whether there is a whole event. The functions down to pop() are about the oldest, the front.
+  /// Whether there is a whole event. The oldest one is the *front*. The functions down to pop() require it.
   bool has_front() const { return has_front_; }
   std::uint64_t stamp() const { return last_stamp_; }
   std::uint32_t kind() const { return slot_kind(last_record_.head); }
-  /// Its last record, which says all of it unless has_extension().
+  /// The front's last record, which is all of the event unless has_extension().
   const Slot& last_record() const { return last_record_; }
   bool has_extension() const { return has_extension_; }
-  /// Whether it is a realloc that was given a block.
+  /// Whether the front is a realloc that was given a block.
   bool has_old_block() const { return (last_record_.head & slot_has_old_block) != 0; }
-  /// Its call stack; 0: none, or not known.
+  /// The front's call stack; 0: none, or not known.
   StackId stack() const { return stacks_ ? stacks_->of_event[index_of(next_) - 1] : 0; }
-  /// With the stamp for a time, and the address of its record, whatever that is to its kind. Without tags. A record
-  /// that is no event has its kind too. The label is valid until pop().
+  /// The front as an event, without tags. Its time is the stamp. Its address is that of its last record, whatever this
+  /// address means for the kind. A record that is no event has its kind, too. The label is valid until pop().
   Event front() const {
     Event event = extension_;
     event.kind = static_cast<Kind>(kind());
@@ -81,10 +83,10 @@ class RingEvents {
     if (event.alignment == 0) event.alignment = alignment_of(last_record_);
     return event;
   }
-  /// What it says of its block's pages.
+  /// The front's report of its block's pages.
   const PagesReport& pages() const { return pages_; }
   std::uint64_t front_position() const { return front_position_; }
-  /// Removes it.
+  /// Removes the front.
   void pop() {
     has_front_ = false;
     if (stacks_) {
@@ -96,12 +98,17 @@ class RingEvents {
     if (has_extension_) clear_extension();
     decode();
   }
-  /// How many records there are behind one that pop_while() hands out; they come soon, or are old ones.
+  /// How many records are readable after each record that pop_while() hands out: records that come soon, or old ones.
   static constexpr std::ptrdiff_t ahead = 16;
-  /// Pops events of one record with stamps of at most `bound` as long as apply(records, stacks, stamp_high, stamp)
-  /// takes them. It is given some records, the front first, their stacks (null: they have none), the stamps' upper
-  /// bits, and the stamp before, and returns how many events it has applied; `stamp` is then that of the last one. 0:
-  /// it does not take the front. This is the loop that most events pass.
+  /// Pops events of one record with stamps of at most `bound`, as long as apply(records, stacks, stamp_high, stamp)
+  /// takes them. Most events pass this loop. The arguments of apply() are
+  ///
+  /// - some records, the front first,
+  /// - their stacks, or null if they have none,
+  /// - the stamps' upper bits,
+  /// - the stamp before, which apply() replaces by the stamp of the last event that it has applied.
+  ///
+  /// apply() returns how many events it has applied; 0 if it does not take the front.
   template <class Apply>
   void pop_while(std::uint64_t bound, const Apply& apply) {
     while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
@@ -117,15 +124,15 @@ class RingEvents {
     }
   }
 
-  /// The stamp of a record behind one with the stamp `last`. Stamps of a ring never fall: a signal handler may have
-  /// recorded after its thread read the clock and before that thread's own record.
+  /// The stamp of a record after one with the stamp `last`. Stamps of a ring never fall, although a signal handler may
+  /// record between its thread's reading of the clock and that thread's own record.
   static std::uint64_t stamp_of(const Slot& record, std::uint64_t high, std::uint64_t last) {
     return std::max(high | (record.body & 0xffffffff), last);
   }
 
-  /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
+  /// The position from which a recovery needs the records: the front, or the oldest realloc that has not returned.
   ResumePoint resume_point() const { return open_reallocs.empty() ? point_of_front() : open_reallocs.front().begin; }
-  /// From where on the front's records are needed.
+  /// The position of the front's first record.
   ResumePoint point_of_front() const {
     return {{front_position_, thread, static_cast<std::uint32_t>(front_stamp_high_ >> 32)}, front_last_stack_};
   }
@@ -141,7 +148,8 @@ class RingEvents {
   bool is_queued = false;
 
  private:
-  // Reads records up to the one that ends an event. What is read of an event whose end is not there is kept.
+  // Reads records up to the one that ends an event. If the end has not arrived, the records that were read stay in the
+  // extension.
   void decode() {
     while (next_ < refill_at_ || refill()) {
       const Slot& record = *next_++;
@@ -160,7 +168,7 @@ class RingEvents {
 
   // The rare functions are not inlined into decode().
 
-  /// Unpacks the next records. False where there are none.
+  /// Unpacks the next records. Returns false if there are none.
   [[gnu::noinline]] bool refill() {
     assert(next_ <= end_);
     if (stacks_) stacks_->move_to_front(index_of(next_), index_of(end_));
@@ -182,7 +190,7 @@ class RingEvents {
     return next_ != end_;
   }
 
-  /// Unpacks records up to `limit`, but for those of stacks. Returns their end.
+  /// Unpacks records up to `limit` and takes those of stacks out. Returns the end of the others.
   Slot* unpack_without_stacks(Slot* to, const Slot* limit) {
     Stacks& stacks = *stacks_;
     std::size_t index = index_of(to);
@@ -246,7 +254,7 @@ class RingEvents {
 
   static constexpr std::ptrdiff_t unpacked_max = 128, unpacked_max_with_stacks = 256;
 
-  /// Of a ring in a recording with call stacks. The arrays are about the records in unpacked_.
+  /// The stacks of a ring in a recording with call stacks. The arrays are parallel to unpacked_.
   struct Stacks {
     explicit Stacks(RingStacks& all) : chain(all) {}
     void move_to_front(std::size_t from, std::size_t end) {
@@ -256,16 +264,16 @@ class RingEvents {
     }
 
     StackChain chain;
-    std::uint64_t unpacked = 0;  // the position behind the records that were unpacked
+    std::uint64_t unpacked = 0;  // the position after the records that were unpacked
     std::array<StackId, unpacked_max_with_stacks> of_event{};
     std::array<StackId, unpacked_max_with_stacks> last{};        // the ring's last stack then
-    std::array<std::uint64_t, unpacked_max_with_stacks> ends{};  // the position behind the record
+    std::array<std::uint64_t, unpacked_max_with_stacks> ends{};  // the position after the record
   };
 
-  std::unique_ptr<Stacks> stacks_;  // null: the recording has none
+  std::unique_ptr<Stacks> stacks_;  // null: the recording has no stacks
   std::deque<Packed> chunks_;       // as they were appended; the first one is being unpacked
-  Unpacker unpacker_;               // of the first one
-  std::vector<Slot> unpacked_;      // some, and room for pop_while() to look ahead
+  Unpacker unpacker_;               // of the first chunk
+  std::vector<Slot> unpacked_;      // some records, and room for pop_while() to look ahead
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
   const Slot* refill_at_ = nullptr;     // before the end while there is more, so that pop_while() finds addresses ahead
@@ -277,7 +285,7 @@ class RingEvents {
   std::uint64_t last_stamp_ = 0;
   Slot last_record_{};
   bool has_front_ = false;
-  bool has_extension_ = false;  // in the next two
+  bool has_extension_ = false;  // in extension_, label_ and pages_
   Event extension_;
   std::string label_;
   PagesReport pages_;

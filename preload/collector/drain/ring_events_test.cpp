@@ -1,3 +1,5 @@
+// Checks that records become the same events however they are cut into chunks, with and without stacks.
+
 #include "preload/collector/drain/ring_events.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,6 @@
+// Maps the shared memory, checks that it is sound, and reads slots. After each line that it has read, it flushes the
+// line from the caches, so that the program's next write is cheap.
+
 #include "preload/collector/drain/ring_memory.h"
 
 #include <fcntl.h>
@@ -45,7 +48,7 @@ void flush_line(const Slot* line) {
     _mm_clflush(line);
 }
 #else
-void flush_line(const Slot*) {}  // only takes time from the program
+void flush_line(const Slot*) {}  // on other processors a flush would only cost the program time
 #endif
 
 template <std::size_t bytes>
@@ -53,7 +56,7 @@ bool is_text(const char (&field)[bytes]) {
   return std::memchr(field, 0, bytes) != nullptr;
 }
 
-/// Whether the fields that a recovery relies on are what a tracer writes.
+/// Whether the fields on which a recovery relies have values that a tracer writes.
 bool is_sound(const Control& control) {
   return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
          control.outputs != 0 && control.outputs <= outputs_max &&
@@ -158,7 +161,7 @@ bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_
     int status;
     do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));
     while (status != 0 && errno == EINTR);
-    if (status != 0 && errno != EOPNOTSUPP) is_done = false;  // some file systems cannot reserve memory
+    if (status != 0 && errno != EOPNOTSUPP) is_done = false;  // EOPNOTSUPP: the file system cannot reserve memory
     from += count;
   }
   return is_done;
@@ -176,7 +179,7 @@ void RingMemory::raise_clock(std::uint64_t stamp) {
   while (told < stamp &&
          !__atomic_compare_exchange_n(&control_->clock, &told, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     continue;
-  processor_fence_after_atomic();  // what is looked at from here on is looked at when threads are told the stamp
+  processor_fence_after_atomic();  // all later reads come after the moment from which threads take this stamp
 }
 
 void RingMemory::notify_threads() {

@@ -1,3 +1,5 @@
+// The collector's side of the memory that it shares with the program: reading slots, memory of slots, clocks and
+// wake-ups.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +18,19 @@ std::uint64_t clock_stamp(const Control& control);
 
 /// The memory that program and collector share (preload/protocol.h), mapped here.
 ///
-/// Threads: all of its functions may be called by all threads at once. Fields of the control block and of the rings are
-/// read and written with the order that protocol.h states for each; what is not stated there is said where it is used.
+/// Threads: all threads may call all functions at once. Each access to the control block and the rings has the memory
+/// order that protocol.h states for the field, or that a comment at the access states.
 class RingMemory {
  public:
-  enum class Access { shared, private_copy };  ///< with a running program; or of what one has left
+  enum class Access {
+    shared,
+    private_copy
+  };  ///< with a running program; or a copy of the memory that a program has left
 
-  /// Takes over `fd`. `path` is for messages. Throws std::system_error, and FormatError where it holds no rings.
+  /// Takes over `fd`. `path` is for messages. Throws std::system_error, and FormatError if the file holds no rings.
   RingMemory(int fd, Access access, const std::string& path);
-  /// Rings that this process itself has mapped, for a test in which it is the program too. `fd` remains the caller's.
+  /// For a test in which this process is the program too: uses rings that it has mapped itself. `fd` remains the
+  /// caller's.
   RingMemory(int fd, Control& mapped) : fd_(fd), bytes_(mapped.bytes), control_(&mapped), is_owner_(false) {}
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
@@ -33,52 +39,52 @@ class RingMemory {
   Control& control() { return *control_; }
   const Control& control() const { return *control_; }
   int descriptor() const { return fd_; }
-  /// Whether the rings are a file from which a trace can be recovered. A thread may then overwrite only what the
-  /// trace's files have.
+  /// Whether the rings are a file from which a trace can be recovered. A thread may then overwrite only records that
+  /// the trace's files have.
   bool is_recoverable() const { return control_->rings_path[0] != 0; }
-  /// How much of a ring the trace's files had when they were last known to be whole.
+  /// How much of a ring the trace's files had at the last saved state.
   const Saved& saved(const Ring& ring) const {
     return ring.saved[__atomic_load_n(&control_->saves, __ATOMIC_ACQUIRE) & 1];
   }
-  /// How many rings threads have or had: those with the first numbers.
+  /// How many rings are or were in use. These have the first numbers.
   std::uint32_t ring_count() const;
   Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
-  /// What the frames of call stacks stand for; null: none are recorded, or the file is cut off.
+  /// The frames and modules of call stacks; null: no stacks are recorded, or the file is cut off.
   const StackShare* stack_share() const;
-  /// Events that are in no ring, because it was full or there was none.
+  /// The number of events that are in no ring, because the ring was full or there was none.
   std::uint64_t lost_events();
 
-  /// Whether all slots of a ring are in the memory: a file may be cut off, or damaged.
+  /// Whether all slots of a ring are in the memory. A file may be cut off or damaged.
   bool has_slots(const Ring& ring) const;
 
-  /// Appends the records that are published from position `from` on, at most so many, and returns how many. `blocks`,
-  /// if not null, gets a copy of each record_block.
+  /// Appends the records that are published from position `from` on, at most `count_max`, and returns how many.
+  /// `blocks`, if not null, receives a copy of each record_block.
   std::size_t read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
                    std::vector<Slot>* blocks = nullptr) const;
 
-  /// Appends a void record for each slot from position `from` on that is not published, if there is a published one
-  /// behind them, before `end`. Returns how many. To be called only when nobody will publish them any more: their
-  /// thread was killed in a signal handler, after it had reserved them.
+  /// Appends a void record for each slot from position `from` on that is not published, if a published one follows
+  /// before `end`. Returns how many. To be called only if nobody will publish these slots any more: their thread was
+  /// killed in a signal handler after it had reserved them.
   std::size_t skip_unpublished(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const;
 
-  /// Allocates the memory of the slots between two positions, so that a write to them cannot fail. False where there is
-  /// no memory.
+  /// Allocates the memory of the slots between two positions, so that a write to them cannot fail. Returns false if
+  /// there is no memory.
   bool allocate(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
     return change_pages(ring, from, to, 0);
   }
   /// Gives the whole pages between two positions back to the kernel. Their slots then read as not published.
   void release(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
 
-  /// Raises the clock that threads are told to `stamp`, if it is less.
+  /// Raises the clock from which threads take told stamps to `stamp`, if it is less.
   void raise_clock(std::uint64_t stamp);
   /// Makes each thread of the program read the control block at its next event.
   void notify_threads();
-  /// Whether threads are to do so at every event: recording is paused, or at its end. A call of notify_threads() may
-  /// have come just before a ring's `soft` was written, so the writer of `soft` asks.
+  /// Whether threads must read the control block at every event, because recording is paused or at its end. A call of
+  /// notify_threads() may come just before a write of a ring's `soft`. So the writer of `soft` asks.
   bool are_threads_notified() const;
   /// Ends the drainer's sleep.
   void ring_bell();
-  /// Wakes all who wait for a word of the memory.
+  /// Wakes all threads that wait for a word of the memory.
   static void wake(const void* word);
 
  private:

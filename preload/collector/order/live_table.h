@@ -1,3 +1,4 @@
+// The collector's table of live blocks by address: one access to one cache line for each event.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,8 +24,8 @@
 
 namespace cmt::collector {
 
-/// An allocator of zeroed memory for a table that is read at random: from 4 MiB on in huge pages, where the kernel has
-/// them, which the kernel alone zeroes.
+/// An allocator of zeroed memory for a table that is read at random. From 4 MiB on, the memory is in huge pages if the
+/// kernel has them, and only the kernel zeroes it.
 template <class T>
 struct ZeroedPages {
   using value_type = T;
@@ -43,22 +44,22 @@ struct ZeroedPages {
     ::munmap(memory, count * sizeof(T));
   }
   template <class U>
-  void construct(U*) {}  // the memory is zero already
+  void construct(U*) {}  // the memory is zeroed already
   bool operator==(const ZeroedPages&) const = default;
 };
 
 /// The live blocks by address, while order is rebuilt and the trace is written.
 ///
-/// An open hash table. A bucket is a cache line of four blocks, at most half of all places are used, and a block that
-/// does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. A bucket holds
-/// all that is known of its blocks, so an event costs one access, to memory that was prefetched. One comparison of four
-/// keys, the lower halves of the addresses, finds the place, without a branch that depends on where it is.
+/// The table uses open addressing. A bucket is a cache line of four blocks, and at most half of all places are used. A
+/// block that does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. A
+/// bucket has all fields of its blocks, so an event costs one access, to prefetched memory. One comparison of four
+/// keys, the lower halves of the addresses, finds the place without a branch that depends on the place.
 ///
-/// 48 bits of address, 47 of tag (enough for five months of ten million allocations a second), 31 of size. Larger sizes
-/// are kept beside the table.
+/// An entry has 48 bits of address, 47 of tag (enough for five months of ten million allocations a second), and 31 of
+/// size. Larger sizes are in a map of their own.
 ///
-/// Addresses in one cache line of the program's memory share a bucket: blocks that are allocated and freed together are
-/// then fetched together.
+/// Addresses in one cache line of the program's memory share a bucket, so blocks that are allocated and freed together
+/// are fetched together.
 class LiveTable final : public LiveBlockSource {
   static constexpr unsigned width = 4;
 
@@ -71,7 +72,7 @@ class LiveTable final : public LiveBlockSource {
   static constexpr unsigned tag_at = 17;
 
  public:
-  /// Sizes from here on are kept beside the table.
+  /// Sizes from here on are in a map of their own.
   static constexpr std::uint64_t large = 0x7fffffff;
 
   /// A place in the table. Valid until the next insertion or erasure.
@@ -83,7 +84,7 @@ class LiveTable final : public LiveBlockSource {
       return (bucket_->rests[i_] & 0xffff) << 32 | low;
     }
     Tag tag() const { return bucket_->rests[i_] >> tag_at; }
-    /// A realloc of the block has begun and not returned.
+    /// Whether a realloc of the block has begun and not returned.
     bool is_in_realloc() const { return (bucket_->rests[i_] & in_realloc) != 0; }
     void set_in_realloc(bool is_so) {
       bucket_->rests[i_] = (bucket_->rests[i_] & ~in_realloc) | (is_so ? in_realloc : 0);
@@ -98,7 +99,7 @@ class LiveTable final : public LiveBlockSource {
     unsigned i_;
   };
 
-  /// `first_tag`: of the first block of the trace. Blocks with a lower one are from before its start.
+  /// `first_tag`: of the first block of the trace. Blocks with a lower tag are from before its start.
   explicit LiveTable(Tag first_tag) : first_tag_(first_tag), buckets_(first_buckets) {}
 
   Tag first_tag() const { return first_tag_; }
@@ -113,14 +114,14 @@ class LiveTable final : public LiveBlockSource {
     return blocks;
   }
 
-  /// The place of the block at an address, or nothing.
+  /// The place of the block at an address, or nullopt.
   std::optional<Place> find(std::uint64_t address) {
     const Place place = place_of(address);
     if (place.is_free()) return std::nullopt;
     return place;
   }
 
-  /// Prefetches what is read of an address.
+  /// Prefetches the memory that is read for an address.
   void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address)]); }
 
   /// The place of the block at an address, or a free one for it.
@@ -129,7 +130,7 @@ class LiveTable final : public LiveBlockSource {
     return place_of(address);
   }
 
-  /// Puts a block into a place that find_or_reserve() gave for its address, whatever was there.
+  /// Puts a block into a place that find_or_reserve() returned for its address. Replaces a block that was there.
   void set(Place place, const format::LiveBlock& block) {
     assert(place.is_free() ? used_ < used_max_ : place.address() == block.address);
     if (place.is_free()) {
@@ -141,11 +142,11 @@ class LiveTable final : public LiveBlockSource {
     if (block.size >= large) large_[block.address] = block.size;
   }
 
-  /// Adds and removes many blocks, with the table's members in variables of its own, which the compiler can keep in
-  /// registers. Meanwhile the table may not be used otherwise.
+  /// Adds and removes many blocks. It has copies of the table's members, which the compiler can keep in registers.
+  /// Meanwhile the table must not be used otherwise.
   class Run {
    public:
-    /// At most so many blocks are added.
+    /// `added_max`: the most blocks that will be added.
     Run(LiveTable& table, std::size_t added_max) : table_(table) {
       while (table.used_ + added_max > table.used_max_) table.grow();
       buckets_ = table.buckets_.data();
@@ -158,7 +159,7 @@ class LiveTable final : public LiveBlockSource {
 
     void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address, shift_)]); }
 
-    /// Adds a block of a size below `large`. False, and nothing has changed, where a block lives at its address.
+    /// Adds a block of a size below `large`. Returns false, and changes nothing, if a block lives at its address.
     bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {
       assert(size < large && tag >= first_tag_);
       Bucket& bucket = buckets_[home(address, shift_)];
@@ -173,8 +174,8 @@ class LiveTable final : public LiveBlockSource {
       return true;
     }
 
-    /// Removes the block at an address and says what it was. False, and nothing has changed, unless there is one, of
-    /// this trace, in no realloc, and of a size below `size_max`, which is `large` at most.
+    /// Removes the block at an address and returns its tag and size. Returns false, and changes nothing, unless there
+    /// is such a block, of this trace, in no realloc, and of a size below `size_max`. `size_max` is at most `large`.
     bool take(std::uint64_t address, Tag& tag, std::uint32_t& size, std::uint64_t size_max = large) {
       Bucket& bucket = buckets_[home(address, shift_)];
       const unsigned same = with_key(bucket, key_of(address));
@@ -196,10 +197,10 @@ class LiveTable final : public LiveBlockSource {
     Bucket* buckets_;
     unsigned shift_;
     Tag first_tag_;
-    std::size_t added_ = 0;  // less those removed
+    std::size_t added_ = 0;  // added less removed
   };
 
-  /// The block at a place; a blank one where it is from before the trace's start.
+  /// The block at a place; a blank one if it is from before the trace's start.
   format::LiveBlock block(const Place& place) const {
     assert(!place.is_free());
     if (place.tag() < first_tag_) return {};
@@ -243,7 +244,7 @@ class LiveTable final : public LiveBlockSource {
   }
   static unsigned free_in(const Bucket& bucket) { return with_key(bucket, 0); }
 
-  /// Where the block at an address is, or a free place for it.
+  /// The place of the block at an address, or a free place for it.
   [[gnu::noinline]] Place place_of(std::uint64_t address) {
     for (std::size_t i = home(address);; i = next(i)) {
       Bucket& bucket = buckets_[i];
@@ -270,8 +271,8 @@ class LiveTable final : public LiveBlockSource {
     if (was_full) refill(place);
   }
 
-  /// Moves a block that did not fit a full bucket into its new hole, then one into the hole that it leaves, and so on.
-  /// Each block is then where a search passes.
+  /// Moves a block that did not fit a full bucket into the bucket's new hole, then another block into the hole that
+  /// this leaves, and so on. So every search passes the block that it looks for.
   [[gnu::noinline]] void refill(Place hole) {
     assert(hole.is_free());
     const auto number_of = [&](const Bucket* bucket) { return static_cast<std::size_t>(bucket - buckets_.data()); };

@@ -1,3 +1,5 @@
+// Checks the table of live blocks against a map, for crowded buckets, large sizes and blocks in a realloc.
+
 #include "preload/collector/order/live_table.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The merge of the rings, and the short path of nearly all events.
+// Merges the rings, with a fast path for nearly all events.
 #include "preload/collector/order/order.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace cmt::collector {
 namespace {
 
-/// About a second or two of rdtsc / 16. A realloc that has not returned by then was left by longjmp.
+/// One or two seconds of rdtsc / 16. A realloc that has not returned by then was left by longjmp.
 constexpr std::uint64_t realloc_stamps_max = std::uint64_t{1} << 28;
 
 bool makes_block(const RingEvents& ring) {
@@ -17,13 +17,13 @@ bool makes_block(const RingEvents& ring) {
 
 bool is_later(const RingEvents* a, const RingEvents* b) { return a->stamp() > b->stamp(); }
 
-/// What apply_plain() does with a record of a kind.
+/// How apply_plain() treats records of a kind.
 struct PlainKind {
   enum : std::uint8_t { other, allocates, releases } effect = other;
-  std::uint32_t size_mask = 0;  // 0 where the kind has no size
+  std::uint32_t size_mask = 0;  // 0: the kind has no size
 };
 
-/// By slot_kind(), so that records that are no events have an entry too.
+/// Indexed by slot_kind(), so that records that are no events have an entry too.
 constexpr std::array<PlainKind, slot_kind_mask + 1> plain_kinds = [] {
   std::array<PlainKind, slot_kind_mask + 1> all{};
   for (std::size_t i = 0; i < kind_limit; ++i) {
@@ -99,8 +99,8 @@ bool EventOrder::awaits_realloc(const RingEvents& ring) {
   return place && place->is_in_realloc();
 }
 
-/// Whether the ring whose realloc a blocked ring's front waits for has an event before the return, of a signal handler,
-/// or the return is blocked itself.
+/// Whether the realloc for which a blocked ring's front waits cannot return at once. Its ring has a signal handler's
+/// event before the return, or the return is blocked itself.
 bool EventOrder::is_return_behind(const RingEvents& ring) const {
   return std::any_of(rings_.begin(), rings_.end(), [&](const RingEvents& other) {
     return !other.open_reallocs.empty() && other.open_reallocs.back().address == ring.blocked_on && other.has_front() &&
@@ -108,21 +108,23 @@ bool EventOrder::is_return_behind(const RingEvents& ring) const {
   });
 }
 
-/// Up to which stamp events may be merged while others are blocked. Behind a front that waits for a realloc to return
-/// may be events on which all later ones depend. It does not wait for them in turn: a realloc gets its new memory
-/// before it gives the old up, so what its return depends on is earlier than the front. Other fronts wait for events
-/// whose stamps may be a little later than theirs.
+/// The stamp up to which events may be merged while others are blocked.
+///
+/// - All later events may depend on events after a front that waits for the return of a realloc. So no event passes
+///   such a front. The return does not depend on events after the front in turn: a realloc gets its new memory before
+///   it gives up the old one, so all that its return needs is earlier than the front.
+/// - Other fronts wait for events whose stamps may be a little later than their own.
 std::uint64_t EventOrder::barrier(std::uint64_t cut) {
   for (const RingEvents* ring : blocked_) {
-    if (ring->stamp() >= cut) continue;  // most of many: the search for what they wait for is saved
+    if (ring->stamp() >= cut) continue;  // most of many blocked rings: saves the search for what they wait for
     cut = std::min(cut, ring->stamp() + patience_with_others(*ring));
   }
   return cut;
 }
 
-/// How far events of other rings may pass a ring whose front is blocked. The end of a block that is not known is most
-/// often that of one from before the recording, if there are such: it waits in vain, and what stands behind it must not
-/// be missing to others.
+/// How far events of other rings may pass a ring whose front is blocked. If there are blocks from before the recording,
+/// most ends of unknown blocks are ends of these. Such an end waits in vain, and other rings may need the events after
+/// it.
 std::uint64_t EventOrder::patience_with_others(const RingEvents& ring) {
   const bool passes_none = awaits_realloc(ring) ? !is_return_behind(ring) : earlier_are_many_ && !makes_block(ring);
   return passes_none ? 0 : 2 * stamp_slack;
@@ -139,7 +141,7 @@ void EventOrder::merge_queue(std::uint64_t cut) {
   }
 }
 
-/// apply_plain() for the begin or the return of a realloc that was given a block and returned one.
+/// The counterpart of apply_plain() for the begin or the return of a realloc that was given a block and returned one.
 inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   const Slot& record = ring.last_record();
   const std::uint64_t address = record.head >> slot_address_shift;
@@ -179,8 +181,9 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   return true;
 }
 
-/// Applies events of one record that make or end one block, with stamps up to `bound`, up to the first that is other or
-/// that the live blocks contradict. Returns how many, and the last one's stamp. Requires that nothing is blocked.
+/// Applies events of one record that make or end one block, with stamps up to `bound`. Stops at any other event, and at
+/// one that the live blocks contradict. Returns how many were applied; `stamp` is then that of the last one. Requires
+/// that no ring is blocked.
 std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
                                     std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread) {
   assert(blocked_.empty() && batch_.size() <= batch_limit_ && next_tag_ >= live_.first_tag());
@@ -242,8 +245,8 @@ void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
   }
 }
 
-/// Applies the oldest blocked event without what it waits for, if that can no longer come: everything up to the
-/// barrier has been merged. True if an event was applied.
+/// Applies the oldest blocked event without the event for which it waits, if that one can no longer come: everything up
+/// to the barrier has been merged. Returns whether an event was applied.
 bool EventOrder::unblock_oldest(std::uint64_t cut) {
   if (blocked_.empty()) return false;
   // The return of a realloc may have been read meanwhile, with a stamp beyond the barrier.
@@ -267,11 +270,11 @@ bool EventOrder::unblock_oldest(std::uint64_t cut) {
   return true;
 }
 
-/// Merges the return of the open realloc of the block at an address, whatever its stamp, for an event that proves that
-/// the realloc has had its effect: one of that address, or an allocation of some of its bytes. False where the return
-/// has not been read or is itself blocked.
+/// Merges the return of the open realloc of the block at an address, whatever its stamp. The caller has an event that
+/// proves that the realloc has had its effect: an event of that address, or an allocation of some of the block's bytes.
+/// Returns false if the return has not been read or is itself blocked.
 bool EventOrder::merge_return_of_realloc(std::uint64_t old_address) {
-  constexpr int depth_max = 8;  // rings that are damaged could have returns that wait for each other
+  constexpr int depth_max = 8;  // in damaged rings, returns may wait for each other
   assert(returns_ahead_ >= 0 && returns_ahead_ <= depth_max);
   if (returns_ahead_ == depth_max) return false;
   for (RingEvents& ring : rings_) {

@@ -1,10 +1,13 @@
 // EventOrder puts the events of all threads into one order and gives each block its tag. Two rules hold without
-// exception: no address is live twice, and a free ends the block that it was given, not another one at the same
-// address. doc/architecture.md, "Order", has the method, the reasons and an example; an event that waits blocks its
-// ring.
+// exception:
 //
-// Cost. Nearly all events take apply_plain(): one access to the table, prefetched, and no use of the heap as long as
-// one ring's events come before those of all others. Blocked rings are few and are searched one by one.
+// - No address is live twice.
+// - A free ends the block that it was given, not another one at the same address.
+//
+// doc/architecture.md, "Order", has the method, the reasons and an example. An event that waits blocks its ring.
+//
+// Cost. Nearly all events take apply_plain(): one prefetched access to the table, and no access to the queue as long as
+// one ring's events come before those of all other rings. Blocked rings are few, and are searched one by one.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +29,14 @@
 
 namespace cmt::collector {
 
-/// Blocks from before the recording, of which only the end will be seen.
+/// Blocks from before the recording. The collector will only see their ends.
 struct EarlierBlocks {
-  std::uint64_t tags_reserved;  ///< for them; those that are ended beyond are counted as a repair
-  bool are_many = false;        ///< so that the end of a block that is not known is nothing odd
+  std::uint64_t tags_reserved;  ///< tags for these blocks; each end beyond that number counts as a repair
+  bool are_many = false;        ///< then the end of an unknown block is expected
 };
 
-/// A forked child may have inherited many. Of a program that was attached to, nearly all may be.
+/// A forked child may have inherited many blocks. In a program to which cmttrace has attached, nearly all blocks may be
+/// earlier ones.
 inline EarlierBlocks earlier_blocks(const Control& control) {
   if (control.forked == 2) return {100'000'000, true};
   return control.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
@@ -41,11 +45,11 @@ inline EarlierBlocks earlier_blocks(const Control& control) {
 /// Threads: used by one, the encoder.
 class EventOrder {
  public:
-  /// Receives the events in order, with stamps for times. Returns how many it can receive next; at first it is one.
-  /// When it is called, live_blocks() are those after the last of the events.
+  /// Receives the events in order, with stamps for times. Returns how many events it can receive next; the first call
+  /// has one event. During a call, live_blocks() is the state after the last of the events.
   using Sink = std::function<std::size_t(EventBatch&)>;
 
-  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as Control has it.
+  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as in Control.
   EventOrder(EarlierBlocks earlier, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
       : sink_(std::move(sink)),
         stacks_(stacks),
@@ -55,34 +59,34 @@ class EventOrder {
         plain_size_max_(std::min(LiveTable::large, touched_.bytes_min())),
         next_tag_(earlier.tags_reserved + 1) {}
 
-  /// Appends what was read from a ring, by the ring's number.
+  /// Appends records that were read from a ring.
   void append_records(std::uint32_t ring, Packed records);
   /// Hands all events with a stamp up to `cut` to the sink.
   void merge_until(std::uint64_t cut);
-  /// Hands all events to the sink. No records come any more.
+  /// Hands all events to the sink. No further records may be appended.
   void merge_all() { merge_until(forever); }
 
-  /// Appends an event that no thread recorded and that is about no block, behind all that was merged.
+  /// Appends an event that no thread recorded and that is about no block, after all events that were merged.
   void append_event(const Event& event) {
     batch_.next_other() = {event, {}};
     commit_other();
   }
 
-  /// For a recovery, before all else: an event that the trace has already, which is passed on as it is; and from where
-  /// on a ring's records are new.
+  /// For a recovery, before all other calls. restore_event() passes on an event of the trace unchanged. resume_ring()
+  /// sets from where on a ring's records are new.
   void restore_event(const Event& event);
   void resume_ring(std::uint32_t ring, const ResumePoint& point) { events_of(ring).resume(point); }
 
   /// Whether the sink has every event that was appended.
   bool is_empty() const { return queue_.empty() && blocked_.empty(); }
   const LiveBlockSource& live_blocks() const { return live_; }
-  /// What could not be known. Doubts are counted as Repair::order_race.
+  /// The repairs so far. Doubts about the order count as Repair::order_race.
   const Repairs& repairs() const { return repairs_; }
   /// How many blocks were freed or reallocated whose allocation was never seen.
   std::uint64_t unseen_blocks() const { return unseen_blocks_; }
-  /// How many events stamps alone would have put in a wrong place.
+  /// How many events would be in a wrong place if they were ordered by stamps alone.
   std::uint64_t inversions() const { return inversions_; }
-  /// From where on a recovery needs the records of a ring.
+  /// The position from which a recovery needs the records of a ring.
   ResumePoint resume_point(std::uint32_t ring) const {
     return ring < rings_.size() ? rings_[ring].resume_point() : ResumePoint{};
   }
@@ -107,7 +111,8 @@ class EventOrder {
   std::size_t apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
                           std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread);
   bool apply_plain_realloc(RingEvents& ring);
-  // The batch's next event belongs to it when it is committed. A label must not live longer than its records.
+  // Adds the event in next_other() to the batch. An event with a label is flushed at once, because the label is valid
+  // only until its records are popped.
   void commit_other() {
     const std::size_t label = batch_.next_other().event.label.size();
     if (label > text::label_limit) return repairs_.add(Repair::contradiction);
@@ -116,7 +121,8 @@ class EventOrder {
   }
   void flush_batch();
 
-  // What any event does to the live blocks: order_blocks.cpp. False: it is blocked. `forced`: it may not be.
+  // The effect of any event on the live blocks: order_blocks.cpp. These functions return false if the event is blocked.
+  // `forced`: it must not be blocked.
   bool apply(RingEvents& ring, bool forced);
   bool apply_allocation(RingEvents& ring, const Event& event, bool forced);
   bool apply_release(RingEvents& ring, const Event& event, bool forced);
@@ -127,8 +133,8 @@ class EventOrder {
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   std::optional<LiveTable::Place> find_block(std::uint64_t address);
-  /// The address of a block that a realloc has been given and not returned, and that overlaps the `size` bytes at
-  /// `address`; 0: none. The block at `own` does not count.
+  /// Returns the address of a block that overlaps the `size` bytes at `address` and is in an open realloc; 0: none. The
+  /// block at `own` does not count.
   std::uint64_t overlapped_realloc(std::uint64_t address, std::uint64_t size, std::uint64_t own = 0) const {
     for (const format::LiveBlock& block : in_realloc_) {
       if (block.address < address + size && address < block.address + block.size && block.address != own)
@@ -153,7 +159,7 @@ class EventOrder {
   Sink sink_;
   RingStacks* const stacks_;
   const bool earlier_are_many_;
-  EventBatch batch_;  // in order, not yet with the sink
+  EventBatch batch_;  // in order; the sink does not have them yet
   std::size_t batch_limit_ = 1;
   LiveTable live_;
   TouchedBlocks touched_;
@@ -161,12 +167,12 @@ class EventOrder {
   Tag next_tag_;
   Tag next_reserved_ = 1;
   std::deque<RingEvents> rings_;               // by number
-  std::deque<RingEvents> outside_rings_;       // from rings_max on: what the collector itself has noticed
-  std::vector<RingEvents*> queue_;             // those with a front that is not blocked: a heap, the oldest front first
-  std::vector<RingEvents*> blocked_;           // those whose front waits
-  std::vector<format::LiveBlock> in_realloc_;  // given to reallocs that have not returned
+  std::deque<RingEvents> outside_rings_;       // from rings_max on: events of the collector itself
+  std::vector<RingEvents*> queue_;             // rings whose front is not blocked: a heap, the oldest front first
+  std::vector<RingEvents*> blocked_;           // rings whose front waits
+  std::vector<format::LiveBlock> in_realloc_;  // blocks of open reallocs
   int returns_ahead_ = 0;                      // depth of recursion of merge_return_of_realloc()
-  bool was_woken_ = false;  // a ring has joined the queue, so the bound of merge_run() is no longer right
+  bool was_woken_ = false;                     // a ring has joined the queue, so merge_run() needs a new bound
   Repairs repairs_;
   std::uint64_t inversions_ = 0;
   std::uint64_t unseen_blocks_ = 0;

@@ -1,5 +1,5 @@
-// What an event of any sort does to the live blocks: several records, contradictions, failed calls, blocks that were
-// never seen.
+// Applies any event to the live blocks: events of several records, contradictions, failed calls, and blocks whose
+// allocation was never seen.
 #include "preload/collector/order/order.h"
 
 #include <cassert>
@@ -43,7 +43,7 @@ BookedEvent& EventOrder::begin_event(const Event& event) {
   return booked;
 }
 
-/// Appends what the pages of a large block have shown.
+/// Appends the events about the pages of a large block.
 void EventOrder::tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp) {
   for (const Event& event : events) {
     BookedEvent& booked = batch_.next_other();
@@ -53,7 +53,8 @@ void EventOrder::tell_pages(TouchedBlocks::Events events, const format::LiveBloc
   }
 }
 
-/// A report of pages from outside, or from a thread that has not the block, is dropped where its block is gone.
+/// Applies a report of pages. A report from outside, or from a thread that does not own the block, is dropped if the
+/// block is gone.
 bool EventOrder::apply_pages(RingEvents& ring, const Event& event, bool forced) {
   const bool is_owners = ring.pages().since == 0;
   const auto place = is_owners ? find_block(event.address) : live_.find(event.address);
@@ -64,7 +65,7 @@ bool EventOrder::apply_pages(RingEvents& ring, const Event& event, bool forced) 
   return true;
 }
 
-/// The place of the block at an address, after the return of a realloc that has moved it away.
+/// Finds the block at an address. If it is in an open realloc, tries to merge the realloc's return first.
 std::optional<LiveTable::Place> EventOrder::find_block(std::uint64_t address) {
   const auto place = live_.find(address);
   if (!place || !place->is_in_realloc() || !merge_return_of_realloc(address)) return place;
@@ -80,8 +81,8 @@ void EventOrder::begin_realloc(RingEvents& ring, LiveTable::Place place) {
   ring.open_reallocs.push_back({block.address, ring.point_of_front()});
 }
 
-/// Makes sure that the memory of a new block is no longer that of a block in a realloc, which has moved or shrunk it:
-/// merges the return of that, or waits for it. `own`: the block that the event itself was given.
+/// Makes sure that a new block does not overlap a block in an open realloc. Such a realloc has moved or shrunk its
+/// block, so this merges the realloc's return, or waits for it. `own`: the block that the event itself was given.
 bool EventOrder::await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced) {
   while (const std::uint64_t old = overlapped_realloc(event.address, event.bytes(), own)) {
     if (merge_return_of_realloc(old)) continue;
@@ -91,7 +92,8 @@ bool EventOrder::await_overlapped(RingEvents& ring, const Event& event, std::uin
   return true;
 }
 
-/// Makes sure that an address is free for a new block: waits for the end of the block that is there, or invents it.
+/// Makes sure that an address is free for a new block: waits for the end of the block that is there, or, if `forced`,
+/// invents this end.
 bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool forced) {
   const auto place = find_block(event.address);
   if (!place) return true;
@@ -203,8 +205,8 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
   return true;
 }
 
-/// For a realloc that was given the block at `old_address` and returned `address`: the block goes into the event, and
-/// ends unless the call failed.
+/// Books the old block of a realloc that was given the block at `old_address` and returned `address`. The block ends
+/// unless the call failed.
 void EventOrder::end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address) {
   if (auto place = live_.find(old_address)) {
     booked.event.old_tag = place->tag();

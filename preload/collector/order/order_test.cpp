@@ -1,3 +1,6 @@
+// Checks the order of events against true histories of several threads, with signal handlers, reallocs, wrong stamps
+// and lost records.
+
 #include "preload/collector/order/order.h"
 
 #include <doctest/doctest.h>
@@ -113,8 +116,7 @@ TEST_CASE("order: no event overtakes one that waits, so a free finds its block b
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, malloc_kind, 0x200, 1, 11);
-  // Thread 1 waits for 0x200; behind that it ends the first block at 0x100, which thread 2 makes anew and thread 3
-  // ends.
+  // Thread 1 waits for 0x200; after that it ends the first block at 0x100, which thread 2 makes anew and thread 3 ends.
   t.record(1, malloc_kind, 0x200, 2, 100);
   t.record(1, free_kind, 0x100, 0, 120);
   t.record(2, malloc_kind, 0x100, 3, 9000);
