@@ -15,9 +15,9 @@
 // the figures).
 //
 // Runs of touched pages mostly follow one another in the same block, or a block is touched as the block before was. So
-// a run names the block of the run before by 0; in other events 0 means NULL. A run does not change the tag given last,
-// because the frees around it are encoded by that tag. The offset of a run is the difference from the end of the run
-// before. If the difference is 0 and all else is equal too, the block is the only operand: one byte instead of five.
+// a run names the block of the run before by 0; in other events 0 means NULL. Such a run does not change the tag given
+// last, by which the frees around it are encoded. The offset of a run is the difference from the end of the run before.
+// If the difference is 0 and all else is equal too, the block is the only operand: one byte instead of five.
 //
 // A change of the thread and a gap in the tags are items of their own before the event.
 

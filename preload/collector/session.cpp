@@ -54,8 +54,8 @@ Settings settings_for(const std::string& folder) {
 }
 
 /// Takes work from the backlog, and has it encoded: by an idle thread, or at once by the calling thread if somebody
-/// waits. doc/architecture.md, "The collector", has the reasons. The calling thread has the usual priority. At nice 10,
-/// on a machine with more work than processors, a trace took minutes instead of seconds.
+/// waits. The document doc/architecture.md, "The collector", has the reasons. The calling thread has the usual
+/// priority. At nice 10, on a machine with more work than processors, a trace took minutes instead of seconds.
 class EncodeLoop {
  public:
   EncodeLoop(RingMemory& memory, Backlog& backlog, SessionState& state, Encoder& encoder)

@@ -145,8 +145,8 @@ bool Drainer::may_grow(std::uint64_t bytes) const {
 }
 
 /// Backs the page after the limit of a crowded ring, and gives back the pages that have been read. Such a ring has the
-/// page of its tail. It gets the next page when that one is read, or when its thread waits: the rest of a page may be
-/// too small for an event of several records.
+/// page of its tail. It gets the next page when that one is read. It also gets the next page when its thread waits,
+/// because the rest of a page may be too small for an event of several records.
 void Drainer::back_next_page(Ring& ring, RingState& state) {
   const bool is_read = state.tail == state.limit;
   const std::uint64_t limit = (is_read ? page_of(state.tail) : state.limit) + page_records;
@@ -304,7 +304,8 @@ class DrainThread {
   }
 
   /// Sleeps until the bell rings again, or for a time. If the rings fill fast, this time is until the fullest ring is a
-  /// quarter full: the bell would mostly wake this thread on the processor of the thread that rang, and take its time.
+  /// quarter full. The bell would mostly wake this thread on the processor of the thread that rang, and take that
+  /// thread's time.
   void sleep(std::uint32_t bell) {
     Control& control = memory_.control();
     const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;

@@ -19,8 +19,8 @@ Slot slot_of(std::uint64_t kind, std::uint64_t address, std::uint64_t size, std:
   return {address << slot_address_shift | kind, size << 32 | (stamp & 0xffffffff)};
 }
 
-/// Records as a thread appends them in some minutes: events of one record and of several, early stamps, new upper bits
-/// of stamps and now and then the old ones again, void records.
+/// Records of some minutes of a thread: events of one record and of several, early stamps, and void records. The upper
+/// bits of stamps change, and now and then change back.
 std::vector<Slot> records_of(std::mt19937& random, std::size_t count) {
   std::vector<Slot> records;
   std::uint64_t now = 0xffff0000, stamp_high = 0;

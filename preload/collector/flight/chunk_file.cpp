@@ -1,3 +1,5 @@
+// The chunks of ChunkFile. An append that finds the disk full gives back the chunks that it has taken.
+
 #include "preload/collector/flight/chunk_file.h"
 
 #include <fcntl.h>
@@ -51,7 +53,7 @@ bool ChunkFile::append(Chain& chain, std::string_view bytes) {
       bytes.remove_prefix(size);
       continue;
     }
-    const int error = written < 0 ? errno : ENOSPC;  // a disk that becomes full takes a part
+    const int error = written < 0 ? errno : ENOSPC;  // a disk that becomes full accepts a part
     if (error == EINTR) {
       if (at == 0) free_.push_back(chain.chunks.back()), chain.chunks.pop_back();
       continue;

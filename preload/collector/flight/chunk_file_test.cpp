@@ -1,3 +1,5 @@
+// Checks that chunks are used again, and that columns of stacks come back as they were.
+
 #include "preload/collector/flight/chunk_file.h"
 
 #include <doctest/doctest.h>

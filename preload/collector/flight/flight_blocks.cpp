@@ -1,3 +1,5 @@
+// The groups of a flight recorder: how they are filled, dropped block by block, and written to a file.
+
 #include "preload/collector/flight/flight_blocks.h"
 
 #include <algorithm>
@@ -16,10 +18,12 @@ namespace {
 
 constexpr std::uint64_t groups_wanted = 8, blocks_wanted = 4;
 constexpr std::uint64_t block_events_least = 256, block_events_most = 256 * 1024;
-/// Blocks that are folded in for each one that becomes full: so dropping a group is done before the next one is full.
+/// How many blocks are folded in for each one that becomes full. With two, dropping a group is complete before the next
+/// group is full.
 constexpr int drops_at_once = 2;
 
-/// Of the events that make what was live. So many live blocks that none of their blocks of the stream is a keyframe.
+/// The source of live blocks for the events that make the blocks live at the begin. It reports so many live blocks that
+/// the sink makes no keyframe.
 struct NoKeyframes : LiveBlockSource {
   std::size_t live_blocks() const override { return std::size_t{1} << 56; }
   std::vector<format::LiveBlock> list_live_blocks() const override { return {}; }
@@ -31,7 +35,7 @@ Repairs repairs_since(const Repairs& before, Repairs now) {
   return now;
 }
 
-/// What has no checksum of its own is checked by its frame's. A disk that gives back other bytes than it got.
+/// Reports a disk that has returned other bytes than were written. The frames' checksums detect this.
 [[noreturn]] void fail_damaged() { throw std::system_error(EIO, std::generic_category(), "what is kept"); }
 
 }  // namespace
@@ -85,8 +89,9 @@ std::size_t FlightBlocks::block_events_max() const {
                                              static_cast<double>(block_events_most)));
 }
 
-/// Whether the oldest group may go: the next one has begun, and has enough without it or there is too much. Groups are
-/// large where their keyframes are, and then the bytes may be up to twice as many.
+/// Whether the oldest group may be dropped. The next group must have begun, and either the other groups cover the
+/// requested time, or there are too many bytes. Groups with large keyframes are large, and then up to twice as many
+/// bytes are kept.
 bool FlightBlocks::is_drop_due() const {
   if (groups_.size() < 2 || groups_[1].blocks.empty()) return false;
   const bool is_old = limits_.ns != 0 && now_ns_ - groups_[1].begin_ns >= limits_.ns;
@@ -101,7 +106,7 @@ void FlightBlocks::drop_some() {
   }
 }
 
-/// Drops the oldest group, the newest one but for its keyframe too.
+/// Drops the oldest group at once.
 void FlightBlocks::drop_oldest() {
   const std::size_t groups = groups_.size();
   while (groups_.size() == groups) drop_block();
@@ -118,7 +123,7 @@ void FlightBlocks::begin_drop() {
   live_.begin_fold(list_live(keyframe.stream(format::StreamId::live)));
 }
 
-/// Folds the next block of the oldest group into what is live at the begin, and drops the group behind the last one.
+/// Folds the next block of the oldest group into live_, and drops the group after its last block.
 void FlightBlocks::drop_block() try {
   if (!is_dropping_) begin_drop();
   Group& group = groups_.front();
@@ -146,7 +151,7 @@ void FlightBlocks::drop_block() try {
   fail_damaged();
 }
 
-/// A block as a file has it.
+/// Returns a block as the section of a file.
 std::string FlightBlocks::section_of(const Group& group, const Block& block) const {
   return format::put_section(format::SectionType::block, block.header.put(), static_cast<std::uint32_t>(block.bytes)) +
          chunks_.read(group.chain, block.offset, block.bytes);
@@ -170,8 +175,8 @@ FlightSpan FlightBlocks::span() const {
   return span;
 }
 
-/// Puts events that make what was live at the begin, and a mark. Behind them the recorded events follow as if all had
-/// been there.
+/// Puts events that make the blocks live at the begin, and a mark. The kept events follow them as if all earlier events
+/// were there.
 void FlightBlocks::put_live(CmtSink& sink, Tally& tally) {
   assert(!groups_.front().blocks.empty());
   const format::BlockHeader& first = groups_.front().blocks.front().header;
@@ -195,7 +200,7 @@ void FlightBlocks::put_live(CmtSink& sink, Tally& tally) {
   sink.add_event({mark, {}});
 }
 
-/// Encodes the core stream of a block again, which is to stand behind another state. Returns the state at its end.
+/// Encodes the core stream of a block again, to follow another state. Returns the state at its end.
 format::CoreState FlightBlocks::put_behind(const format::CoreState& state, const std::string& section,
                                            FullBlock& block) {
   const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
@@ -231,7 +236,7 @@ FlightSpan FlightBlocks::write(Output& output, Header header, const StackTable* 
   Tally tally;
   if (span.dropped_events != 0 && span.events != 0) put_live(sink, tally);
   span.live_events = tally.totals().events;
-  std::optional<format::CoreState> state;  // where that is not what the next block begins with
+  std::optional<format::CoreState> state;  // set if the next block has to begin with another state than its own
   if (span.live_events != 0) state = sink.state();
   for (const Group& group : groups_) {
     for (const Block& block : group.blocks) {

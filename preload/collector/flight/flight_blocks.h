@@ -1,21 +1,26 @@
-// A recording that keeps only its last events: blocks of the stream, encoded and compressed as in any .cmt, in a file
-// without a name. They come in *groups*, each from a keyframe to the next, and the oldest group is dropped as a whole:
+// A flight recorder keeps blocks of the stream, encoded and compressed as in any .cmt, in an unnamed file. The blocks
+// form *groups*, each from one keyframe to the next. The oldest group is dropped as a whole:
 //
 //     dropped                       kept                                           being written
 //     [group 1][group 2][group 3]   [group 4][group 5][group 6] ... [group 11]     [group 12]
 //                               ^ the begin: keyframe, and LiveAtBegin
 //
-// A group ends after an eighth of what is to be kept, so up to an eighth more is kept than was asked for in time, and
-// up to an eighth less than was allowed in bytes. A keyframe lists the live blocks, at some 4 bytes and 100 ns each: so
-// a group goes on until it has four times as many events, or has taken 16 times as long.
+// A group ends after an eighth of the time or bytes that are to be kept. So the recorder keeps up to an eighth more
+// time than requested, and up to an eighth fewer bytes than allowed. A keyframe lists the live blocks, at some 4 bytes
+// and 100 ns each. So a group goes on until it has four times as many events as there are live blocks, or has taken 16
+// times as long as a keyframe.
 //
-// A file is written from that without decoding events: allocations of what was live at the begin, a mark, and the kept
-// blocks as they are, but for the number of their first event, which their headers have, and for the streams of call
-// stacks, which are encoded anew with the stacks that the kept events need. (Where touched pages are told for what was
-// live, the core stream names their blocks. The next event that is given a block may have been told by its difference
-// from another one: so its block is encoded again.)
+// A file is written from these groups without decoding events. It has
 //
-// Dropping a group costs decoding it without addresses. It is done a block at a time, when another block has become
+// - the allocations of the blocks that were live at the begin, and a mark;
+// - the kept blocks, with another number of their first event in their headers;
+// - new streams of call stacks, with only the stacks that the kept events need.
+//
+// If the live blocks have touched pages, the core stream names their blocks. This changes the tag given last, and the
+// next event that is given a block may be encoded by the difference from that tag. So the core stream of this event's
+// block is encoded again.
+//
+// Dropping a group costs decoding it without addresses. One block is decoded at a time, when another block has become
 // full, because the encoder may run on a thread that gets little time (preload/collector/idle_worker.h).
 #pragma once
 
@@ -35,45 +40,45 @@
 
 namespace cmt::collector {
 
-/// How much is kept: what either bound allows.
+/// How much a flight recorder keeps, within both bounds.
 struct FlightLimits {
   std::uint64_t ns = 0;     ///< at least so long, if the bytes allow it; 0: no bound
-  std::uint64_t bytes = 0;  ///< 0: nothing is dropped, this is no such recording
+  std::uint64_t bytes = 0;  ///< 0: this is no flight recorder, and nothing is dropped
 
   bool is_set() const { return bytes != 0; }
 };
 
-/// What is kept of a recording at a moment.
+/// The part of a recording that is kept at a moment.
 struct FlightSpan {
-  std::uint64_t dropped_events = 0;          ///< before
+  std::uint64_t dropped_events = 0;          ///< before the kept ones
   std::uint64_t events = 0;                  ///< kept
   std::uint64_t from_ns = 0;                 ///< when the first block kept began, since the start of the recording
   std::uint64_t to_ns = 0;                   ///< when the last one ended
-  std::uint64_t live_events = 0, bytes = 0;  ///< of a file: events that make what was live at the begin; its size
+  std::uint64_t live_events = 0, bytes = 0;  ///< of a file: events that make the blocks live at the begin; its size
 };
 
-/// Throws std::system_error where the file cannot be written or read.
+/// The groups of kept blocks. Throws std::system_error if the file cannot be written or read.
 class FlightBlocks {
  public:
   FlightBlocks(std::string folder, FlightLimits limits) : limits_(limits), chunks_(std::move(folder)) {
     groups_.emplace_back();
   }
 
-  /// The next block is a keyframe, and begins another group. `repairs`: of the recording so far.
+  /// Begins another group; the next block is its keyframe. `repairs`: of the recording so far.
   void begin_group(const Repairs& repairs);
   /// Puts a block, with the stacks of its events, into the newest group.
   void put(FullBlock& block, std::span<const EventStack> stacks);
   /// Counts events for the totals of the newest group.
   void count(const EventBatch& batch) { groups_.back().tally.count(batch); }
-  /// The time since the start of the recording, at which all events so far had come.
+  /// Sets the time, since the start of the recording, up to which all events have come.
   void set_clock(std::uint64_t ns) { now_ns_ = ns; }
 
-  /// Whether the newest group has enough.
+  /// Whether the newest group has its eighth.
   bool is_group_full() const;
-  /// For how long it goes on.
+  /// How long the newest group has gone on.
   std::uint64_t group_ns() const { return now_ns_ - groups_.back().begin_ns; }
   std::uint64_t group_events() const { return groups_.back().tally.totals().events; }
-  /// How many events a block should have at most, so that a group has several.
+  /// How many events a block may have, so that a group has several blocks.
   std::size_t block_events_max() const;
 
   /// Writes a whole .cmt. `stacks`: the recording's table; null: it has none. `repairs`: of the recording so far.
@@ -85,7 +90,7 @@ class FlightBlocks {
   struct Block {
     format::BlockHeader header;
     std::uint64_t offset = 0;                 // in the group's chain
-    std::size_t bytes = 0, stacks_bytes = 0;  // of the body, and of the column of stacks behind it
+    std::size_t bytes = 0, stacks_bytes = 0;  // of the body, and of the column of stacks after it
     std::size_t raw_stacks_bytes = 0;         // of the column before compression
   };
   struct Group {
@@ -111,7 +116,7 @@ class FlightBlocks {
   ChunkFile chunks_;
   std::deque<Group> groups_;  // the oldest first; the last one is being written
   LiveAtBegin live_;
-  std::size_t dropping_ = 0;  // of the oldest group's blocks: so many have been folded into live_
+  std::size_t dropping_ = 0;  // how many blocks of the oldest group have been folded into live_
   bool is_dropping_ = false;
   std::uint64_t now_ns_ = 0;
   std::uint64_t kept_bytes_ = 0;                // of all groups

@@ -1,3 +1,5 @@
+// Feeds the kept blocks from the encoder of a usual .cmt, and decides when a keyframe is cheap enough to begin a group.
+
 #include "preload/collector/flight/flight_sink.h"
 
 #include <fcntl.h>
@@ -21,7 +23,7 @@ constexpr std::uint64_t keyframe_share = 16, events_per_live_block = 4;
 
 constexpr int numbers_max = 100000;
 
-/// Creates the first file of that name that is not there, and gives its path.
+/// Creates the first numbered file that does not exist, and stores its path in `path`.
 int create_numbered(const std::string& trace, std::string& path) {
   const std::string ending = std::filesystem::path(trace).extension();
   const std::string begin = trace.substr(0, trace.size() - ending.size()) + ".kept.";
@@ -103,7 +105,8 @@ void FlightSink::note_clock(std::uint64_t ns, const Repairs& repairs) {
   begin_group_if_due();
 }
 
-/// Begins a group, if the newest one has enough; but not where the block that fills has no event yet.
+/// Begins a group if the newest one has its eighth, unless the unfinished block has no event yet. Returns whether it
+/// did.
 bool FlightSink::begin_group_if_due() {
   const bool is_cheap = blocks_.group_ns() >= keyframe_share * keyframe_ns_ ||
                         blocks_.group_events() >= events_per_live_block * live_.live_blocks();

@@ -1,3 +1,5 @@
+// The sink of a flight recorder (`cmttrace --keep`): keeps the last events, and writes them to a file on request or at
+// the end.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +12,29 @@
 
 namespace cmt::collector {
 
-/// Writes a .cmt of the last events only, when it is asked to, or at the end. Until then the file is empty.
+/// Writes a .cmt of the last events only, on request or at the end. Until the end the trace's own file is empty.
 ///
 /// Threads: used by one, the encoder.
 class FlightSink : public Sink {
  public:
-  /// Writes to `output` at the end. `folder`: of the file of what is kept. Borrows both `output` and `live`.
+  /// Writes to `output` at the end. `folder`: of the file of kept blocks. Borrows both `output` and `live`.
   FlightSink(Output& output, Header header, const LiveBlockSource& live, std::string folder, FlightLimits limits);
 
   void add_event(const BookedEvent& booked) override;
   void add_batch(const EventBatch& batch) override;
   std::size_t room() const override;
-  /// Does nothing: a file is written by write().
+  /// Does nothing: write() writes a file.
   void flush() override {}
   void finish(const Totals& totals) override;
   void use_stacks(const StackTable& stacks) override { stacks_ = &stacks; }
 
-  /// All events up to this time since the start have come. `repairs`: of the recording so far.
+  /// Notes that all events up to this time since the start have come. `repairs`: of the recording so far.
   void note_clock(std::uint64_t ns, const Repairs& repairs);
-  /// Writes what is kept, a whole .cmt, and goes on. Throws std::system_error.
+  /// Writes the kept events as a whole .cmt, and goes on. Throws std::system_error.
   FlightSpan write(Output& output, const Repairs& repairs, bool truncated);
-  /// What is kept, but for the events of the block that fills.
+  /// The kept events, without those of the unfinished block.
   FlightSpan span() const { return blocks_.span(); }
-  /// What finish() has written.
+  /// The events that finish() has written.
   const FlightSpan& finished() const { return finished_; }
 
  private:
@@ -47,23 +49,23 @@ class FlightSink : public Sink {
   CmtSink encoder_;
   FlightBlocks blocks_;
   const StackTable* stacks_ = nullptr;
-  std::vector<EventStack> event_stacks_;  // of the events in no full block, where stacks are recorded
+  std::vector<EventStack> event_stacks_;  // of the events in no full block, if stacks are recorded
   std::uint64_t events_ = 0, events_in_blocks_ = 0;
-  Repairs repairs_;  // so far, at the last note_clock()
+  Repairs repairs_;  // of the recording, at the last note_clock()
   FlightSpan finished_;
   bool wants_keyframe_ = false;
-  std::uint64_t keyframe_ns_ = 0;  // of processor time, that the last one took
+  std::uint64_t keyframe_ns_ = 0;  // processor time of the last keyframe
 };
 
-/// A file of what was kept at a moment.
+/// A file of the events that were kept at a moment.
 struct WrittenFlight {
   std::string path;
   FlightSpan span;
 };
 
-/// Writes what is kept beside the trace, while the recording goes on: of app.cmt to app.kept.1.cmt, or to the next
-/// number that is free. Tools that open it meanwhile wait until it is whole. Throws std::system_error, and then leaves
-/// no file.
+/// Writes the kept events to a file next to the trace, while the recording goes on: for app.cmt to app.kept.1.cmt, or
+/// to the next free number. Tools that open this file meanwhile wait until it is whole. Throws std::system_error, and
+/// then leaves no file.
 WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Repairs& repairs);
 
 }  // namespace cmt::collector

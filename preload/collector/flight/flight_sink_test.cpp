@@ -1,3 +1,5 @@
+// Checks files of kept events against the full recording: live blocks, stacks, touched pages, bounds and full disks.
+
 #include "preload/collector/flight/flight_sink.h"
 
 #include <doctest/doctest.h>
@@ -114,8 +116,8 @@ std::vector<std::string> lines_of(const std::string& bytes) {
   return read;
 }
 
-/// What a file has to have: allocations of the blocks that were live after so many events, a mark, the events behind.
-/// Without the touched pages of these blocks.
+/// The content that a file must have: allocations of the blocks that were live after so many events, a mark, and the
+/// later events. Without the touched pages of the live blocks.
 std::vector<std::string> expected(const Recording& recording, std::uint64_t dropped) {
   std::map<Tag, Event> live;
   std::vector<std::string> lines;
@@ -149,7 +151,7 @@ std::vector<std::string> expected(const Recording& recording, std::uint64_t drop
 
 bool tells(const std::string& line) { return line.starts_with("touch") || line.starts_with("resident"); }
 
-/// Without touches before the mark: the fixture tells pages at random, also such as no block has.
+/// Leaves out touches before the mark: the fixture reports random pages, also ones that no block has.
 void drop_early_touches(std::vector<std::string>& lines) {
   const auto mark =
       std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("mark(\"slice "); });

@@ -1,3 +1,5 @@
+// Packs allocations, and folds events into those that are live at the begin of the kept events.
+
 #include "preload/collector/flight/live_at_begin.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ using format::put_varint;
 using format::unzigzag;
 using format::zigzag;
 
-/// A value that may not be known.
+/// Encodes a value that may be unknown.
 std::uint64_t optional_field(std::uint64_t value, std::uint64_t base) {
   return value == unknown ? 0 : zigzag(value - base) + 1;
 }
@@ -73,7 +75,7 @@ void LiveAtBegin::begin_fold(std::vector<format::LiveBlock> survivors) {
   live_.for_each([this](const Event& made) { keep(made); });
 }
 
-/// Keeps an allocation if its block has survived.
+/// Keeps an allocation if its block is a survivor.
 void LiveAtBegin::keep(const Event& allocation) {
   while (next_survivor_ != survivors_.size() && survivors_[next_survivor_].tag < allocation.tag) ++next_survivor_;
   if (next_survivor_ == survivors_.size() || survivors_[next_survivor_].tag != allocation.tag) return;

@@ -1,15 +1,16 @@
-// What is kept begins in the middle of the recording, with blocks that were made before. Where the oldest events are
-// dropped, their allocations that are still live must stay, as they were made: kind, size, thread, time, usable size
-// and call stack. Nothing but the dropped events has that.
+// A flight recorder's file begins in the middle of the recording, with blocks that were made before. When the recorder
+// drops the oldest events, it must keep their allocations that are still live, as they were made: kind, size, thread,
+// time, usable size and call stack. Only the dropped events have these fields.
 //
 //     dropped events     malloc(8) = <7>   malloc(9) = <8>   free(<7>)   malloc(5) = <9>
 //     next keyframe      live: <3> <8> <9>
 //     live before        <3> <5>
 //     live at the begin  <3> as it was before, <8> and <9> as the dropped events made them
 //
-// Tags rise in all three, so that is one pass over each, and frees need no look: the keyframe knows who has survived.
+// Tags rise in all three lists, so one pass over each is enough. Frees can be skipped, because the keyframe lists the
+// survivors.
 //
-// Cost: some 20 bytes of memory a live block; while events are folded in, as much again and 24 bytes a block.
+// Cost: some 20 bytes of memory a live block. While events are folded in, as much again and 24 bytes a block.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class PackedAllocations {
   void append(const Event& allocation);
   std::size_t size() const { return size_; }
 
-  /// Calls `visit(event)` for each.
+  /// Calls `visit(event)` with each allocation.
   void for_each(const std::function<void(const Event&)>& visit) const;
 
  private:
@@ -41,17 +42,19 @@ class PackedAllocations {
   std::uint64_t last_time_ns_ = 0;
 };
 
-/// The blocks that are live where what is kept begins, as they were allocated, with the pages that were touched.
+/// The blocks that are live at the begin of the kept events, as they were allocated, with their touched pages.
 class LiveAtBegin {
  public:
-  /// The begin moves on, to where these are live, by rising tag; then add() gets all events in between, in order.
+  /// Moves the begin to a later keyframe, at which `survivors` are live, by rising tag. After that add() takes all
+  /// events in between, in order.
   void begin_fold(std::vector<format::LiveBlock> survivors);
-  /// `stacks`: those of the events that allocate or release; of those that only release where `has_releases`.
+  /// `stacks`: those of the events that allocate and, if `has_releases`, of those that only release. add() removes the
+  /// ones that it has used.
   void add(std::span<const Event> events, std::span<const EventStack>& stacks, bool has_releases);
   void finish_fold();
 
   std::size_t size() const { return live_.size(); }
-  /// Calls `emit(event)` for each block's allocation, and behind it for the runs of pages known of it.
+  /// Calls `emit(event)` for each block's allocation, and after it for the known runs of pages of the block.
   void for_each_event(const std::function<void(const Event&)>& emit) const;
 
  private:

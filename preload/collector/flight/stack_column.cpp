@@ -1,3 +1,5 @@
+// Encodes and decodes columns of stacks.
+
 #include "preload/collector/flight/stack_column.h"
 
 #include <algorithm>

@@ -111,7 +111,7 @@ bool EventOrder::is_return_behind(const RingEvents& ring) const {
 /// The stamp up to which events may be merged while others are blocked.
 ///
 /// - All later events may depend on events after a front that waits for the return of a realloc. So no event passes
-///   such a front. The return does not depend on events after the front in turn: a realloc gets its new memory before
+///   such a front. The return does not depend on events after the front in turn. A realloc gets its new memory before
 ///   it gives up the old one, so all that its return needs is earlier than the front.
 /// - Other fronts wait for events whose stamps may be a little later than their own.
 std::uint64_t EventOrder::barrier(std::uint64_t cut) {

@@ -6,8 +6,9 @@
 //
 // doc/architecture.md, "Order", has the method, the reasons and an example. An event that waits blocks its ring.
 //
-// Cost. Nearly all events take apply_plain(): one prefetched access to the table, and no access to the queue as long as
-// one ring's events come before those of all other rings. Blocked rings are few, and are searched one by one.
+// Cost. Nearly all events take apply_plain(), which costs one prefetched access to the table. The queue is not accessed
+// as long as one ring's events come before those of all other rings. Blocked rings are few, and are searched one by
+// one.
 #pragma once
 
 #include <algorithm>

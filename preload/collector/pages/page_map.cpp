@@ -1,3 +1,5 @@
+// Reads /proc/PID/pagemap by PAGEMAP_SCAN or, on older kernels, entry by entry.
+
 #include "preload/collector/pages/page_map.h"
 
 #include <fcntl.h>
@@ -26,11 +28,11 @@ constexpr std::uint64_t category_present = 1 << 3, category_swapped = 1 << 4, ca
                         category_huge = 1 << 6;
 constexpr std::size_t regions_at_once = 1024, entries_at_once = 4096;
 
-/// Of an entry of pagemap.
+/// The bits of an entry of pagemap.
 constexpr std::uint64_t entry_exclusive = std::uint64_t{1} << 56, entry_of_file = std::uint64_t{1} << 61,
                         entry_swapped = std::uint64_t{1} << 62, entry_present = std::uint64_t{1} << 63;
 
-/// False: there are too many.
+/// Appends a run. Returns false if there are too many.
 bool append_run(std::vector<PageRun>& runs, const PageRun& run) {
   if (!runs.empty() && runs.back().end() == run.first && runs.back().is_huge == run.is_huge) {
     runs.back().count += run.count;

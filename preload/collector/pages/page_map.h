@@ -1,3 +1,4 @@
+// The pages of another process that are in memory, from /proc/PID/pagemap.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +11,11 @@
 
 namespace cmt::collector {
 
-/// Which pages of a process are in memory, but for pages of zeros that were only read. From outside: /proc/PID/pagemap.
+/// Finds which pages of a process are in memory, except for pages of zeros that were only read.
 ///
-/// PAGEMAP_SCAN (Linux 6.7) passes over what is not there, 3 ns a page otherwise. Older kernels give 8 bytes for each
-/// page; there a page that is shared with a forked process cannot be told from one of zeros, and is not seen. After an
-/// exec the descriptor still means the memory that was, and reads nothing.
+/// PAGEMAP_SCAN (Linux 6.7) skips absent pages, and costs 3 ns for each other page. Older kernels give 8 bytes for each
+/// page. They cannot distinguish a page that is shared with a forked process from a page of zeros, so such a page is
+/// not found. After an exec the descriptor still refers to the memory from before, and reads nothing.
 class PageMap {
  public:
   enum class How { best, by_reading };
@@ -24,11 +25,11 @@ class PageMap {
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;
 
-  /// False: another user's process, or one that may not be looked at.
+  /// False for another user's process, and for one that may not be inspected.
   bool is_open() const { return fd_ >= 0; }
 
-  /// The pages that hold `bytes` from an address on, as sorted runs, counted from the page of the address. Nothing:
-  /// they could not be read, or are more than `runs_max` runs.
+  /// Returns the pages that hold `bytes` from an address on, as sorted runs, counted from the page of the address.
+  /// Returns nullopt if they cannot be read, or are more than `runs_max` runs.
   std::optional<std::vector<PageRun>> read(std::uint64_t address, std::uint64_t bytes);
 
   static constexpr std::size_t runs_max = 1 << 20;

@@ -1,3 +1,4 @@
+// Sets of a block's pages, as runs.
 #pragma once
 
 #include <algorithm>
@@ -6,18 +7,18 @@
 
 namespace cmt::collector {
 
-/// Pages of a block, in units of block_page_bytes, counted from the one in which the block begins.
+/// Pages of a block, in units of block_page_bytes, counted from the page in which the block begins.
 struct PageRun {
   std::uint64_t first = 0, count = 0;
-  bool is_unsure = false;  ///< in memory, but perhaps read only
+  bool is_unsure = false;  ///< in memory, but the program may only have read them
   bool is_huge = false;    ///< parts of huge pages
 
   std::uint64_t end() const { return first + count; }
   bool operator==(const PageRun&) const = default;
 };
 
-/// A set of pages as runs, so that a reservation of 1 TiB costs nothing: 16 bytes for each run of pages in memory. Runs
-/// are sorted, and do not touch each other.
+/// A set of pages as runs: 16 bytes for each run of pages in memory, so that a reservation of 1 TiB costs nothing. Runs
+/// are sorted and not adjacent.
 class PageSet {
  public:
   struct Run {
@@ -32,12 +33,12 @@ class PageSet {
     return end == 0 || (!runs_.empty() && runs_[0].first == 0 && runs_[0].end >= end);
   }
 
-  /// Adds sorted runs, and calls visit(run) for each part that was not in the set, by rising number.
+  /// Adds sorted runs, and calls visit(run) with each part that was not in the set, by rising number.
   template <class Visit>
   void add(const std::vector<PageRun>& added, const Visit& visit) {
     std::vector<Run> all;
     all.reserve(runs_.size() + added.size());
-    std::size_t behind = 0, merged = 0;  // runs of the set that end before the added one; that are in `all`
+    std::size_t behind = 0, merged = 0;  // how many runs of the set end before the added one; are in `all`
     for (const PageRun& run : added) {
       while (behind < runs_.size() && runs_[behind].end <= run.first) ++behind;
       std::uint64_t from = run.first;
@@ -56,7 +57,7 @@ class PageSet {
     add(added, [](const PageRun&) {});
   }
 
-  /// Calls visit(run) for each run of pages below `end` that is not in the set.
+  /// Calls visit(run) with each run of pages below `end` that is not in the set.
   template <class Visit>
   void for_each_missing(std::uint64_t end, const Visit& visit) const {
     std::uint64_t from = 0;

@@ -1,3 +1,5 @@
+// Checks sets of pages against a list of single pages.
+
 #include "preload/collector/pages/page_runs.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The loop of the page watcher, with its budget of processor time, and the blocks that it watches.
+
 #include "preload/collector/pages/page_watcher.h"
 
 #include <poll.h>
@@ -68,7 +70,7 @@ class PageWatcher {
     ::ppoll(fds, 2, ns ? &time : nullptr, nullptr);
   }
 
-  /// A look's records are put when it is over. A process with many blocks takes several.
+  /// Looks at all blocks. The records of a look are put when the look is over; many blocks take several looks.
   void look_at_all() {
     if (__atomic_load_n(&memory_.control().paused, __ATOMIC_SEQ_CST) != 0) return;
     auto& blocks = blocks_.blocks();
@@ -81,7 +83,7 @@ class PageWatcher {
         if (block.is_done) continue;
         auto runs = map_.read(address, block.bytes);
         if (!runs) {
-          blocks_.set_done(block);  // its end tells
+          blocks_.set_done(block);  // the event at its end has its pages
           continue;
         }
         if (auto news = blocks_.note_runs(address, block, *runs)) found.push_back(std::move(*news));
@@ -120,7 +122,7 @@ class PageWatcher {
   const SessionState& state_;
   LargeBlockHints& hints_;
   // The page watcher's own.
-  std::int64_t credit_ns_ = credit_max_ns;  // processor time that looks may still take; below 0: debt
+  std::int64_t credit_ns_ = credit_max_ns;  // processor time that looks may still take; negative: debt
   PageMap map_;
   WatchedBlocks blocks_;
 };
@@ -198,7 +200,8 @@ void WatchedBlocks::set_done(Block& block) {
 
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints) {
   const sched_param none{};
-  ::sched_setscheduler(0, SCHED_BATCH, &none);  // waking up, it does not take the processor of a thread of the program
+  ::sched_setscheduler(0, SCHED_BATCH,
+                       &none);  // so that a wake-up does not take the processor from a thread of the program
   PageWatcher(memory, backlog, state, hints).run();
   hints.close();
 }

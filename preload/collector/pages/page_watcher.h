@@ -1,3 +1,4 @@
+// The page watcher: a thread that looks at the pages of large blocks while these live, at a bounded cost.
 #pragma once
 
 #include <atomic>
@@ -16,8 +17,8 @@
 
 namespace cmt::collector {
 
-/// The record_blocks that the drainer has met, on their way to the page watcher. They need not be in the order of the
-/// events: they only say where to look.
+/// The record_blocks that the drainer passes to the page watcher. They need not be in the order of the events, because
+/// they only show where to look.
 class LargeBlockHints {
  public:
   LargeBlockHints();
@@ -27,54 +28,55 @@ class LargeBlockHints {
 
   /// Hands over records, and empties them.
   void put(std::vector<Slot>& records);
-  /// Those that were put since the last call.
+  /// Returns the records that were put since the last call.
   std::vector<Slot> take();
-  /// Readable when there are some.
+  /// Readable when there are records.
   int arrived_fd() const { return arrived_fd_; }
-  /// Nobody will take any more.
+  /// Notes that nobody will take records any more.
   void close();
 
  private:
   const int arrived_fd_;
   std::mutex mutex_;
-  std::vector<Slot> records_;  // guarded by it, as is
+  std::vector<Slot> records_;  // guarded by mutex_, as is is_closed_
   bool is_closed_ = false;
 };
 
-/// What a look at a block has found, that no look before has.
+/// The pages that a look at a block has found and no earlier look has.
 struct PagesNews {
   std::uint64_t address, bytes;  ///< of the block
-  bool is_first;                 ///< there was no look before
+  bool is_first;                 ///< there was no earlier look
   std::vector<PageRun> runs;
 };
 
-/// The large blocks that live, as far as is known, and their pages that were seen.
+/// The large blocks that are known to live, and their pages that were seen.
 class WatchedBlocks {
  public:
   struct Block {
     std::uint64_t bytes = 0;
-    bool was_asked = false;  ///< about its pages, when it was given
-    bool was_seen = false;   ///< has been looked at
-    bool is_done = false;    ///< all of its pages were seen, or they cannot be read: it only waits for its end
+    bool was_asked = false;  ///< the program asked the kernel about its pages when it was given
+    bool was_seen = false;   ///< the watcher has looked at it
+    bool is_done = false;    ///< all of its pages were seen or cannot be read: nothing is left to see
     PageSet seen{};
   };
 
-  /// Begins and ends of blocks. The end of a block that is not known yet is remembered until the next call: rings are
-  /// read one after the other.
+  /// Takes begins and ends of blocks. Remembers the end of an unknown block until the next call, because rings are read
+  /// one after the other.
   void note(const std::vector<Slot>& records);
-  /// Whether there are none but those that are done.
+  /// Whether no block is left to look at.
   bool empty() const { return undone_ == 0; }
-  /// Notes which pages of a watched block are in memory. Returns those that were not seen before, also none of them if
-  /// it is the first look at a block that the program could not ask about. nullopt: there is nothing to tell.
+  /// Notes which pages of a watched block are in memory. Returns those that were not seen before, or nullopt if there
+  /// is nothing to report. The first look at a block about which the program did not ask is always reported, even
+  /// without pages.
   std::optional<PagesNews> note_runs(std::uint64_t address, Block& block, const std::vector<PageRun>& runs);
-  /// One of them needs no further look.
+  /// Notes that a block needs no further look.
   void set_done(Block& block);
-  /// By address.
+  /// The blocks by address.
   std::unordered_map<std::uint64_t, Block>& blocks() { return blocks_; }
 
  private:
   void note_begin(std::uint64_t address, const Block& block);
-  /// False: it is not known.
+  /// Returns false if the block is not known.
   bool note_end(std::uint64_t address);
 
   std::unordered_map<std::uint64_t, Block> blocks_;
@@ -82,13 +84,13 @@ class WatchedBlocks {
   std::unordered_set<std::uint64_t> ended_, ended_before_;
 };
 
-/// The page watcher: looks at the large blocks' pages from outside while they live, so that a buffer which is filled
-/// slowly is seen so. What is new goes to the backlog, as records of a ring of its own (preload/protocol.h, "Pages of
-/// large blocks").
+/// Runs the page watcher. It looks at the large blocks' pages from outside while the blocks live, so that the trace
+/// shows when a buffer is filled slowly. New pages go to the backlog, as records of a ring of its own
+/// (preload/protocol.h, "Pages of large blocks").
 ///
 /// The interval between looks is a 64th of the process's age, from 1 to 250 ms. Looks may take a hundredth of a
-/// processor's time, and 2 ms in advance; when that is used up, the interval grows beyond. So a process of a tenth of a
-/// second gets some twenty looks. A block all of whose pages were seen is not looked at any more.
+/// processor's time, and 2 ms in advance. When this time is used up, the interval grows beyond. So a process that lives
+/// a tenth of a second gets some twenty looks. A block whose pages were all seen gets no further look.
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints);
 
 }  // namespace cmt::collector

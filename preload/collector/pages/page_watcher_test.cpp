@@ -1,3 +1,5 @@
+// Checks the blocks that the page watcher follows, and the pages that it finds in a process.
+
 #include "preload/collector/pages/page_watcher.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Makes the events about pages of large blocks, block by block as they are allocated, resized and ended.
+
 #include "preload/collector/pages/touched_blocks.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 constexpr std::uint64_t page_size = block_page_bytes, huge_size = block_page_bytes_huge;
 constexpr std::uint64_t huge_pages = huge_size / page_size;
 
-/// How many pages hold `bytes` from an address on.
+/// The number of pages that hold `bytes` from an address on.
 std::uint64_t pages_of(std::uint64_t address, std::uint64_t bytes) {
   return (address % page_size + bytes + page_size - 1) / page_size;
 }
@@ -37,7 +39,8 @@ TouchedBlocks::Block* TouchedBlocks::find(const format::LiveBlock& block) {
   return found != blocks_.end() ? &found->second : nullptr;
 }
 
-/// Appends an event about a run. A run of a whole number of huge pages, but for the block's ends, is told in those.
+/// Appends an event about a run. Its unit is huge pages if the run begins and ends at their bounds, or at the block's
+/// ends.
 void TouchedBlocks::tell(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread) {
   assert(run.count != 0 && run.first < block.pages() && run.end() <= block.pages());
   const std::uint64_t begin = block.address / page_size, place = block.address % page_size;
@@ -56,8 +59,8 @@ void TouchedBlocks::tell(Tag tag, const Block& block, const PageRun& run, Kind k
   events_.push_back(event);
 }
 
-/// Tells those pages of the runs that are not known. What is unsure may become sure later, and stays unknown, unless
-/// `keep_unsure`.
+/// Appends events about the pages of the runs that are not known. Unsure pages may become sure later, and stay unknown,
+/// unless `keep_unsure`.
 void TouchedBlocks::tell_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread,
                              bool keep_unsure) {
   const auto tell_run = [&](const PageRun& run) {
@@ -139,7 +142,7 @@ TouchedBlocks::Events TouchedBlocks::add_report(const format::LiveBlock& reporte
                                                 const PagesReport& report) {
   Block* const block = find(reported);
   if (block == nullptr || block->is_in_realloc || (report.since != 0 && block->stamp >= report.since)) return events_;
-  if (report.since != 0) thread = block->thread;  // another thread has looked
+  if (report.since != 0) thread = block->thread;  // the page watcher has looked
   tell_new(reported.tag, *block, runs_below(report, block->pages()), thread, false);
   if (report.has(block_is_last)) tell_unknown(reported.tag, *block, thread);
   const bool is_whole = report.has(block_is_whole) && report.bytes == block->bytes;

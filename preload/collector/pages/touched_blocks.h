@@ -1,3 +1,5 @@
+// Events of the kind touch and resident, made of the reports about pages of large blocks. The hard part is to report
+// each page once, and never as touched if it may have been in memory before.
 #pragma once
 
 #include <cstdint>
@@ -11,53 +13,56 @@
 
 namespace cmt::collector {
 
-/// What a record_block and those behind it say (preload/protocol.h, "Pages of large blocks").
+/// The content of a record_block and the records after it (preload/protocol.h, "Pages of large blocks").
 struct PagesReport {
   bool is_there = false;    ///< there is a record_block
-  std::uint64_t flags = 0;  ///< its flags
-  std::uint64_t bytes = 0;  ///< its size, where it has one
-  std::uint64_t since = 0;  ///< of a record_since
+  std::uint64_t flags = 0;  ///< flags of the record_block
+  std::uint64_t bytes = 0;  ///< its size, if it has one
+  std::uint64_t since = 0;  ///< the stamp of a record_since
   std::vector<PageRun> runs{};
 
   bool has(std::uint64_t flag) const { return (flags & flag) != 0; }
 };
 
-/// The large blocks that live and their known pages, while the trace is written: makes events of kind touch and
-/// resident of what the program and the collector have seen.
+/// The large blocks that live and their known pages, while the trace is written. Makes events of the kinds touch and
+/// resident from the pages that the program and the collector have seen.
 ///
-/// A page is told once. It is `resident` if it was in memory when the block was given, or if it is not known whether it
-/// was; `touch` if it was not, and is now, and is not a page of zeros. A realloc's result has the pages of its old
-/// block as resident ones. If the kernel could not be asked at a block's end, the pages that are not known are resident
-/// too.
+/// Each page is reported once:
+///
+/// - as `resident` if it was, or may have been, in memory when the block was given;
+/// - as `touch` if it was not in memory then, is now, and is not a page of zeros.
+///
+/// A realloc's result has the pages of its old block as resident ones. If the kernel could not be asked at a block's
+/// end, the unknown pages are resident, too.
 ///
 /// Threads: used by one, the encoder.
 class TouchedBlocks {
  public:
-  /// `bytes_min`: of a large block; 0: there are none.
+  /// `bytes_min`: the least size of a large block; 0: there are none.
   explicit TouchedBlocks(std::uint64_t bytes_min) : bytes_min_(bytes_min != 0 ? bytes_min : none) {}
 
   bool is_large(std::uint64_t bytes) const { return bytes >= bytes_min_; }
   /// Large blocks have at least so many bytes.
   std::uint64_t bytes_min() const { return bytes_min_; }
 
-  // Each returns the events that follow from it, without times. They are valid until the next call.
+  // Each function returns the events that follow from it, without times. They are valid until the next call.
   using Events = const std::vector<Event>&;
 
-  /// A block was allocated at the stamp. To be told behind the allocation.
+  /// A block was allocated at `stamp`. The events follow the allocation.
   Events add_block(const Event& allocation, std::uint64_t stamp, const PagesReport& report);
-  /// A block is about to end. To be told before its end.
+  /// A block is about to end. The events precede its end.
   Events end_block(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
-  /// A realloc of a block begins: it may end. To be told at once.
+  /// A realloc of a block begins, which may end the block. The events follow at once.
   Events begin_realloc(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
-  /// A realloc is about to return another block for it. To be told before that.
+  /// A realloc is about to return another block for `old`. The events precede the return.
   Events replace_block(const format::LiveBlock& old, std::uint32_t thread);
-  /// A realloc was given `old` and has returned another block. To be told behind it.
+  /// A realloc was given `old` and has returned another block. The events follow the return.
   Events resize_block(const format::LiveBlock& old, const Event& realloc, std::uint64_t stamp,
                       const PagesReport& report);
-  /// A report of its own. `since`: 0, or the block must have been allocated before.
+  /// A report apart from calls. If its `since` is not 0, it is only about a block that was allocated before.
   Events add_report(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
 
-  /// For a recovery: an event that the trace has already.
+  /// For a recovery: takes an event that the trace has already.
   void restore(const Event& event);
 
   std::size_t size() const { return blocks_.size(); }
@@ -68,9 +73,9 @@ class TouchedBlocks {
   struct Block {
     std::uint64_t address, bytes, stamp;
     std::uint32_t thread;
-    bool has_baseline;  ///< it is known which pages were in memory when it was given
+    bool has_baseline;  ///< the pages in memory when it was given are known
     bool is_in_realloc = false;
-    bool was_asked = false;  ///< at the begin of the realloc
+    bool was_asked = false;  ///< the kernel was asked at the begin of the realloc
     PageSet known{};
 
     std::uint64_t pages() const;

@@ -1,3 +1,5 @@
+// Checks which events the reports about pages of large blocks become.
+
 #include "preload/collector/pages/touched_blocks.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +14,7 @@ namespace {
 constexpr std::uint64_t block_address = 0x7f0000001010, block_place = block_address % block_page_bytes;
 constexpr std::uint64_t ten_pages = 10 * block_page_bytes - block_place;
 
-/// "touch 1+2, resident 5-": kinds, first pages, and counts, "-" for all up to the end; "h" behind huge ones.
+/// "touch 1+2, resident 5-": kinds, first pages, and counts, "-" for all up to the end; "h" after huge ones.
 std::string text_of(const std::vector<Event>& events, std::uint64_t page_place = block_place) {
   std::string text;
   for (const Event& event : events) {
