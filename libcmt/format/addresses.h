@@ -232,8 +232,8 @@ class AddressDecoder {
   void visit_fetched(std::span<const Event> events, const Visit& visit) {
     constexpr std::size_t step = 16;
     const auto step_at = [&](std::size_t begin) {
-      const auto behind = events.subspan(std::min(begin, events.size()));
-      return behind.first(std::min(step, behind.size()));
+      const auto rest = events.subspan(std::min(begin, events.size()));
+      return rest.first(std::min(step, rest.size()));
     };
     const auto fetch = [&](std::size_t begin) {
       for (const Event& event : step_at(begin)) live_.prefetch(event.old_tag);

@@ -20,7 +20,7 @@ struct BlockEvent {
   Tag tag = 0;                   ///< of the block; 0 in no such event
   std::uint64_t time_ns = 0;     ///< as in Event
   std::uint32_t block_size = 0;  ///< bytes asked for when the block was made
-  std::uint32_t size = 0;        ///< as in Event: what the call said, 0 where the kind has no size
+  std::uint32_t size = 0;        ///< as in Event: the size in the call, 0 if the kind has no size
   std::uint32_t thread = 0;
   Kind kind{};
   bool makes_block = false;        ///< or ends it

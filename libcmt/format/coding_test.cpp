@@ -23,7 +23,7 @@ std::string varint_error(std::string_view bytes, std::uint64_t limit = ~std::uin
 
 }  // namespace
 
-TEST_CASE("varint: every power of two and its neighbours come back, in the size foretold") {
+TEST_CASE("varint: every power of two and its neighbours come back, in the predicted size") {
   for (unsigned shift = 0; shift < 64; ++shift) {
     for (const std::uint64_t step : {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1}}) {
       const std::uint64_t value = (std::uint64_t{1} << shift) + step;
@@ -80,7 +80,7 @@ TEST_CASE("cursor: a number above its limit is reported with its name, its value
   }
 }
 
-TEST_CASE("cursor: bytes behind the end are not there") {
+TEST_CASE("cursor: bytes after the end are not there") {
   Cursor cursor("abc");
   CHECK(cursor.bytes(2) == "ab");
   CHECK_THROWS_AS(cursor.bytes(2), WireError);

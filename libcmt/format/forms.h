@@ -24,7 +24,7 @@ struct Form {
   bool wide = false;     ///< the first operand is a number of its own, since it is too large to share one with the code
   bool aligned = false;  ///< operator new and delete: the alignment is an operand
 
-  KindTraits kind{};                  ///< of the operation, where it is a kind
+  KindTraits kind{};                  ///< of the operation, if it is a kind
   std::uint8_t further_operands = 0;  ///< operands beyond those of the traits, without meaning in this version
 
   static Form of(Kind kind) {

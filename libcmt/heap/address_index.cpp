@@ -39,11 +39,11 @@ Packed& BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t
   assert(rank <= page->size_ && offset <= 0xffff);
   assert(rank == 0 || page->offset(rank - 1) < offset);
   assert(rank == page->size_ || offset < page->offset(rank));
-  const std::size_t behind = page->size_ - rank;
+  const std::size_t after = page->size_ - rank;
   Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
-  std::memmove(at + 1, at, behind * sizeof *at);
-  std::memmove(offset_at + 1, offset_at, behind * sizeof *offset_at);
+  std::memmove(at + 1, at, after * sizeof *at);
+  std::memmove(offset_at + 1, offset_at, after * sizeof *offset_at);
   *offset_at = static_cast<std::uint16_t>(offset);
   ++page->size_;
   return *at;
@@ -52,11 +52,11 @@ Packed& BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t
 template <class Packed>
 void BlockPage<Packed>::erase(Pointer& page, std::size_t rank) {
   assert(rank < page->size_);
-  const std::size_t behind = page->size_ - rank - 1;
+  const std::size_t after = page->size_ - rank - 1;
   Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
-  std::memmove(at, at + 1, behind * sizeof *at);
-  std::memmove(offset_at, offset_at + 1, behind * sizeof *offset_at);
+  std::memmove(at, at + 1, after * sizeof *at);
+  std::memmove(offset_at, offset_at + 1, after * sizeof *offset_at);
   if (--page->size_ == 0) return page.reset();
   const std::uint32_t share = page->capacity_ > 8 ? 4 : 2;
   if (page->size_ * share < page->capacity_) resize(page, page->capacity_ / 2);
@@ -239,9 +239,9 @@ void AddressIndexOf<Packed>::find_above(Neighbour& block, const Region& region, 
   block.address = 0;
   const std::size_t above = region.second.first_from(page + 1);
   if (above != none) return unpack_first(block, region, above);
-  const auto behind = regions_.upper_bound(region.first);
-  if (behind == regions_.end()) return;
-  unpack_first(block, *behind, behind->second.first_from(0));
+  const auto next = regions_.upper_bound(region.first);
+  if (next == regions_.end()) return;
+  unpack_first(block, *next, next->second.first_from(0));
 }
 
 template <class Packed>
@@ -327,7 +327,8 @@ std::uint64_t AddressIndexOf<Packed>::insert_apart(const PlacedBlock& block) {
   if (blocks && blocks->holds(rank, offset)) return block.address;
   Neighbour prev, next;
   find_prev(prev, region, page, blocks, rank);
-  // Only a block on this page, or beyond it where the new one reaches there, can be in the way of its end.
+  // A block after this one can only overlap it if it begins on this page, or on a later page that the new block
+  // reaches.
   const bool may_reach = (blocks && rank < blocks->size()) || (block.last() ^ block.address) >> page_shift != 0;
   if (may_reach) find_next(next, region, page, blocks, rank);
   const bool is_on_prev = prev.address != 0 && prev.last() >= block.address;

@@ -28,7 +28,7 @@ struct PlacedBlock {
   std::uint64_t size = 0;     ///< bytes asked for
   std::uint64_t born = 0;     ///< the clock when it was made; the user chooses the clock
   Tag tag = 0;
-  std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
+  std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 if it is not known
   Kind kind = Kind::malloc;
 
   std::uint64_t last() const { return last_byte(address, size); }
@@ -136,7 +136,7 @@ struct PackedTag {
 };
 
 /// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 2 for the offset at which
-/// each block begins, then 24 for each block, or 8 where only tags and sizes are kept.
+/// each block begins, then 24 for each block, or 8 if only tags and sizes are kept.
 ///
 /// A page is one allocation. It grows by a quarter (a small one to 4, 8 and 16 blocks), and shrinks when three quarters
 /// are free. insert() and erase() move the entries after the block: at most some 2 KiB if blocks are 16-byte aligned
@@ -211,7 +211,7 @@ class RegionPages {
 
   bool empty() const { return !many_ && !few_ && !one_.page; }
 
-  /// The page of a number, or null where there is none.
+  /// The page of a number, or null if there is none.
   Pointer* find(std::size_t number) {
     if (many_) return many_->pages[number] ? &many_->pages[number] : nullptr;
     if (few_) return find_few(number);

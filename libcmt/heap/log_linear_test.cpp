@@ -7,7 +7,7 @@
 using cmt::heap::AgeClasses;
 using cmt::heap::SizeClasses;
 
-TEST_CASE("log-linear classes: each begins behind the end of the one before, and both ends belong to it") {
+TEST_CASE("log-linear classes: each begins after the end of the one before, and both ends belong to it") {
   int wrong = SizeClasses::low(0) != 0;
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     wrong += SizeClasses::index(SizeClasses::low(i)) != i;

@@ -230,7 +230,7 @@ void Mender::settle_queue(bool at_end) {
   }
 }
 
-/// Appends an event, repaired where necessary. Returns false if it is an allocation that has to wait.
+/// Appends an event, repaired if necessary. Returns false if it is an allocation that has to wait.
 bool Mender::settle(Item& item) {
   Outcome outcome = apply(item.event, item.given);
   if (outcome == Outcome::other_address) {

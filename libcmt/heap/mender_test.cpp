@@ -90,8 +90,8 @@ std::vector<Event> happened(unsigned seed, int count) {
   return all;
 }
 
-/// The same as a log has it where a thread can be stopped between a release and its record. A thread's own records keep
-/// their order.
+/// The history as a log has it if a thread can be preempted between a release and its record. A thread's own records
+/// keep their order.
 std::vector<Event> logged_late(const std::vector<Event>& all, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::pair<std::size_t, Event>> log;
@@ -178,7 +178,7 @@ TEST_CASE("mender: a free that comes later than an order race lasts is not waite
   CHECK(mended(log)[1] == "free(10<1>) thread=1 time=5 # 2 double_allocation");
 }
 
-TEST_CASE("mender: in a log of one thread a free was lost, whatever comes behind") {
+TEST_CASE("mender: in a log of one thread a free was lost, whatever follows") {
   CHECK(mended({makes(0x10), makes(0x10, 9), ends(0x10), ends(0x10)}) ==
         Lines{"malloc(8) = 10<1>", "free(10<1>) # 2 double_allocation", "malloc(9) = 10<2>", "free(10<2>)",
               "- # 4 unmatched_free"});

@@ -43,7 +43,7 @@ TEST_CASE("touched pages: a run is of whole pages, less what is not the block's"
   CHECK(text(bytes_of(run_of(0, 1, 1 << 21), 0x7f0000100010, 1 << 24)) == "0..1048560");
 }
 
-TEST_CASE("touched pages: pages behind the block's end are wrong") {
+TEST_CASE("touched pages: pages beyond the block's end are wrong") {
   CHECK(text(bytes_of(run_of(0, 6), 0x10010, 20000)) == "0..20000 wrong");
   CHECK(text(bytes_of(run_of(20464, 1), 0x10010, 20000)) == "0..0 wrong");
   CHECK(text(bytes_of(run_of(4080, ~std::uint64_t{0}), 0x10010, 20000)) == "4080..20000 wrong");
@@ -86,20 +86,20 @@ TEST_CASE("touched pages: random runs agree with a list of pages") {
   std::mt19937 random(5);
   constexpr std::uint64_t size = 100 * 4096;
   TouchedPages pages;
-  std::vector<bool> told(100);
+  std::vector<bool> is_known(100);
   std::uint64_t untouched = size;
   for (int i = 0; i < 60; ++i) {
     const std::uint64_t first = random() % 100, count = 1 + random() % (100 - first) % 5;
     const Event run = run_of(first * 4096, count);
     const RunBytes bytes = bytes_of(run, 0x10000, size);
     bool any = false;
-    for (std::uint64_t page = first; page < first + count; ++page) any |= told[page];
+    for (std::uint64_t page = first; page < first + count; ++page) any |= is_known[page];
     CHECK(pages.has_any(7, bytes.begin, bytes.end) == any);
-    for (std::uint64_t page = first; page < first + count; ++page) told[page] = true;
+    for (std::uint64_t page = first; page < first + count; ++page) is_known[page] = true;
     pages.add(run, bytes, size, [&](std::uint64_t begin, std::uint64_t end, bool added) {
       added ? untouched += end - begin : untouched -= end - begin;
     });
-    CHECK(untouched == 4096 * static_cast<std::uint64_t>(std::count(told.begin(), told.end(), false)));
+    CHECK(untouched == 4096 * static_cast<std::uint64_t>(std::count(is_known.begin(), is_known.end(), false)));
   }
 }
 

@@ -35,7 +35,7 @@ struct Recovered {
 };
 
 /// Writes the trace of a program that ended together with its collector: the events of its files, and then those of its
-/// rings (CMTTRACE_RINGS). `outputs`: the new files; by default one beside each file of the trace,
+/// rings (CMTTRACE_RINGS). `outputs`: the new files; by default one next to each file of the trace,
 /// "app.7.recovered.cmt" for "app.7.cmt". Overwrites no file, and does not change the rings and the trace's files.
 /// Throws FormatError and std::system_error, and then leaves no output.
 Recovered recover(const std::string& rings, std::vector<std::string> outputs);

@@ -132,13 +132,13 @@ bool Encoder::handle(WorkItem& item) {
 bool Encoder::is_near_limit(std::uint64_t events) const {
   const std::uint64_t written = progress_.events, bytes = progress_.bytes;
   const std::uint64_t bytes_per_event = written == 0 ? first_bytes_per_event : 2 * (bytes / written + 1);
-  const std::uint64_t now_ns = clock_ns(), behind_ns = now_ns - std::min<std::uint64_t>(progress_.cut_ns, now_ns);
+  const std::uint64_t now_ns = clock_ns(), lag_ns = now_ns - std::min<std::uint64_t>(progress_.cut_ns, now_ns);
   const auto comes_near = [](std::uint64_t value, std::uint64_t more, std::uint64_t limit) {
     return limit != Settings::no_limit && value + more >= limit;
   };
   return comes_near(written, events, settings_.events_max) ||
          comes_near(bytes, events * bytes_per_event, settings_.bytes_max) ||
-         comes_near(now_ns - memory_.control().start_ns, behind_ns, settings_.time_ns_max);
+         comes_near(now_ns - memory_.control().start_ns, lag_ns, settings_.time_ns_max);
 }
 
 void Encoder::fail(const OutputError& error) {

@@ -31,7 +31,7 @@ constexpr std::uint64_t backlog_memory_max = 64 << 20, spill_max = std::uint64_t
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
 /// How far the trace may lag the program while no processor is idle. libcmttrace(1) states this bound.
-constexpr std::uint64_t behind_ns_max = 20 * second_ns;
+constexpr std::uint64_t lag_ns_max = 20 * second_ns;
 
 /// The bound of a file without a requested size: a quarter of the disk's free space.
 std::uint64_t file_bytes_max(const std::string& folder) {
@@ -54,8 +54,8 @@ Settings settings_for(const std::string& folder) {
 }
 
 /// Takes work from the backlog, and has it encoded: by an idle thread, or at once by the calling thread if somebody
-/// waits. The document doc/architecture.md, "The collector", has the reasons. The calling thread has the usual
-/// priority. At nice 10, on a machine with more work than processors, a trace took minutes instead of seconds.
+/// waits. For the reasons see "The collector" in doc/architecture.md. The calling thread has the usual priority. At
+/// nice 10, on a machine with more work than processors, a trace took minutes instead of seconds.
 class EncodeLoop {
  public:
   EncodeLoop(RingMemory& memory, Backlog& backlog, SessionState& state, Encoder& encoder)
@@ -82,7 +82,7 @@ class EncodeLoop {
   /// pass.
   static constexpr std::uint64_t portion_records = 4096;
   /// The least work for which an idle thread is woken.
-  static constexpr std::uint64_t worth_records = 32768, worth_behind_ns = second_ns / 2;
+  static constexpr std::uint64_t worth_records = 32768, worth_lag_ns = second_ns / 2;
 
   /// The least work for which a second thread is started.
   static constexpr std::uint64_t many_records = 1 << 18;
@@ -99,7 +99,7 @@ class EncodeLoop {
     const bool is_wanted = is_urgent({});
     const bool are_many =
         is_wanted ? backlog_.wait_for_records(0, 1000) : backlog_.wait_for_records(worth_records, 100);
-    return is_wanted || are_many || behind_ns() > worth_behind_ns;
+    return is_wanted || are_many || lag_ns() > worth_lag_ns;
   }
 
   Portion next_portion() {
@@ -124,7 +124,7 @@ class EncodeLoop {
     if (is_urgent(portion) || !has_worker()) {
       use_threads();
       handle(portion);
-      tell_progress();
+      report_progress();
     } else {
       begun_records_ = records_in(portion);
       assert(begun_.empty());
@@ -161,12 +161,12 @@ class EncodeLoop {
     if (progress.is_flush_asked || (!portion.empty() && portion.back().is_request())) return true;
     const Backlog::Waiting waiting = backlog_.waiting();
     if (waiting.requests != 0 || encoder_.is_near_limit(waiting.records + records_at_hand_)) return true;
-    const bool is_too_far = behind_ns() > behind_ns_max || waiting.bytes > backlog_.bytes_max() / 2;
-    is_behind_ = is_too_far || (is_behind_ && behind_ns() > second_ns);
-    return is_behind_;
+    const bool is_too_far = lag_ns() > lag_ns_max || waiting.bytes > backlog_.bytes_max() / 2;
+    is_lagging_ = is_too_far || (is_lagging_ && lag_ns() > second_ns);
+    return is_lagging_;
   }
 
-  std::uint64_t behind_ns() const {
+  std::uint64_t lag_ns() const {
     const std::uint64_t cut_ns = encoder_.progress().cut_ns, now_ns = clock_ns();
     return now_ns - std::min(cut_ns, now_ns);
   }
@@ -181,12 +181,12 @@ class EncodeLoop {
   }
 
   /// Reports to cmttrace how much work is left, if the program has ended a while ago.
-  void tell_progress() {
+  void report_progress() {
     if (state_.process_end == ProcessEnd::none) return;
     const std::uint64_t now_ns = clock_ns();
-    if (tell_at_ns_ == 0) tell_at_ns_ = now_ns + second_ns / 2;
-    if (now_ns < tell_at_ns_) return;
-    tell_at_ns_ = now_ns + second_ns / 2;
+    if (report_at_ns_ == 0) report_at_ns_ = now_ns + second_ns / 2;
+    if (now_ns < report_at_ns_) return;
+    report_at_ns_ = now_ns + second_ns / 2;
     append_status(memory_.control(), "encoded=" + std::to_string(encoder_.progress().events) +
                                          " waiting=" + std::to_string(backlog_.waiting().records));
   }
@@ -202,8 +202,8 @@ class EncodeLoop {
   // This thread's own.
   std::optional<IdleWorker> worker_;  // exists since its first work
   std::uint64_t records_at_hand_ = 0, begun_records_ = 0;
-  std::uint64_t tell_at_ns_ = 0;
-  bool is_behind_ = false;
+  std::uint64_t report_at_ns_ = 0;
+  bool is_lagging_ = false;
   bool are_threads_used_ = false;
 };
 

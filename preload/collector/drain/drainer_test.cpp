@@ -101,7 +101,7 @@ TEST_CASE("drainer: a pass for a request reads the rings although there is no ro
   CHECK(records_up_to_cut(backlog) == std::uint64_t{5});
 }
 
-TEST_CASE("drainer: at the end records behind a slot that was never published are read, and no more") {
+TEST_CASE("drainer: at the end records after a slot that was never published are read, and no more") {
   Program program;
   Backlog backlog("/tmp", 1 << 20, 0);
   Drainer drainer(program.memory(), backlog);
@@ -122,9 +122,9 @@ TEST_CASE("drainer: at the end records behind a slot that was never published ar
   CHECK(drainer.pass() == std::size_t{3});
   CHECK_FALSE(drainer.skip_unpublished());
   CHECK(records_up_to_cut(backlog) == std::uint64_t{slots - 1});
-  std::uint64_t behind = 0;
-  while (const auto records = records_up_to_cut(backlog)) behind += *records;
-  CHECK(behind == 10 + 2 + 5 + 1 + 3);
+  std::uint64_t after = 0;
+  while (const auto records = records_up_to_cut(backlog)) after += *records;
+  CHECK(after == 10 + 2 + 5 + 1 + 3);
 }
 
 TEST_CASE("pace: a ring that fills in 400 us is read every 100 us, less the time of the pass") {

@@ -139,7 +139,7 @@ TEST_CASE("ring events: runs have the same events as single pops, wherever chunk
   }
 }
 
-TEST_CASE("ring events: some records behind one that is handed out can be read, and are mostly those that follow") {
+TEST_CASE("ring events: some records after one that is handed out can be read, and are mostly those that follow") {
   std::vector<Slot> records;
   for (std::uint64_t i = 0; i < 1000; ++i) records.push_back(slot_of(ring_malloc, 16 * (i + 1), 8, i));
   RingEvents ring;

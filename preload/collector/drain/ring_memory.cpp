@@ -146,7 +146,7 @@ std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, s
   return published - from;
 }
 
-/// Calls fallocate(2) for the slots between two positions: twice where the ring's end is between them.
+/// Calls fallocate(2) for the slots between two positions: twice if the ring's end is between them.
 bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const {
   const std::uint64_t slots = ring.slots;
   bool is_done = true;
@@ -175,9 +175,9 @@ void RingMemory::release(const Ring& ring, std::uint64_t from, std::uint64_t to)
 }
 
 void RingMemory::raise_clock(std::uint64_t stamp) {
-  std::uint64_t told = __atomic_load_n(&control_->clock, __ATOMIC_RELAXED);
-  while (told < stamp &&
-         !__atomic_compare_exchange_n(&control_->clock, &told, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+  std::uint64_t current = __atomic_load_n(&control_->clock, __ATOMIC_RELAXED);
+  while (current < stamp &&
+         !__atomic_compare_exchange_n(&control_->clock, &current, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     continue;
   processor_fence_after_atomic();  // all later reads come after the moment from which threads take this stamp
 }

@@ -15,7 +15,7 @@
 namespace cmt::collector {
 namespace {
 
-[[noreturn]] void fail_to_keep(int error) { throw std::system_error(error, std::generic_category(), "what is kept"); }
+[[noreturn]] void fail_to_keep(int error) { throw std::system_error(error, std::generic_category(), "kept events"); }
 
 int open_chunks(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

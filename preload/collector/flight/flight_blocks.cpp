@@ -36,7 +36,7 @@ Repairs repairs_since(const Repairs& before, Repairs now) {
 }
 
 /// Reports a disk that has returned other bytes than were written. The frames' checksums detect this.
-[[noreturn]] void fail_damaged() { throw std::system_error(EIO, std::generic_category(), "what is kept"); }
+[[noreturn]] void fail_damaged() { throw std::system_error(EIO, std::generic_category(), "kept events"); }
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void FlightBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
   }
   while (!chunks_.append(group.chain, bytes)) {  // the disk is full
     if (groups_.size() == 1 || groups_[1].blocks.empty())
-      throw std::system_error(ENOSPC, std::generic_category(), "what is kept");
+      throw std::system_error(ENOSPC, std::generic_category(), "kept events");
     drop_oldest();
   }
   for (const format::StreamStart& stream : block.header.streams) {
@@ -201,8 +201,8 @@ void FlightBlocks::put_live(CmtSink& sink, Tally& tally) {
 }
 
 /// Encodes the core stream of a block again, to follow another state. Returns the state at its end.
-format::CoreState FlightBlocks::put_behind(const format::CoreState& state, const std::string& section,
-                                           FullBlock& block) {
+format::CoreState FlightBlocks::encode_after(const format::CoreState& state, const std::string& section,
+                                             FullBlock& block) {
   const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
   StackTable none;
   BlockDecoder decoder(nothing, none);
@@ -244,7 +244,7 @@ FlightSpan FlightBlocks::write(Output& output, Header header, const StackTable* 
       full.header = block.header;
       full.body = chunks_.read(group.chain, block.offset, block.bytes);
       if (state && *state != block.header.core) {
-        state = put_behind(*state, section_of(group, block), full);
+        state = encode_after(*state, section_of(group, block), full);
       } else {
         state.reset();
       }

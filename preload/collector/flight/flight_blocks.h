@@ -110,7 +110,7 @@ class FlightBlocks {
   std::string section_of(const Group& group, const Block& block) const;
   StackColumn stacks_of(const Group& group, const Block& block);
   void put_live(CmtSink& sink, Tally& tally);
-  format::CoreState put_behind(const format::CoreState& state, const std::string& section, FullBlock& block);
+  format::CoreState encode_after(const format::CoreState& state, const std::string& section, FullBlock& block);
 
   FlightLimits limits_;
   ChunkFile chunks_;

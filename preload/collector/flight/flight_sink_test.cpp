@@ -235,7 +235,7 @@ TEST_CASE("keep: events before the first allocation are kept too") {
   CHECK(lines_of(recording.write(span)) == expected(recording, 0));
 }
 
-TEST_CASE("keep: pages that were touched before the begin are told behind their block's allocation") {
+TEST_CASE("keep: pages that were touched before the begin follow their block's allocation") {
   Recording recording({.ns = 1000 * Recording::event_ns, .bytes = 1 << 30});
   recording.add({.size = 100000, .tag = 1000, .address = 0x10000, .time_ns = 5});
   recording.add(

@@ -101,7 +101,7 @@ bool EventOrder::awaits_realloc(const RingEvents& ring) {
 
 /// Whether the realloc for which a blocked ring's front waits cannot return at once. Its ring has a signal handler's
 /// event before the return, or the return is blocked itself.
-bool EventOrder::is_return_behind(const RingEvents& ring) const {
+bool EventOrder::is_return_delayed(const RingEvents& ring) const {
   return std::any_of(rings_.begin(), rings_.end(), [&](const RingEvents& other) {
     return !other.open_reallocs.empty() && other.open_reallocs.back().address == ring.blocked_on && other.has_front() &&
            (other.blocked_on != 0 || !other.has_old_block());
@@ -126,7 +126,7 @@ std::uint64_t EventOrder::barrier(std::uint64_t cut) {
 /// most ends of unknown blocks are ends of these. Such an end waits in vain, and other rings may need the events after
 /// it.
 std::uint64_t EventOrder::patience_with_others(const RingEvents& ring) {
-  const bool passes_none = awaits_realloc(ring) ? !is_return_behind(ring) : earlier_are_many_ && !makes_block(ring);
+  const bool passes_none = awaits_realloc(ring) ? !is_return_delayed(ring) : earlier_are_many_ && !makes_block(ring);
   return passes_none ? 0 : 2 * stamp_slack;
 }
 

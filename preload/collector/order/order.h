@@ -64,7 +64,7 @@ class EventOrder {
   void append_records(std::uint32_t ring, Packed records);
   /// Hands all events with a stamp up to `cut` to the sink.
   void merge_until(std::uint64_t cut);
-  /// Hands all events to the sink. No further records may be appended.
+  /// Hands all events to the sink, even if events for which they wait are missing.
   void merge_all() { merge_until(forever); }
 
   /// Appends an event that no thread recorded and that is about no block, after all events that were merged.
@@ -100,7 +100,7 @@ class EventOrder {
   void merge_queue(std::uint64_t cut);
   void merge_run(RingEvents& ring, std::uint64_t bound);
   bool awaits_realloc(const RingEvents& ring);
-  bool is_return_behind(const RingEvents& ring) const;
+  bool is_return_delayed(const RingEvents& ring) const;
   std::uint64_t barrier(std::uint64_t cut);
   bool unblock_oldest(std::uint64_t cut);
   bool merge_return_of_realloc(std::uint64_t old_address);
@@ -130,7 +130,7 @@ class EventOrder {
   bool apply_realloc_begin(RingEvents& ring, const Event& event, bool forced);
   bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
   bool apply_pages(RingEvents& ring, const Event& event, bool forced);
-  void tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
+  void append_page_events(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   std::optional<LiveTable::Place> find_block(std::uint64_t address);

@@ -44,7 +44,7 @@ BookedEvent& EventOrder::begin_event(const Event& event) {
 }
 
 /// Appends the events about the pages of a large block.
-void EventOrder::tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp) {
+void EventOrder::append_page_events(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp) {
   for (const Event& event : events) {
     BookedEvent& booked = batch_.next_other();
     booked = {event, block};
@@ -61,7 +61,7 @@ bool EventOrder::apply_pages(RingEvents& ring, const Event& event, bool forced) 
   if (!place && is_owners && !forced) return block_on(ring, event.address);
   if (!place) return true;
   const format::LiveBlock block = live_.block(*place);
-  tell_pages(touched_.add_report(block, ring.thread, ring.pages()), block, event.time_ns);
+  append_page_events(touched_.add_report(block, ring.thread, ring.pages()), block, event.time_ns);
   return true;
 }
 
@@ -100,7 +100,8 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
   if (!forced) return block_on(ring, event.address);
   const format::LiveBlock old = live_.block(*place);
   if (place->is_in_realloc()) end_realloc_of(event.address);
-  if (touched_.is_large(old.size)) tell_pages(touched_.end_block(old, ring.thread, PagesReport{}), old, event.time_ns);
+  if (touched_.is_large(old.size))
+    append_page_events(touched_.end_block(old, ring.thread, PagesReport{}), old, event.time_ns);
   live_.erase(*place);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
@@ -127,7 +128,7 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool for
   const Event made = booked.event;
   commit_other();
   if (touched_.is_large(made.bytes()))
-    tell_pages(touched_.add_block(made, event.time_ns, ring.pages()), block_of(made), event.time_ns);
+    append_page_events(touched_.add_block(made, event.time_ns, ring.pages()), block_of(made), event.time_ns);
   if (event.address != 0) wake(event.address);
   return true;
 }
@@ -144,7 +145,8 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
   const Tag tag = place ? place->tag() : next_reserved_tag();
   const format::LiveBlock old = place ? live_.block(*place) : format::LiveBlock{};
   if (place && place->is_in_realloc()) end_realloc_of(event.address);
-  if (touched_.is_large(old.size)) tell_pages(touched_.end_block(old, ring.thread, ring.pages()), old, event.time_ns);
+  if (touched_.is_large(old.size))
+    append_page_events(touched_.end_block(old, ring.thread, ring.pages()), old, event.time_ns);
   if (place) live_.erase(*place);
   if (tag == 0) {
     repairs_.add(Repair::unmatched_free);
@@ -170,7 +172,7 @@ bool EventOrder::apply_realloc_begin(RingEvents& ring, const Event& event, bool 
   begin_realloc(ring, *place);
   const format::LiveBlock given = live_.block(*place);
   if (touched_.is_large(given.size))
-    tell_pages(touched_.begin_realloc(given, ring.thread, ring.pages()), given, event.time_ns);
+    append_page_events(touched_.begin_realloc(given, ring.thread, ring.pages()), given, event.time_ns);
   return true;
 }
 
@@ -182,7 +184,7 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
   const auto given = old != 0 ? live_.find(old) : std::nullopt;
   const format::LiveBlock old_block = given ? live_.block(*given) : format::LiveBlock{};
   if (event.address != 0 && touched_.is_large(old_block.size))
-    tell_pages(touched_.replace_block(old_block, ring.thread), old_block, event.time_ns);
+    append_page_events(touched_.replace_block(old_block, ring.thread), old_block, event.time_ns);
   BookedEvent& booked = begin_event(event);
   if (old != 0) {
     ring.open_reallocs.pop_back();
@@ -199,7 +201,8 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
   const Event made = booked.event;
   commit_other();
   if (touched_.is_large(made.bytes()) || touched_.is_large(old_block.size))
-    tell_pages(touched_.resize_block(old_block, made, event.time_ns, ring.pages()), block_of(made), event.time_ns);
+    append_page_events(touched_.resize_block(old_block, made, event.time_ns, ring.pages()), block_of(made),
+                       event.time_ns);
   if (old != 0) wake(old);
   if (event.address != 0 && event.address != old) wake(event.address);
   return true;

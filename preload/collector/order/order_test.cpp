@@ -112,7 +112,7 @@ TEST_CASE("order: a free whose stamp is too early waits for the allocation") {
   CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); ");
 }
 
-TEST_CASE("order: no event overtakes one that waits, so a free finds its block behind that") {
+TEST_CASE("order: no event overtakes one that waits, so a free finds its block after that") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, malloc_kind, 0x200, 1, 11);
@@ -166,7 +166,7 @@ TEST_CASE("order: an event that depends on a realloc waits until its return is r
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; ");
 }
 
-TEST_CASE("order: no event of another thread overtakes those behind one that waits for a realloc") {
+TEST_CASE("order: no event of another thread overtakes those after one that waits for a realloc") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(1, malloc_kind, 0x300, 2, 11);
@@ -213,7 +213,7 @@ TEST_CASE("order: blocks that were never seen get tags of the reserve while it l
   CHECK(t.order.repairs()[Repair::unmatched_free] == 1);
 }
 
-TEST_CASE("order: what stands behind the end of a block from before an attach is not passed by what depends on it") {
+TEST_CASE("order: after an attach, no event of another thread overtakes the end of an unknown block") {
   Threads t({9, true});
   t.record(0, free_kind, 0x900, 0, 10);
   t.record(0, malloc_kind, 0x100, 1, 11);

@@ -38,11 +38,11 @@ class PageSet {
   void add(const std::vector<PageRun>& added, const Visit& visit) {
     std::vector<Run> all;
     all.reserve(runs_.size() + added.size());
-    std::size_t behind = 0, merged = 0;  // how many runs of the set end before the added one; are in `all`
+    std::size_t passed = 0, merged = 0;  // how many runs of the set end before the added one; are in `all`
     for (const PageRun& run : added) {
-      while (behind < runs_.size() && runs_[behind].end <= run.first) ++behind;
+      while (passed < runs_.size() && runs_[passed].end <= run.first) ++passed;
       std::uint64_t from = run.first;
-      for (std::size_t i = behind; i < runs_.size() && runs_[i].first < run.end(); ++i) {
+      for (std::size_t i = passed; i < runs_.size() && runs_[i].first < run.end(); ++i) {
         if (runs_[i].first > from) visit(part_of(run, from, runs_[i].first));
         from = std::max(from, runs_[i].end);
       }

@@ -45,7 +45,7 @@ TEST_CASE("the end of a block may come before its begin") {
   CHECK(!watched.empty());
 }
 
-TEST_CASE("what is new of a block is told, and whether it is all that was ever seen of it") {
+TEST_CASE("new pages of a block are reported, and whether these are all that were ever seen") {
   WatchedBlocks watched;
   const auto look = [&](const std::vector<PageRun>& runs) -> std::string {
     const auto news = watched.note_runs(watched_address, watched.blocks().at(watched_address), runs);

@@ -41,7 +41,7 @@ TouchedBlocks::Block* TouchedBlocks::find(const format::LiveBlock& block) {
 
 /// Appends an event about a run. Its unit is huge pages if the run begins and ends at their bounds, or at the block's
 /// ends.
-void TouchedBlocks::tell(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread) {
+void TouchedBlocks::append(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread) {
   assert(run.count != 0 && run.first < block.pages() && run.end() <= block.pages());
   const std::uint64_t begin = block.address / page_size, place = block.address % page_size;
   Event event{.kind = kind, .thread = thread};
@@ -61,20 +61,20 @@ void TouchedBlocks::tell(Tag tag, const Block& block, const PageRun& run, Kind k
 
 /// Appends events about the pages of the runs that are not known. Unsure pages may become sure later, and stay unknown,
 /// unless `keep_unsure`.
-void TouchedBlocks::tell_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread,
-                             bool keep_unsure) {
-  const auto tell_run = [&](const PageRun& run) {
-    tell(tag, block, run, block.has_baseline && !run.is_unsure ? Kind::touch : Kind::resident, thread);
+void TouchedBlocks::append_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread,
+                               bool keep_unsure) {
+  const auto append_run = [&](const PageRun& run) {
+    append(tag, block, run, block.has_baseline && !run.is_unsure ? Kind::touch : Kind::resident, thread);
   };
-  if (keep_unsure) return block.known.add(runs, tell_run);
+  if (keep_unsure) return block.known.add(runs, append_run);
   std::vector<PageRun> sure;
   std::copy_if(runs.begin(), runs.end(), std::back_inserter(sure), [](const PageRun& run) { return !run.is_unsure; });
-  block.known.add(sure, tell_run);
+  block.known.add(sure, append_run);
 }
 
-void TouchedBlocks::tell_unknown(Tag tag, Block& block, std::uint32_t thread) {
+void TouchedBlocks::append_unknown(Tag tag, Block& block, std::uint32_t thread) {
   block.known.for_each_missing(block.pages(),
-                               [&](const PageRun& run) { tell(tag, block, run, Kind::resident, thread); });
+                               [&](const PageRun& run) { append(tag, block, run, Kind::resident, thread); });
   block.known.add({{0, block.pages()}});
 }
 
@@ -84,7 +84,7 @@ TouchedBlocks::Events TouchedBlocks::add_block(const Event& allocation, std::uin
   if (!is_large(allocation.bytes()) || allocation.tag == 0) return events_;
   Block block{allocation.address, allocation.bytes(), stamp, allocation.thread, report.has(block_is_asked)};
   block.known.add(runs_below(report, block.pages()),
-                  [&](const PageRun& run) { tell(allocation.tag, block, run, Kind::resident, block.thread); });
+                  [&](const PageRun& run) { append(allocation.tag, block, run, Kind::resident, block.thread); });
   blocks_.insert_or_assign(allocation.tag, std::move(block));
   return events_;
 }
@@ -93,9 +93,9 @@ TouchedBlocks::Events TouchedBlocks::end_block(const format::LiveBlock& ended, s
                                                const PagesReport& report) {
   if (Block* const block = find(ended)) {
     if (report.has(block_is_asked))
-      tell_new(ended.tag, *block, runs_below(report, block->pages()), thread, true);
+      append_new(ended.tag, *block, runs_below(report, block->pages()), thread, true);
     else
-      tell_unknown(ended.tag, *block, thread);
+      append_unknown(ended.tag, *block, thread);
     blocks_.erase(ended.tag);
   }
   return events_;
@@ -106,14 +106,14 @@ TouchedBlocks::Events TouchedBlocks::begin_realloc(const format::LiveBlock& give
   if (Block* const block = find(given)) {
     block->is_in_realloc = true;
     block->was_asked = report.has(block_is_asked);
-    if (block->was_asked) tell_new(given.tag, *block, runs_below(report, block->pages()), thread, true);
+    if (block->was_asked) append_new(given.tag, *block, runs_below(report, block->pages()), thread, true);
   }
   return events_;
 }
 
 TouchedBlocks::Events TouchedBlocks::replace_block(const format::LiveBlock& old, std::uint32_t thread) {
   Block* const block = find(old);
-  if (block != nullptr && !block->was_asked) tell_unknown(old.tag, *block, thread);
+  if (block != nullptr && !block->was_asked) append_unknown(old.tag, *block, thread);
   return events_;
 }
 
@@ -143,8 +143,8 @@ TouchedBlocks::Events TouchedBlocks::add_report(const format::LiveBlock& reporte
   Block* const block = find(reported);
   if (block == nullptr || block->is_in_realloc || (report.since != 0 && block->stamp >= report.since)) return events_;
   if (report.since != 0) thread = block->thread;  // the page watcher has looked
-  tell_new(reported.tag, *block, runs_below(report, block->pages()), thread, false);
-  if (report.has(block_is_last)) tell_unknown(reported.tag, *block, thread);
+  append_new(reported.tag, *block, runs_below(report, block->pages()), thread, false);
+  if (report.has(block_is_last)) append_unknown(reported.tag, *block, thread);
   const bool is_whole = report.has(block_is_whole) && report.bytes == block->bytes;
   if (is_whole && !report.has(block_has_more)) block->has_baseline = true;
   return events_;

@@ -82,10 +82,9 @@ class TouchedBlocks {
   };
 
   Block* find(const format::LiveBlock& block);
-  void tell(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread);
-  void tell_huge(Event event, const Block& block, const PageRun& run);
-  void tell_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread, bool keep_unsure);
-  void tell_unknown(Tag tag, Block& block, std::uint32_t thread);
+  void append(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread);
+  void append_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread, bool keep_unsure);
+  void append_unknown(Tag tag, Block& block, std::uint32_t thread);
 
   const std::uint64_t bytes_min_;
   std::unordered_map<Tag, Block> blocks_;

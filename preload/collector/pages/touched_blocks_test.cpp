@@ -93,7 +93,7 @@ TEST_CASE("what is not known of a block that outlives the process is resident") 
   CHECK(blocks.add_report(block_of(made), 9, report(block_is_last, {}, 400)).empty());
 }
 
-TEST_CASE("a page that may have been read only is not told before the block's end") {
+TEST_CASE("a page that may have been read only is not reported before the block's end") {
   TouchedBlocks blocks(16384);
   const Event made = allocation(7, ten_pages);
   blocks.add_block(made, 100, report(block_is_asked));
@@ -126,7 +126,7 @@ TEST_CASE("a realloc's result has the pages of its old block as resident ones") 
   CHECK(blocks.size() == 1);
 }
 
-TEST_CASE("huge pages are told as such where all of one is new, within the block") {
+TEST_CASE("huge pages are reported as such if all of one is new, within the block") {
   constexpr std::uint64_t huge = block_page_bytes_huge, pages = huge / block_page_bytes;
   TouchedBlocks blocks(16384);
   const Event made = allocation(7, 3 * huge, 5 * huge + block_page_bytes);
