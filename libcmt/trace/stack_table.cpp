@@ -59,7 +59,9 @@ StackId StackTable::add_in_slots(const StackNode& node) {
   if (slots_[slot] != 0) return slots_[slot] & number_mask_;
   const StackId id = node_count();
   if (id > number_mask_) {
-    make_slots(64 - slot_shift_, number_mask_ << 1 | 1);
+    std::uint32_t number_mask = number_mask_;
+    while (id > number_mask) number_mask = number_mask << 1 | 1;
+    make_slots(64 - slot_shift_, number_mask);
     slot = slot_of(node, tag);
   }
   nodes_.push_back(node);

@@ -60,6 +60,16 @@ TEST_CASE("stack table: nodes in any order") {
   CHECK(table.node_count() == known.size() + 1);
 }
 
+TEST_CASE("stack table: a stack after a very deep one is found again") {
+  StackTable table;
+  StackId innermost = 0;
+  while (table.node_count() <= 300000) innermost = table.add_node({innermost, 1});
+  const StackId other = table.add_node({0, 2});
+  CHECK(other == table.node_count() - 1);
+  CHECK(table.add_node({0, 2}) == other);
+  CHECK(table.find_node({0, 2}) == other);
+}
+
 TEST_CASE("stack table: names are copied") {
   StackTable table;
   const FrameId frame = table.add_frame({.address = 16});
