@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
@@ -113,6 +114,7 @@ std::uint32_t StackLineWriter::append_module(std::string& out, ModuleId id) {
 }
 
 void StackLineWriter::append_names(std::string& out, std::uint32_t frame) {
+  assert(is_named_.size() == frames_.size());
   const auto names = table_->names(frames_[frame]);
   is_named_[frame] = !names.empty();
   for (const FrameName& name : names) {
@@ -210,6 +212,7 @@ struct StackLineReader::Fields {
 std::string_view StackLineReader::take(std::string_view line) {
   const auto* const word = std::find_if(definition_words.begin(), definition_words.end(),
                                         [&](std::string_view each) { return line.starts_with(each); });
+  assert(word != definition_words.end());
   Scanner scan(line.substr(word->size()));
   Fields fields;
   if (!fields.take(scan)) return "fields, as in frame=1, of this sort of line";

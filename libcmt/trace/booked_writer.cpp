@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <limits>
 
 namespace cmt {
@@ -25,6 +26,7 @@ BookedWriter::BookedWriter(int fd, Header header, const WriteOptions& options, c
 void BookedWriter::add(std::span<const Event> events) {
   events_ = events;
   given_ = source_.given();
+  assert(given_.size() == events.size());
   for (added_ = 0; added_ < events.size();) {
     fill_batch();
     tally_.count(batch_);
@@ -38,6 +40,7 @@ void BookedWriter::fill_batch() {
   batch_.clear();
   has_times_ = false;
   const std::size_t room = std::min({sink_->room(), EventBatch::capacity, events_.size() - added_});
+  assert(room != 0);
   for (std::size_t i = 0; i < room; ++i, ++added_) append(events_[added_], given_[added_]);
   if (!has_times_) batch_.forget_times();
 }
@@ -50,6 +53,7 @@ void BookedWriter::append(const Event& event, const LiveBlock& given) {
     return batch_.append_next_other();
   }
   const bool makes = event.tag != 0;
+  assert(makes || given.tag == event.old_tag);
   if (event.stack != 0 || !batch_.stacks().empty()) batch_.stack_room()[0] = event.stack;
   batch_.room()[0] = {.address = makes ? event.address : given.address,
                       .tag = makes ? event.tag : given.tag,
@@ -71,6 +75,7 @@ std::vector<LiveBlock> BookedWriter::list_live_blocks() const {
     if (given.tag != 0 && given.tag <= newest_ && events_[i].ends_block()) blocks.push_back(given);
   }
   format::sort_by_tag(blocks);
+  assert(blocks.size() == live_blocks());
   return blocks;
 }
 

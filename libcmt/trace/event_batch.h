@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,13 +35,17 @@ class EventBatch {
 
   /// The entries behind the last one, for the caller to fill in, and then to append so many.
   std::span<BlockEvent> room() { return {events_.data() + size_, capacity - size_}; }
-  void append(std::size_t count) { size_ += count; }
+  void append(std::size_t count) {
+    assert(count <= capacity - size_);
+    size_ += count;
+  }
   /// The same for another event.
   BookedEvent& next_other() {
     if (other_count_ == others_.size()) others_.emplace_back();
     return others_[other_count_];
   }
   void append_next_other() {
+    assert(size_ < capacity && other_count_ < others_.size());
     const Event& event = others_[other_count_++].event;
     if (has_stacks_ || event.stack != 0) stack_room()[0] = event.stack;
     events_[size_++] = {.time_ns = event.time_ns};
@@ -77,6 +82,7 @@ class EventBatch {
   /// Removes the events behind the first so many.
   void truncate(std::size_t count) {
     for (; size_ > count; --size_) other_count_ -= events_[size_ - 1].tag == 0 ? 1 : 0;
+    assert(other_count_ <= size_);
   }
 
   /// Replaces each event's time by convert(time).
@@ -87,6 +93,7 @@ class EventBatch {
       event.time_ns = convert(event.time_ns);
       if (event.tag == 0) other++->event.time_ns = event.time_ns;
     }
+    assert(other == others_.data() + other_count_);
   }
 
   /// Calls visit(booked) for each event.
@@ -100,6 +107,7 @@ class EventBatch {
       if (has_stacks_) booked.event.stack = stacks_[i];
       visit(booked);
     }
+    assert(other == others_.data() + other_count_);
   }
 
  private:

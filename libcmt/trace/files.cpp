@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +62,7 @@ Input::~Input() {
 }
 
 bool Input::fill() {
+  assert(begin_ <= end_ && end_ <= window_.size());
   if (at_end_) return false;
   if (begin_ > 0) {
     std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
@@ -92,6 +94,7 @@ std::string_view Input::peek(std::size_t count) {
 }
 
 void Input::go_to(std::uint64_t offset) {
+  assert(can_seek_);
   if (lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) fail(name_);
   window_offset_ = offset;
   begin_ = end_ = 0;
@@ -99,6 +102,7 @@ void Input::go_to(std::uint64_t offset) {
 }
 
 std::string Input::at(std::uint64_t offset, std::size_t count) const {
+  assert(can_seek_);
   std::string bytes(count, '\0');
   std::size_t got = 0;
   while (got < count) {

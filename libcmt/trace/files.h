@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,10 @@ class Input {
   std::string_view peek(std::size_t count);
 
   /// Skips bytes that peek() has returned.
-  void skip(std::size_t count) { begin_ += count; }
+  void skip(std::size_t count) {
+    assert(count <= end_ - begin_);
+    begin_ += count;
+  }
 
   /// Offset of the next byte.
   std::uint64_t offset() const { return window_offset_ + begin_; }

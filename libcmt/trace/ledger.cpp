@@ -1,6 +1,7 @@
 #include "libcmt/trace/ledger.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt {
 
@@ -19,6 +20,7 @@ LiveBlock Ledger::given_block(const Event& event) {
 }
 
 Ledger::Entry Ledger::book(const Event& event, const LiveBlock& given) {
+  assert(given.tag == 0 || given.tag == event.old_tag);
   Entry entry;
   if (event.tag != 0 && event.tag <= newest_) return entry;
   entry.old = given;
@@ -32,12 +34,14 @@ Ledger::Entry Ledger::book(const Event& event, const LiveBlock& given) {
     newest_ = event.tag;
     first_tag_ = std::min(first_tag_, event.tag);
   }
+  assert(first_tag_ == unknown || first_tag_ <= newest_);
   tally_.count(event, entry.old);
   return entry;
 }
 
 void Tally::append(const Tally& behind) {
   const Totals& more = behind.totals_;
+  assert(more.peak_live_bytes_event <= more.events);
   if (more.peak_live_bytes > totals_.peak_live_bytes) {
     totals_.peak_live_bytes = more.peak_live_bytes;
     totals_.peak_live_bytes_event = totals_.events + more.peak_live_bytes_event;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <unordered_set>
 
@@ -28,6 +29,7 @@ class Tally {
         ++other;
       }
     }
+    assert(other == batch.others().data() + batch.others().size());
     static_cast<RunningTotals&>(totals_) = running;
   }
 

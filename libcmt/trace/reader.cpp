@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <exception>
 #include <future>
 #include <vector>
@@ -45,6 +46,7 @@ std::span<const Event> Reader::Impl::read() {
     if (events.empty()) return end(), events;
     if (next_ <= wanted_) continue;
     dropped_ = wanted_ > first_ ? wanted_ - first_ : 0;
+    assert(dropped_ < events.size());
     return events.subspan(dropped_);
   }
 }
@@ -53,6 +55,7 @@ void Reader::Impl::read_core(ReadStep& step, std::span<Event> events) {
   first_ = next_;
   dropped_ = 0;
   source_->read_core(step, events);
+  assert(step.count <= events.size());
   next_ += step.count;
   if (step.block == nullptr) end();
 }
@@ -130,6 +133,7 @@ std::vector<std::uint64_t> bounds_of(Reader& reader, const ReadOptions& options)
   }
   if (bounds.empty()) bounds.push_back(0);
   bounds.push_back(unknown);
+  assert(bounds.front() == 0 && std::is_sorted(bounds.begin(), bounds.end()));
   return bounds;
 }
 

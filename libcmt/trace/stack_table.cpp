@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 
 #include "cmt/stacks.h"
 
@@ -34,6 +35,7 @@ std::size_t StackTable::slot_of(const StackNode& node, std::uint32_t& tag) const
   const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.frame) * 0x9e3779b97f4a7c15;
   tag = static_cast<std::uint32_t>(hash >> 8) & ~number_mask_;
   std::size_t slot = hash >> slot_shift_;
+  assert(used_slots_ < slots_.size());  // so that the search ends
   for (; slots_[slot] != 0; slot = (slot + 1) & (slots_.size() - 1)) {
     if ((slots_[slot] & ~number_mask_) == tag && nodes_[slots_[slot] & number_mask_] == node) break;
   }
@@ -42,12 +44,14 @@ std::size_t StackTable::slot_of(const StackNode& node, std::uint32_t& tag) const
 
 /// Makes `slots_` for so many bits of a slot, and so many of a node's number.
 void StackTable::make_slots(unsigned slot_bits, std::uint32_t number_mask) {
+  assert(slot_bits < 64 && (number_mask & (number_mask + 1)) == 0);
   slot_shift_ = 64 - slot_bits;
   number_mask_ = number_mask;
   slots_.assign(std::size_t{1} << slot_bits, 0);
   for (StackId id = 1; id < node_count(); ++id) {
     if (nodes_[id].parent + 1 == id) continue;
     std::uint32_t tag = 0;
+    assert(id <= number_mask_);
     const std::size_t slot = slot_of(nodes_[id], tag);
     slots_[slot] = tag | id;
   }
@@ -64,6 +68,7 @@ StackId StackTable::add_in_slots(const StackNode& node) {
     make_slots(64 - slot_shift_, number_mask);
     slot = slot_of(node, tag);
   }
+  assert(id <= number_mask_ && slots_[slot] == 0);
   nodes_.push_back(node);
   slots_[slot] = tag | id;
   if (++used_slots_ * 2 > slots_.size()) make_slots(64 - slot_shift_ + 1, number_mask_);

@@ -1,5 +1,6 @@
 #include "libcmt/trace/task_thread.h"
 
+#include <cassert>
 #include <utility>
 
 namespace cmt {
@@ -20,8 +21,11 @@ TaskThread::~TaskThread() {
 }
 
 std::uint64_t TaskThread::post(std::function<void()> task) {
+  assert(task != nullptr);
   std::unique_lock lock(mutex_);
+  assert(!is_at_end_);
   if (posted_ - done_ == capacity) wait_for(posted_ - capacity / 2, lock);
+  assert(posted_ - done_ < capacity);
   if (error_) std::rethrow_exception(error_);
   tasks_[posted_ % capacity] = std::move(task);
   const std::uint64_t number = ++posted_;
@@ -38,6 +42,7 @@ void TaskThread::wait_for(std::uint64_t task) {
 }
 
 void TaskThread::wait_for(std::uint64_t task, std::unique_lock<std::mutex>& lock) {
+  assert(task <= posted_);
   if (done_ >= task) return;
   awaited_ = task;
   work_.notify_one();
@@ -53,6 +58,7 @@ void TaskThread::run() {
     is_asleep_ = false;
     if (done_ == posted_) return;
     while (done_ != posted_) {
+      assert(tasks_[done_ % capacity] != nullptr);
       const std::function<void()> task = std::exchange(tasks_[done_ % capacity], nullptr);
       const bool is_wanted = !error_;
       lock.unlock();

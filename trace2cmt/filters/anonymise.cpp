@@ -1,4 +1,5 @@
 #include <array>
+#include <cassert>
 #include <unordered_map>
 
 #include "trace2cmt/filters/filter.h"
@@ -43,6 +44,7 @@ class AnonymisingFilter : public Filter {
   void filter(const cmt::Event& event, const Emit& emit) override {
     cmt::Event out = event;
     out.address = out.old_address = 0;
+    assert(out.stack == 0 || copy_);
     if (out.stack != 0) out.stack = copy_->copy(out.stack);
     if (out.time_ns != cmt::unknown) {
       if (first_time_ns_ == cmt::unknown) first_time_ns_ = out.time_ns;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -111,13 +112,16 @@ class FilterChain {
   void filter(const cmt::Event& event) { emits_.front()(event); }
   /// Of the first filter.
   void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) {
+    assert(!filters_.empty());
     filters_.front()->skip_damage(event, live);
   }
   /// Of the first filter.
   void start_late(std::uint64_t event, const cmt::format::Origins& origins) {
+    assert(!filters_.empty());
     filters_.front()->start_late(event, origins);
   }
   void finish() {
+    assert(emits_.size() == filters_.size() + 1);
     for (std::size_t i = 0; i < filters_.size(); ++i) filters_[i]->finish(emits_[i + 1]);
   }
   bool done() const {

@@ -1,3 +1,5 @@
+#include <cassert>
+
 #include "trace2cmt/filters/filter.h"
 
 namespace cmt::trace2cmt {
@@ -5,7 +7,7 @@ namespace {
 
 class RoundingFilter : public Filter {
  public:
-  explicit RoundingFilter(std::uint64_t step_ns) : step_ns_(step_ns) {}
+  explicit RoundingFilter(std::uint64_t step_ns) : step_ns_(step_ns) { assert(step_ns != 0); }
 
   void filter(const cmt::Event& event, const Emit& emit) override {
     if (event.time_ns == cmt::unknown) return emit(event);

@@ -1,3 +1,4 @@
+#include <cassert>
 #include <utility>
 
 #include "libcmt/block_table.h"
@@ -27,11 +28,14 @@ class LiveAllocations {
 
   void start_with(const cmt::format::Origins& origins) {
     for (const cmt::Event& made : origins.blocks) {
+      assert(made.tag > newest_);
       blocks_.insert(made);
       newest_ = made.tag;
     }
-    for (const cmt::format::OriginRun& run : origins.runs)
+    for (const cmt::format::OriginRun& run : origins.runs) {
+      assert(blocks_.find(run.tag) != nullptr);
       pages_.add(run.tag, run.begin, {run.end, run.kind, run.page_size}, blocks_.find(run.tag)->bytes());
+    }
   }
 
   /// By rising tag.

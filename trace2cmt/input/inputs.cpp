@@ -1,6 +1,7 @@
 #include "trace2cmt/input/inputs.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 namespace cmt::trace2cmt {
@@ -16,6 +17,7 @@ Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cm
 }
 
 cmt::Header Inputs::header() const {
+  assert(!files_.empty());
   cmt::Header header = files_.front().reader.header();
   for (const File& file : files_) {
     const cmt::Header& other = file.reader.header();
@@ -76,6 +78,7 @@ std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {
 }
 
 std::vector<cmt::LiveBlock> Inputs::list_live_before(const cmt::BlockStart& keyframe) {
+  assert(files_.size() == 1);
   return files_.front().reader.impl().source_->list_live_before(keyframe);
 }
 
@@ -87,6 +90,7 @@ void Inputs::end_file(const File& file) {
 }
 
 void Inputs::read_batches(const std::function<void(std::span<const cmt::Event>)>& visit) {
+  assert(files_.size() == 1);
   File& file = files_.front();
   for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) visit(events);
   end_file(file);
@@ -139,6 +143,7 @@ bool Inputs::join(cmt::Event& event) {
   if (event.address != 0) event.address += address_step * current_;
   if (event.old_address != 0) event.old_address += address_step * current_;
   if (event.stack != 0) event.stack = stack_copy_->copy(event.stack);
+  assert(event.old_tag == 0 || event.old_tag > tag_base_);
   newest_ = std::max({newest_, event.tag, event.old_tag});
   threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
   if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);

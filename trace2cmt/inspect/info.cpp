@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "cmt/error.h"
 #include "libcmt/format/coding.h"
@@ -57,6 +58,7 @@ Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& inde
 
 /// The last time in the last block, or before it.
 std::uint64_t last_time_of(cmt::Reader& reader) {
+  assert(!reader.blocks().empty());
   const cmt::BlockStart last = reader.blocks().back();
   std::uint64_t last_ns = last.time_ns;
   reader.seek(last.first_event);
@@ -91,6 +93,7 @@ void count_events(cmt::Reader& reader, Info& info) {
 std::string printable(std::string_view text) {
   std::string quoted;
   cmt::text::append_string(quoted, cmt::text::to_utf8(text));
+  assert(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"');
   return quoted.substr(1, quoted.size() - 2);
 }
 

@@ -1,9 +1,12 @@
 #include "trace2cmt/inspect/touch_counts.h"
 
+#include <cassert>
+
 namespace cmt::trace2cmt {
 
 void TouchCounter::count(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   if (!entry.accepted || !entry.old_known || entry.old.size < counts_.touched_min) return;
+  assert(entry.old.tag == event.old_tag);
   if (cmt::tells_pages(event.kind)) return count_run(event, entry.old);
   if (!event.ends_block()) return;
   count_block(entry.old);
@@ -26,6 +29,7 @@ void TouchCounter::count_run(const cmt::Event& event, const cmt::format::LiveBlo
 void TouchCounter::count_block(const cmt::format::LiveBlock& block) {
   std::uint64_t untouched = 0;
   pages_.for_each_gap(block.tag, block.size, [&](std::uint64_t begin, std::uint64_t end) { untouched += end - begin; });
+  assert(untouched <= block.size);
   ++counts_.blocks;
   counts_.bytes += block.size;
   counts_.untouched_bytes += untouched;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -23,6 +24,7 @@ TraceFile::TraceFile(const std::string& path, From from)
   cmt::Output(fd_, "writing a temporary file").copy_from(pipe_fd, pipe->name());
   lseek(fd_, 0, SEEK_SET);
   input_ = std::make_unique<cmt::Input>(fd_, pipe->name());
+  assert(input_->can_seek());
 }
 
 std::string TraceFile::at(std::uint64_t offset, std::uint64_t count) const {

@@ -1,6 +1,7 @@
 #include "trace2cmt/inspect/verify.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/info.h"
@@ -83,6 +84,7 @@ Verdict verify(const TraceFile& file, unsigned jobs, const TellFault& tell) {
 void EventChecks::check(const cmt::Event& event) { check(event, ledger_.book(event)); }
 
 void EventChecks::check(std::span<const cmt::Event> events, std::span<const cmt::LiveBlock> given) {
+  assert(given.size() == events.size());
   constexpr std::size_t far = 12, near = 6;
   const auto address = [&](std::size_t i) {
     const cmt::Event& event = events[std::min(i, events.size() - 1)];
@@ -149,6 +151,7 @@ void EventChecks::check_overlap(const cmt::Event& event) {
   if (by_address_.insert_apart(place.block) == 0) return;
   if (!by_address_.insert(place))
     return tell_(block_text(event.tag, event.address) + " begins where a live block begins");
+  assert(place.overlapped() != nullptr);
   const cmt::heap::Neighbour& other = *place.overlapped();
   tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other.tag, other.address));
   by_address_.take(place.block.address, place.block);
@@ -161,6 +164,7 @@ std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Total
     has_unknown_kind |= stated.by_kind[kind] != 0 && !is_known(static_cast<cmt::Kind>(kind));
   }
   const Figures states = figures_of(stated, !has_unknown_kind), counts = figures_of(counted, !has_unknown_kind);
+  assert(states.size() == counts.size());
   std::vector<std::string> all;
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (states[i].second == counts[i].second) continue;

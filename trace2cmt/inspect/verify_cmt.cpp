@@ -8,7 +8,7 @@
 // have one by address. So there is no third, as it would be for events from anywhere.
 
 #include <algorithm>
-#include <array>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <optional>
@@ -448,6 +448,7 @@ CmtVerifier::Batch& CmtVerifier::next_batch() {
 /// Has the events of the next batch checked.
 void CmtVerifier::post_batch(std::uint64_t number) {
   Batch& batch = batches_[next_batch_++ % batches_.size()];
+  assert(batch.given.size() <= batch.events.size());
   const std::span events = std::span(batch.events).first(batch.given.size());
   const auto timed = std::find_if(events.rbegin(), events.rend(),
                                   [](const cmt::Event& event) { return event.time_ns != cmt::unknown; });

@@ -1,5 +1,6 @@
 #include "trace2cmt/sinks/event_rows.h"
 
+#include <cassert>
 #include <limits>
 
 namespace cmt::trace2cmt {
@@ -27,6 +28,7 @@ EventRow EventRows::next(const cmt::Event& event, const cmt::format::LiveBlock* 
   ++event_;
   const cmt::KindTraits& kind = cmt::traits(event.kind);
   const bool ends = old != nullptr && event.ends_block();
+  assert(!ends || births_.find(event.old_tag) != nullptr);
   const Birth birth = ends ? *births_.erase(event.old_tag) : Birth();
   if (event.tag != 0) births_.insert({event.tag, event_, event.time_ns});
   const bool timed = ends && time_of(birth.time_ns) && time_of(event.time_ns) && event.time_ns >= birth.time_ns;

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <boost/functional/hash.hpp>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -75,6 +76,7 @@ std::uint32_t HeaptrackTree::number_of(cmt::StackId stack) {
   for (cmt::StackId at = stack; at != 0 && numbers_[at] == 0; at = stacks_->node(at).parent) path_.push_back(at);
   for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
     if (stacks_->node(*at).frame == 0) continue;  // the stack is cut there
+    assert(numbers_[stacks_->node(*at).parent] <= nodes_.size());
     nodes_.push_back(*at);
     numbers_[*at] = static_cast<std::uint32_t>(nodes_.size());
   }
@@ -110,6 +112,7 @@ void HeaptrackTree::write(const std::function<void(std::string&)>& flush_if_full
   std::string address_lines;
   for (const cmt::StackId node : nodes_) {
     const cmt::FrameId frame = stacks_->node(node).frame;
+    assert(frame != 0);
     if (address_numbers[frame] != 0) continue;
     address_numbers[frame] = ++addresses;
     append_address(address_lines, frame);
@@ -121,6 +124,7 @@ void HeaptrackTree::write(const std::function<void(std::string&)>& flush_if_full
   }
   out += address_lines;
   for (const cmt::StackId node : nodes_) {
+    assert(numbers_[stacks_->node(node).parent] < numbers_[node]);
     append_hex(out += "t ", address_numbers[stacks_->node(node).frame]);
     append_hex(out += ' ', numbers_[stacks_->node(node).parent]);
     out += '\n';
@@ -177,8 +181,10 @@ void HeaptrackSink::write_event(const cmt::Event& event, const cmt::format::Live
   write_time(event.time_ns);
   if (event.kind == cmt::Kind::sample) return put_record('R', event.size / page_size_);
   const PlainCall call = calls_.nearest(event, old != nullptr);
-  if (call.kind == PlainCall::Kind::free || call.kind == PlainCall::Kind::realloc)
+  if (call.kind == PlainCall::Kind::free || call.kind == PlainCall::Kind::realloc) {
+    assert(blocks_.find(call.old_tag) != nullptr);
     put_record('-', blocks_.erase(call.old_tag)->kind);
+  }
   if (call.kind == PlainCall::Kind::malloc || call.kind == PlainCall::Kind::realloc) {
     const std::uint32_t kind = kind_of(call.size, tree_.number_of(event.stack));
     blocks_.insert({call.tag, kind});

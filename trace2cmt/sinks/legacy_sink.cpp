@@ -8,6 +8,7 @@
 // Differences between tags are kept, unless one is too large to be written.
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "trace2cmt/sinks/plain_calls.h"
@@ -64,12 +65,14 @@ void LegacySink::write_event(const cmt::Event& event, const cmt::format::LiveBlo
 }
 
 void LegacySink::put_number(std::uint64_t number) {
+  assert(number <= number_limit);
   for (; number >= 0x80; number >>= 7) output_.text() += static_cast<char>(number & 0x7f);
   output_.text() += static_cast<char>(number | 0x80);
 }
 
 /// Makes `tag` the newest, and returns its distance to the newest before, in the file.
 std::uint64_t LegacySink::step_to(cmt::Tag tag) {
+  assert(tag > newest_);
   std::uint64_t step = tag - newest_;
   if (shifts_.empty() || step > number_limit) {
     const cmt::Tag before = shifts_.empty() ? 0 : tag_in_file(newest_);
@@ -83,6 +86,7 @@ std::uint64_t LegacySink::step_to(cmt::Tag tag) {
 cmt::Tag LegacySink::tag_in_file(cmt::Tag tag) const {
   const auto after = std::upper_bound(shifts_.begin(), shifts_.end(), tag,
                                       [](cmt::Tag wanted, const Shift& shift) { return wanted < shift.from; });
+  assert(after != shifts_.begin());
   return tag - std::prev(after)->less;
 }
 

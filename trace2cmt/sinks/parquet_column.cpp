@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <span>
 
 #include "libcmt/text/utf8.h"
@@ -20,6 +21,7 @@ static_assert(kind_bits <= 8);
 /// Small numbers in Parquet's hybrid of runs and packed bits: one run if all are the same, else all packed, least
 /// significant bit first, in groups of eight.
 void put_hybrid(std::string& out, std::span<const std::uint8_t> numbers, unsigned bits) {
+  assert(bits >= 1 && bits <= 8);
   if (std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end()) {
     cmt::format::put_varint(out, std::uint64_t{numbers.size()} << 1);
     if (!numbers.empty()) out += static_cast<char>(numbers.front());
@@ -102,6 +104,8 @@ void ParquetColumn::add(std::optional<std::string_view> text) {
 
 /// Which rows have a value, where some may have none; then the values.
 std::string ParquetColumn::data_page() const {
+  assert(spec_->may_lack || nulls_ == 0);
+  assert(!is_kind() || values_.size() == present_.size());
   std::string page, present;
   if (spec_->may_lack) {
     put_hybrid(present, present_, 1);

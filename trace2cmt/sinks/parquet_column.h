@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ class ThriftCompact {
  private:
   /// Fields come by rising number, fewer than 16 apart.
   void start(int field, int type) {
+    assert(field > last_field_ && field - last_field_ < 16);
     out_ += static_cast<char>((field - last_field_) << 4 | type);
     last_field_ = field;
   }

@@ -8,6 +8,8 @@
 // A file is written front to back, so it can go to a pipe. A row group is held in memory until it is written: 122,880
 // rows, the size that DuckDB prefers (it reads one a thread), or fewer where labels take 4 MiB. That is some 16 MiB.
 
+#include <cassert>
+
 #include "libcmt/text/utf8.h"
 #include "trace2cmt/sinks/parquet_column.h"
 #include "trace2cmt/sinks/sink.h"
@@ -92,6 +94,7 @@ class ParquetSink : public LedgerSink {
 };
 
 void ParquetSink::write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) {
+  assert(rows_in_group_ < group_rows);
   const EventRow row = rows_.next(event, old);
   for (std::size_t i = 0; i < row.numbers.size(); ++i) columns_[i].add(row.numbers[i]);
   columns_.back().add(row.label);
@@ -122,6 +125,7 @@ void ParquetSink::put_row_group(ThriftCompact& footer, const RowGroup& group) {
     offset += chunk.size;
     raw_size += chunk.raw_size;
   });
+  assert(column == event_columns.size());
   footer.i64(2, raw_size);
   footer.i64(3, group.rows);
   footer.i64(5, group.offset);
@@ -129,6 +133,7 @@ void ParquetSink::put_row_group(ThriftCompact& footer, const RowGroup& group) {
 }
 
 std::string ParquetSink::footer(const cmt::Repairs& repairs, bool truncated) const {
+  assert(rows_in_group_ == 0);
   std::vector<const ColumnSpec*> elements{nullptr};  // the root
   for (const ColumnSpec& column : event_columns) elements.push_back(&column);
   auto metadata = header_.metadata;

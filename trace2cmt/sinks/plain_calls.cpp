@@ -1,5 +1,7 @@
 #include "trace2cmt/sinks/plain_calls.h"
 
+#include <cassert>
+
 #include "toolkit/output/numbers.h"
 
 namespace cmt::trace2cmt {
@@ -30,6 +32,7 @@ PlainCall PlainCalls::nearest(const cmt::Event& event, bool old_known) {
   if (call.kind == PlainCall::Kind::none) return call;
   count_details(event);
   if (call.kind != PlainCall::Kind::free) call.size = size_of(event);
+  assert(call.kind == PlainCall::Kind::free || (call.size >= sizes_.least && call.size <= sizes_.most));
   return call;
 }
 

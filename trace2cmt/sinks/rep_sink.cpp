@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "cmt/error.h"
@@ -63,6 +64,8 @@ class RepSink : public LedgerSink {
 
 void RepSink::write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) {
   const PlainCall call = calls_.nearest(event, old != nullptr);
+  assert((call.kind != PlainCall::Kind::realloc && call.kind != PlainCall::Kind::free) ||
+         blocks_.find(call.old_tag) != nullptr);
   switch (call.kind) {
     case PlainCall::Kind::none:
       return;
@@ -101,6 +104,7 @@ void RepSink::free_live_blocks() {
 }
 
 void RepSink::write_file() {
+  assert(blocks_.size() <= id_count_ && id_count_ <= operation_count_);
   cmt::Output output(fd_);
   for (const std::uint64_t number :
        {std::min(totals().peak_live_bytes, int_max), id_count_, operation_count_, weight}) {

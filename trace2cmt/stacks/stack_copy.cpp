@@ -1,6 +1,7 @@
 #include "trace2cmt/stacks/stack_copy.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt::trace2cmt {
 namespace {
@@ -13,6 +14,7 @@ std::uint32_t& copied_number(std::vector<std::uint32_t>& numbers, std::size_t in
 }  // namespace
 
 cmt::StackId StackCopy::copy(cmt::StackId id) {
+  assert(id < from_.node_count());
   cmt::StackId at = id;
   for (path_.clear(); at != 0 && copied_number(stacks_, at) == 0; at = from_.node(at).parent) path_.push_back(at);
   cmt::StackId copied = at != 0 ? stacks_[at] : 0;
@@ -32,6 +34,7 @@ cmt::FrameId StackCopy::copy_frame(cmt::FrameId id) {
 
 cmt::ModuleId StackCopy::copy_module(cmt::ModuleId id) {
   if (id == 0 || copied_number(modules_, id) != 0) return id == 0 ? 0 : modules_[id];
+  assert(id < from_.module_count());
   cmt::Module module = from_.module(id);
   if (changes_.module) changes_.module(module);
   return modules_[id] = to_.append_module(module);

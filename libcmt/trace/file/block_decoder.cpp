@@ -1,6 +1,7 @@
 #include "libcmt/trace/file/block_decoder.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt {
 
@@ -16,6 +17,7 @@ constexpr std::array<std::string_view, 9> stream_names{
 }  // namespace
 
 void fail_in_stream(StreamId id, std::uint64_t frame_offset, const WireError& error) {
+  assert(static_cast<std::size_t>(id) < stream_names.size());
   throw WireError(frame_offset, std::string(stream_names[static_cast<std::size_t>(id)]) + " stream: byte " +
                                     format::hex_text(error.offset()) + ": " + error.what());
 }
@@ -52,6 +54,7 @@ void BlockBytes::decompress(StreamId id, std::string_view section, format::Decom
   const auto number = static_cast<std::size_t>(id);
   for (const format::StreamStart& each : header_.streams) {
     if (each.id != number) continue;
+    assert(frame_offsets_[number] != 0);
     in_stream(id, [&] {
       streams_[number].bytes =
           decompressor.decompress(section.substr(frame_offsets_[number], each.size), each.raw_size);
@@ -65,6 +68,7 @@ void BlockBytes::fail_in(StreamId id, const WireError& error) const {
 }
 
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
+  assert(!core_);
   block_ = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
   std::fill(batch_.begin(), batch_.end(), Event{});  // a stream that this block lacks fills nothing in
   const format::BlockHeader& header = block_->bytes.header();
@@ -112,11 +116,13 @@ void BlockDecoder::fill(StreamId id, Decoder& decoder, std::span<Event> events) 
 }
 
 std::size_t BlockDecoder::next_core(std::span<Event> events) {
+  assert(block_ != nullptr && core_);
   return block_->bytes.in_stream(StreamId::core,
                                  [&] { return core_->next(events.first(std::min(events.size(), batch_events))); });
 }
 
 void BlockDecoder::complete(const std::shared_ptr<const OpenBlock>& block, std::span<Event> events) {
+  assert(block != nullptr && events.size() <= batch_events);
   if (completed_ != block) {
     completed_ = block;
     open_streams();

@@ -18,6 +18,7 @@
 #include "libcmt/trace/file/cmt_sink.h"
 
 #include <algorithm>
+#include <cassert>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +47,7 @@ void CmtSink::add_batch(const EventBatch& batch) {
   const BookedEvent* other = batch.others().data();
   for (std::size_t first = 0; first < events.size();) {
     const std::size_t count = encode_core(events.subspan(first), other);
+    assert(count != 0 && core_.events() <= options_.block_events);
     const auto encoded = events.subspan(first, count);
     encode_columns_of(batch, first, count, other);
     const BookedEvent* const other_before = other;
@@ -59,6 +61,7 @@ void CmtSink::add_batch(const EventBatch& batch) {
     flush_block();
     start_block(first == events.size());  // the live blocks are those after the whole batch
   }
+  assert(other == batch.others().data() + batch.others().size());
 }
 
 void CmtSink::note_times(std::span<const BlockEvent> events) {
@@ -138,6 +141,7 @@ std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const Booke
 void CmtSink::encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count,
                                 const BookedEvent* other) {
   if (!thread_) return encode_columns(batch.events().subspan(first, count), other, batch.has_times());
+  assert(column_tasks_.size() > TaskThread::capacity);  // so the thread has no task with this copy any more
   ColumnTask& task = column_tasks_[next_column_task_++ % column_tasks_.size()];
   task.batch.assign(batch);
   task.first = first;
@@ -184,6 +188,7 @@ void CmtSink::start_block(bool may_be_keyframe) {
   block_ =
       format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = last_ns_ != unknown ? last_ns_ : 0};
   core_.reset(block_.core);
+  assert(core_.events() == 0);
   block_.keyframe = events_ == 0 || (may_be_keyframe && keyframe_is_due());
   live_table_.clear();
   origins_stream_.clear();
@@ -201,6 +206,7 @@ void CmtSink::start_block(bool may_be_keyframe) {
 
 void CmtSink::put_tables() {
   const std::vector<LiveBlock> live = live_.list_live_blocks();
+  assert(std::ranges::is_sorted(live, {}, &LiveBlock::tag));
   live_table_ = format::put_live(live);
   if (!origins_are_due()) return;
   origins_stream_ = origins_.put(live, last_ns_,
@@ -299,6 +305,7 @@ void CmtSink::write(FullBlock& block) {
   if (taker_.take) return taker_.take(block);
   if (!header_written_) note_recorded(block.header);
   put_header();
+  assert(index_.empty() || index_.back().first_event < block.header.first_event);
   index_.push_back(block.header.start_at(output_.offset()));
   output_.write(format::put_section(format::SectionType::block, block.header.put(),
                                     static_cast<std::uint32_t>(block.body.size())));
@@ -309,6 +316,7 @@ void CmtSink::write(FullBlock& block) {
 void CmtSink::settle() {
   if (!last_) return;
   if (thread_) thread_->wait_for(last_written_);
+  assert(last_->origin_bytes <= last_->body.size());
   if (last_->counts) address_bytes_since_keyframe_ += last_->address_bytes;
   has_addresses_ |= last_->address_bytes != 0;
   if (last_->counts_for_origins) bytes_since_origins_ += last_->body.size() - last_->origin_bytes;
@@ -331,6 +339,7 @@ void CmtSink::end_block() {
 }
 
 void CmtSink::start_at(const format::CoreState& state) {
+  assert(!started_ && waiting_.empty());
   started_ = true;
   core_.reset(state);
   start_block();
@@ -339,6 +348,7 @@ void CmtSink::start_at(const format::CoreState& state) {
 void CmtSink::append_block(FullBlock block, std::span<const EventStack> stacks) {
   if (!started_) start_at(block.header.core);
   flush();
+  assert(core_.events() == 0 && !last_ && !taker_.take);
   for (const EventStack& each : stacks) stacks_.add(each.kind, each.stack);
   const auto add = [&](format::StreamId id, std::string raw) {
     if (!raw.empty()) block.streams.emplace_back(id, std::move(raw));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,6 +69,7 @@ class CmtSink : public Sink {
 
   /// From now on blocks go there. To be called before the first event, of a sink without a thread and without stacks.
   void hand_over_blocks(BlockTaker taker) {
+    assert(!started_ && thread_ == nullptr && !stacks_.is_used());
     taker_ = std::move(taker);
     origins_.give_up();
     core_.leave_spare_forms();

@@ -13,6 +13,7 @@
 #include "libcmt/trace/file/cmt_source.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/stack_names.h"
@@ -51,6 +52,7 @@ void CmtSource::read_header() {
 /// Decodes the header of a section that the tail points to.
 template <typename Take>
 auto CmtSource::take_from_tail(std::uint64_t offset, SectionType type, const char* what, const Take& take) {
+  assert(tail_ && input_->size() >= format::tail_size);
   const std::uint64_t tail_offset = input_->size() - format::tail_size;
   section_offset_ = tail_offset;
   const std::string name = what;
@@ -140,6 +142,7 @@ const std::vector<BlockStart>& CmtSource::blocks() {
 
 /// Checks that the entries of the index can be those of this file: they rise, and lie in it.
 void CmtSource::check_index() const {
+  assert(blocks_ && tail_ && totals_);
   const auto rises = [](const BlockStart& before, const BlockStart& block) {
     return block.offset > before.offset && block.first_event > before.first_event &&
            block.next_tag >= before.next_tag && block.time_ns >= before.time_ns;
@@ -420,6 +423,7 @@ void CmtSource::take_block(std::string_view section, const SectionStart& start) 
     done.set_value(BlockBytes(section, start, options_, live, decompressor_));
     bytes = done.get_future();
   }
+  assert(ahead_.size() < std::max(options_.threads, 1u));
   ahead_.push_back({section_offset_, fresh, std::move(bytes)});
 }
 

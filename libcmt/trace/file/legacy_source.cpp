@@ -1,5 +1,7 @@
 #include "libcmt/trace/file/legacy_source.h"
 
+#include <cassert>
+
 namespace cmt {
 namespace {
 
@@ -36,6 +38,7 @@ Result take_record(std::string_view& bytes, Tag& newest, Event& event) {
   event.old_tag = distance == 0 ? 0 : newest + 1 - distance;
   event.kind = size == 0 ? Kind::free : distance == 0 ? Kind::malloc : Kind::realloc;
   if (size != 0) event.tag = newest += step;
+  assert(event.tag != 0 || event.old_tag != 0);
   bytes = rest;
   return Result::event;
 }

@@ -1,6 +1,7 @@
 #include "libcmt/trace/file/origin_table.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 
 namespace cmt {
@@ -60,6 +61,7 @@ class OriginTable::Search {
 void OriginTable::make(const Event& event, StackId stack) {
   const bool is_wide = event.thread >= threads_max;
   auto call = static_cast<Call>(event.kind);
+  assert(call < has_extra);
   if (!is_wide) call |= event.thread << thread_at;
   if (traits(event.kind).counts || event.alignment != 0 || event.usable != unknown || is_wide) {
     call |= has_extra;
@@ -136,12 +138,15 @@ void OriginTable::drop_ended() {
 }
 
 void OriginTable::keep_only(std::span<const LiveBlock> live) {
+  assert(stacks_.empty() || stacks_.size() == calls_.size());
+  assert(times_.empty() || times_.size() == calls_.size());
   Search search(*this);
   std::vector<Run> runs;
   std::size_t kept = 0, kept_extras = 0;
   for (const LiveBlock& block : live) {
     const std::size_t place = search.find(block.tag);
     if (place == Search::nowhere) continue;
+    assert(kept <= place);  // so that no entry is overwritten before it is moved
     if (const Extra* const extra = search.extra(place, block.tag)) extras_[kept_extras++] = *extra;
     if (runs.empty() || block.tag != runs.back().tag + (kept - runs.back().place)) runs.push_back({block.tag, kept});
     calls_[kept] = calls_[place];
@@ -184,6 +189,7 @@ void OriginTable::list_runs(Tag tag, std::vector<format::OriginRun>& runs) const
 
 std::string OriginTable::put(std::span<const LiveBlock> live, std::uint64_t time_ns,
                              const std::function<std::uint64_t(StackId)>& number_of) const {
+  assert(std::ranges::is_sorted(live, {}, &LiveBlock::tag));
   format::OriginWriter writer;
   std::vector<format::OriginRun> runs;
   Search search(*this);

@@ -19,6 +19,7 @@
 #include "libcmt/trace/lines/line_pieces.h"
 
 #include <algorithm>
+#include <cassert>
 #include <system_error>
 
 #include "libcmt/text/parser.h"
@@ -65,6 +66,7 @@ LinePiece& LinePieces::next() {
   if (slots_.empty()) start_helpers();
   std::unique_lock lock(mutex_);
   if (taken_ != released_) slots_[released_++ % slots_.size()].is_ready = false;
+  assert(taken_ == released_);
   const Slot& slot = slots_[taken_ % slots_.size()];
   if (asleep_ != 0 && may_read() && (read_ - released_) * 2 <= slots_.size()) room_.notify_one();
   while (!slot.is_ready) {
@@ -93,6 +95,7 @@ void LinePieces::run_helper() {
 /// Reads and parses the next piece.
 void LinePieces::make_piece(std::unique_lock<std::mutex>& lock) {
   Slot& slot = slots_[read_++ % slots_.size()];
+  assert(!slot.is_ready && !is_reading_);
   is_reading_ = true;
   lock.unlock();
   read_piece(slot.piece);
@@ -120,6 +123,7 @@ void LinePieces::read_piece(LinePiece& piece) {
     piece.end = LinePiece::End::error;
     piece.error = std::current_exception();
   }
+  assert(piece.text.empty() || piece.text.back() == '\n');
   piece.line_count = count_lines(piece.text);
   lines_ += piece.line_count;
 }
@@ -152,6 +156,7 @@ void LinePieces::read_lines(LinePiece& piece) {
 
 /// The window is the input's, and moves with the next piece: with helpers a piece has its own memory.
 void LinePieces::keep(LinePiece& piece, std::string_view window, std::size_t lines_size, std::size_t last_size) const {
+  assert(lines_size + last_size <= window.size());
   if (slots_.size() > 1) {
     piece.copy.assign(window.substr(0, lines_size + last_size));
     window = piece.copy;
@@ -168,6 +173,7 @@ void LinePieces::parse_piece(LinePiece& piece) const {
   if (parse_ == nullptr) return;
   try {
     parse_(piece);
+    assert(piece.lines.size() == piece.events.size() && piece.line_numbers.size() == piece.events.size());
   } catch (...) {
     piece.end = LinePiece::End::error;
     piece.error = std::current_exception();

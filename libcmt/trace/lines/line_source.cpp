@@ -1,5 +1,7 @@
 #include "libcmt/trace/lines/line_source.h"
 
+#include <cassert>
+
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/text/parser.h"
 
@@ -23,6 +25,7 @@ void LineSource::read_ahead() {
 std::span<const Event> LineSource::read() {
   if (!ahead_) fill();
   ahead_ = false;
+  assert(lines_.size() == batch_.size() && line_numbers_.size() == batch_.size() && given_.size() >= batch_.size());
   return batch_;
 }
 
@@ -81,6 +84,7 @@ void LineSource::take_piece(LinePiece& piece) {
 
 /// Takes what was parsed of a piece. The batch is empty before it.
 void LineSource::take_events(LinePiece& piece) {
+  assert(batch_.empty());
   batch_.swap(piece.events);
   lines_.swap(piece.lines);
   line_numbers_.swap(piece.line_numbers);
@@ -100,6 +104,7 @@ void LineSource::take_events(LinePiece& piece) {
 
 /// Mends the first events of the batch, up to the first that cannot stay where it is. That one has its stack.
 void LineSource::mend_in_place(std::size_t count) {
+  assert(count <= batch_.size() && given_.size() == batch_.size());
   while (mended_ < count) {
     Event& event = batch_[mended_];
     if (any_block_ && event.stack == 0) {

@@ -1,5 +1,6 @@
 #include "libcmt/trace/lines/text_sink.h"
 
+#include <cassert>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -60,6 +61,7 @@ void TextSink::add_to_piece(Event event) {
 }
 
 void TextSink::post_piece() {
+  assert(pieces_.size() > TaskThread::capacity + 1);
   const Piece& full = pieces_[filling_];
   if (full.events.empty()) return;
   thread_->post([this, &full] { write_piece(full); });
@@ -81,6 +83,7 @@ void TextSink::write_piece(const Piece& piece) {
     }
     append(piece.events[i]);
   }
+  assert(written == piece.definitions_text.size());
 }
 
 /// After this, this thread may write.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdlib>
 
 #include "libcmt/text/parser.h"
@@ -105,6 +106,7 @@ void parse_lines(LinePiece& piece) {
       length = lines.find('\n');
       parse_line(parser, lines.substr(0, length), number, piece);
     }
+    assert(length < lines.size() && lines[length] == '\n');
     lines.remove_prefix(length + 1);
   }
 }
