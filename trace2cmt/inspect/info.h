@@ -8,7 +8,6 @@
 
 #include "cmt/header.h"
 #include "toolkit/output/fields.h"
-#include "trace2cmt/inspect/touch_counts.h"
 #include "trace2cmt/inspect/trace_file.h"
 
 namespace cmt {
@@ -96,6 +95,28 @@ template <class Visitor, cmt::output::DescribedAs<MetadataEntry> M>
 void describe(Visitor& field, M& entry) {
   field("key", entry.key, "the key");
   field("value", entry.value, "the value");
+}
+
+/// What a trace tells of touched pages, over all blocks whose pages were recorded.
+struct TouchCounts {
+  std::uint64_t touched_min = 0;  ///< 0: nothing was recorded
+  std::uint64_t blocks = 0, bytes = 0;
+  std::uint64_t touched_pages = 0, touched_bytes = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t untouched_blocks = 0, untouched_bytes = 0;
+};
+
+template <class Visitor, cmt::output::DescribedAs<TouchCounts> T>
+void describe(Visitor& field, T& counts) {
+  field("touched_min_bytes", counts.touched_min, "the least size of blocks whose touched pages were recorded");
+  field("watched_blocks", counts.blocks, "blocks of at least that size");
+  field("watched_bytes", counts.bytes, "bytes asked for by them");
+  field("touched_pages", counts.touched_pages, "pages of 4 KiB of these blocks that the program touched first");
+  field("touched_bytes", counts.touched_bytes, "bytes of the blocks on touched pages");
+  field("maybe_touched_bytes", counts.resident_bytes,
+        "bytes of the blocks on pages that were in memory before: nobody knows whether they were touched");
+  field("untouched_blocks", counts.untouched_blocks, "blocks of which no page was touched or in memory before");
+  field("untouched_bytes", counts.untouched_bytes, "bytes asked for, but never touched, of all these blocks");
 }
 
 /// What can be said of a trace without looking at single events.
