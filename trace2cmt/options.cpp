@@ -1,3 +1,5 @@
+// The help text of trace2cmt, its options, and their checks.
+
 #include "trace2cmt/options.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The command line of trace2cmt as a struct.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Numbers of all lengths: put_decimal() and put_hex() write the same digits as std::to_chars().
+
 #include "libcmt/text/digits.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,6 @@
+// Writes an event's line from left to right into a buffer with room for the longest line, so that no append checks
+// sizes.
+
 #include "libcmt/text/format.h"
 
 #include <algorithm>

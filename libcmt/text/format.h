@@ -1,3 +1,4 @@
+/// Writes the lines of a text trace (format-spec/text.md), for TextSink and for tools that print single events.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+/// Reads the lines of a text trace (format-spec/text.md). parse_plain() is fast for common lines, Parser reads all of
+/// them.
 #pragma once
 
 #include <cstddef>

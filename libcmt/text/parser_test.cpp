@@ -1,3 +1,5 @@
+// The text parser: every call, tolerated spellings, metadata, and messages for wrong lines.
+
 #include "libcmt/text/parser.h"
 
 #include <doctest/doctest.h>

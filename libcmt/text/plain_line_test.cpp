@@ -1,3 +1,5 @@
+// The fast parser: it reads common lines as the Parser does, and leaves all others to the Parser.
+
 #include "libcmt/text/parser.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The longer functions of Scanner: numbers, quoted strings and keys.
+
 #include "libcmt/text/scanner.h"
 
 #include <charconv>

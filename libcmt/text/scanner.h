@@ -1,3 +1,4 @@
+/// A cursor over one line of text, for the parsers of text traces and of their definitions of call stacks.
 #pragma once
 
 #include <cstdint>

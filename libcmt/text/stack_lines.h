@@ -1,3 +1,5 @@
+/// Writes and reads the lines of a text trace that define modules, frames and nodes, and that name frames (format-
+/// spec/text.md, "Call stacks"). A reader that does not want call stacks takes these lines for comments.
 #pragma once
 
 #include <tsl/robin_map.h>

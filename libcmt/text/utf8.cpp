@@ -1,3 +1,5 @@
+// Finds well-formed UTF-8 by the table of the Unicode standard (table 3-7), and the characters that a terminal obeys.
+
 #include "libcmt/text/utf8.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Makes text of unknown origin safe to print: valid UTF-8, without characters that a terminal obeys.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// UTF-8: well-formed text stays, other bytes are replaced, and characters that a terminal obeys are removed.
+
 #include "libcmt/text/utf8.h"
 
 #include <doctest/doctest.h>

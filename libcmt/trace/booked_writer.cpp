@@ -1,3 +1,6 @@
+// Makes batches in short form of a source's events, and lists the live blocks at a keyframe although the source is
+// ahead.
+
 #include "libcmt/trace/booked_writer.h"
 
 #include <algorithm>

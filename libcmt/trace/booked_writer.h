@@ -1,3 +1,4 @@
+/// A writer for conversions: it takes the live blocks from the source of the events instead of keeping a table itself.
 #pragma once
 
 #include <cstddef>

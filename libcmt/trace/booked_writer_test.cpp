@@ -1,3 +1,5 @@
+// A BookedWriter writes the same bytes as a Writer, keyframes included.
+
 #include "libcmt/trace/booked_writer.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+/// Up to 256 events on their way to a sink, most in a short form of 40 bytes, for the recorder's and the converter's
+/// speed.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Batches: sinks write the same bytes for batches and single events, and times, stacks and cuts reach every event.
+
 #include "libcmt/trace/event_batch.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Reads through one growing window, writes whole buffers, and waits for a collector that is about to finish its trace.
+
 #include "libcmt/trace/files.h"
 
 #include <fcntl.h>

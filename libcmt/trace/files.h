@@ -1,3 +1,5 @@
+/// Files and pipes as the readers and writers of traces use them, and the locks by which a collector and its readers
+/// know of each other.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// Decides whether an event contradicts those before it, and adds up the totals of consecutive parts of a trace.
+
 #include "libcmt/trace/ledger.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Counts the totals of a trace (Tally), and refuses events that contradict those before them (Ledger).
 #pragma once
 
 #include <algorithm>

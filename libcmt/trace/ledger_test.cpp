@@ -1,3 +1,5 @@
+// The ledger: which events it refuses, and that its totals are right.
+
 #include "libcmt/trace/ledger.h"
 
 #include <doctest/doctest.h>

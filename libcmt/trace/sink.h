@@ -1,3 +1,4 @@
+/// The interface between writers and the two forms that they write, .cmt and text.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+/// The interface between Reader and the forms that it reads, and the state of a Reader.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Gives equal nodes, frames and modules one number. Nearly all nodes are found without a hash: they follow their
+// parent.
+
 #include <algorithm>
 #include <cassert>
 

@@ -1,3 +1,5 @@
+// The table of call stacks: equal nodes have one number, whatever their order and count, and names are copied.
+
 #include "cmt/stacks.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Wakes the thread only for several tasks at once or for an owner that waits, as task_thread.h describes.
+
 #include "libcmt/trace/task_thread.h"
 
 #include <cassert>

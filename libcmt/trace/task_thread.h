@@ -1,3 +1,4 @@
+/// A second thread for one owner, which compresses and writes, or formats, or checks, while the owner goes on.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// The task thread: order, exceptions, and its end.
+
 #include "libcmt/trace/task_thread.h"
 
 #include <doctest/doctest.h>

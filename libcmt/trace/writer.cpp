@@ -1,3 +1,5 @@
+// A Writer is a ledger, which refuses contradictions, before the sink of the wanted form.
+
 #include "cmt/writer.h"
 
 #include <string>

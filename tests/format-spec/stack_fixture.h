@@ -1,3 +1,4 @@
+/// Random call stacks, for the tests of stacks in a .cmt.
 #pragma once
 
 // Call stacks for tests of traces.

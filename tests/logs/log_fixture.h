@@ -1,3 +1,4 @@
+/// Parses the lines of a foreign log in a unit test, and returns the events as text.
 #pragma once
 
 #include <doctest/doctest.h>

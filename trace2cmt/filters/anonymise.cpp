@@ -1,3 +1,5 @@
+// The filter of --anonymise. It keeps a table of its own for stacks and labels, with numbers in place of names.
+
 #include <array>
 #include <cassert>
 #include <unordered_map>

@@ -1,3 +1,4 @@
+/// The filters of a conversion (--slice, --thread, --anonymise, --time-resolution), and their chain.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The filter of --time-resolution.
+
 #include <cassert>
 
 #include "trace2cmt/filters/filter.h"

@@ -1,3 +1,5 @@
+// The filter of --slice. It keeps each live block as it was allocated, so that a slice can begin with all of them.
+
 #include <cassert>
 #include <utility>
 

@@ -1,3 +1,5 @@
+// The filter of --thread. It knows the live blocks of the wanted threads, so that frees by other threads stay.
+
 #include "libcmt/block_table.h"
 #include "trace2cmt/filters/filter.h"
 

@@ -1,3 +1,5 @@
+// The parser of DTrace's output: columns, calls, the raw form, and wrong lines.
+
 #include <doctest/doctest.h>
 
 #include "tests/logs/log_fixture.h"

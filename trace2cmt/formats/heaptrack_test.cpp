@@ -1,3 +1,5 @@
+// The parser of heaptrack's logs: the raw form, the interpreted form, and wrong lines.
+
 #include <doctest/doctest.h>
 
 #include "tests/logs/log_fixture.h"

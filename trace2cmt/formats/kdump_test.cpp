@@ -1,3 +1,5 @@
+// The parser of kdump's output: columns, times, other records, processes, and wrong lines.
+
 #include <doctest/doctest.h>
 
 #include "tests/logs/log_fixture.h"

@@ -1,3 +1,5 @@
+// Takes numbers, addresses and calls off the begin of a line of a foreign log.
+
 #include "trace2cmt/formats/line_parts.h"
 
 #include <algorithm>

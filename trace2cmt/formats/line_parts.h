@@ -1,3 +1,4 @@
+/// The parts of a line that many foreign logs have in common: numbers, addresses, calls with arguments, process ids.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// The list of foreign formats, and the search for the one that a log is in.
+
 #include "trace2cmt/formats/log_format.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Every format is recognised by its samples, by no other format's, and is named by --help.
+
 #include "trace2cmt/formats/log_format.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The parser of ltrace's output: pids, unfinished and nested calls, arguments, threads, and processes.
+
 #include <doctest/doctest.h>
 
 #include "tests/logs/log_fixture.h"

@@ -1,3 +1,5 @@
+// The parser of valgrind's output: calls of C and C++, nested calls, times, and wrong lines.
+
 #include <doctest/doctest.h>
 
 #include "tests/logs/log_fixture.h"

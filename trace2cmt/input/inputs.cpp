@@ -1,3 +1,5 @@
+// Renumbers the tags, threads, addresses, times and stacks of each further trace, as inputs.h describes.
+
 #include "trace2cmt/input/inputs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The traces of a command line as one trace.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Chooses the parser of an input: the one that --from names, else the one that recognises its content.
+
 #include "trace2cmt/input/open_log.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+/// Opens a trace, or the log of another tool, as a cmt::Reader.
 #pragma once
 
 #include <cstdint>

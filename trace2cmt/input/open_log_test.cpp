@@ -1,3 +1,5 @@
+// Logs of other tools through a Reader: recognition, processes, names, and damage.
+
 #include "trace2cmt/input/open_log.h"
 
 #include <doctest/doctest.h>

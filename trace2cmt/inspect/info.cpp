@@ -1,3 +1,5 @@
+// trace2cmt --info: of a whole .cmt, reads headers of blocks, index and totals only, so it is fast for a large file.
+
 #include "trace2cmt/inspect/info.h"
 
 #include <algorithm>

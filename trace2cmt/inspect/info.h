@@ -1,3 +1,4 @@
+/// trace2cmt --info: the facts about a trace, as text and as JSON. The functions describe() define the JSON keys.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Copies a pipe to a temporary file, and reads sections at any offset.
+
 #include "trace2cmt/inspect/trace_file.h"
 
 #include <fcntl.h>

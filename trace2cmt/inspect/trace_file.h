@@ -1,3 +1,4 @@
+/// A trace whose bytes --info and --verify read at any offset, and its sections.
 #pragma once
 
 #include <cstdint>

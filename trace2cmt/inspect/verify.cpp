@@ -1,3 +1,5 @@
+// The checks of single events, of a text or legacy trace, and of totals. verify_cmt.cpp checks the structure of a .cmt.
+
 #include "trace2cmt/inspect/verify.h"
 
 #include <algorithm>

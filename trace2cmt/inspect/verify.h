@@ -1,3 +1,4 @@
+/// trace2cmt --verify: checks what a trace promises, and reports each fault with its place.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// --verify: each kind of fault in events, totals and blocks is reported once and with its place.
+
 #include "trace2cmt/inspect/verify.h"
 
 #include <doctest/doctest.h>

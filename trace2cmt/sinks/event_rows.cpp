@@ -1,3 +1,5 @@
+// Makes the row of an event, with the lifetime of the block that it ends.
+
 #include "trace2cmt/sinks/event_rows.h"
 
 #include <cassert>

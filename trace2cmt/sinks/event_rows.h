@@ -1,3 +1,4 @@
+/// The table that --to=csv and --to=parquet write: one row an event.
 #pragma once
 
 #include <array>

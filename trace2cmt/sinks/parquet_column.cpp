@@ -1,3 +1,5 @@
+// Encodes a column's values as Parquet pages: plain values, runs and packed bits for presence, a dictionary for kinds.
+
 #include "trace2cmt/sinks/parquet_column.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The encodings that a Parquet file needs, for parquet_sink.cpp: Thrift's compact protocol, and the pages of a column.
 #pragma once
 
 #include <cassert>

@@ -1,3 +1,5 @@
+// Chooses the nearest plain call for an event, and names each kind of loss in a message.
+
 #include "trace2cmt/sinks/plain_calls.h"
 
 #include <cassert>

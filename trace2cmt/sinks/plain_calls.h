@@ -1,3 +1,4 @@
+/// Events as calls of malloc, realloc and free, for the output forms that know no others: legacy, rep and heaptrack.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// The list of output forms, and the sinks for .cmt and text, which use the library's writers.
+
 #include "trace2cmt/sinks/sink.h"
 
 #include <algorithm>

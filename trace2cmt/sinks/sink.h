@@ -1,3 +1,4 @@
+/// The interface of all output forms of trace2cmt, and what their sinks share.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Copies a stack from its outermost frame inwards, and remembers the new number of every node, frame and module.
+
 #include "trace2cmt/stacks/stack_copy.h"
 
 #include <algorithm>

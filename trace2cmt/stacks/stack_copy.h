@@ -1,3 +1,4 @@
+/// Copies call stacks between tables, for joined traces (input/inputs.h) and for --anonymise.
 #pragma once
 
 #include <cstdint>

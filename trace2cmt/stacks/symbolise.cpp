@@ -1,3 +1,5 @@
+// Chooses the folders to search, and names all frames with toolkit/symbols.
+
 #include "trace2cmt/stacks/symbolise.h"
 
 #include "toolkit/output/numbers.h"

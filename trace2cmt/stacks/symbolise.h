@@ -1,3 +1,4 @@
+/// trace2cmt --symbolise: names for the frames of a trace.
 #pragma once
 
 #include <functional>

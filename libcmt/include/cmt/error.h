@@ -1,3 +1,4 @@
+/// The exception that the library throws for input that is no valid trace.
 #pragma once
 
 #include <stdexcept>

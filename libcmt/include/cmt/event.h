@@ -1,3 +1,4 @@
+/// An event of a trace, its kinds, and which fields a kind uses: the type that readers return and writers take.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+/// The facts that a trace states about itself: the header before its first event, the totals at its end, and repairs.
 #pragma once
 
 #include <array>

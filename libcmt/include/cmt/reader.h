@@ -1,3 +1,4 @@
+/// Reads a trace of any form of the library, event by event, from its begin or from any event.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+/// The call stacks of a trace, as a tree of frames in modules, each node, frame and module with a number.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+/// Writes an event as the line of a text trace.
 #pragma once
 
 #include <string>

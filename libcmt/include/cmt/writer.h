@@ -1,3 +1,4 @@
+/// Writes events as a .cmt or a text trace.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Checks and decompresses a block of the stream, and decodes its streams in two steps, as block_decoder.h describes.
+
 #include "libcmt/trace/file/block_decoder.h"
 
 #include <algorithm>

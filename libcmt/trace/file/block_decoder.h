@@ -1,3 +1,5 @@
+/// Decodes the blocks of a .cmt: first the bytes of a block, which any thread can do, then its events, one block after
+/// the other.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+/// Writes a .cmt. The rules for keyframes, origins and threads are in cmt_sink.cpp.
 #pragma once
 
 #include <cassert>

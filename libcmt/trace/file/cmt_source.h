@@ -1,3 +1,4 @@
+/// Reads a .cmt, from its begin or from any block. How threads share the work is in cmt_source.cpp.
 #pragma once
 
 #include <deque>

@@ -1,3 +1,5 @@
+// Decodes the records of the .cmt of 2019, whose bytes legacy_source.h describes.
+
 #include "libcmt/trace/file/legacy_source.h"
 
 #include <cassert>

@@ -1,3 +1,4 @@
+/// Reads the .cmt of 2019.
 #pragma once
 
 #include <memory>

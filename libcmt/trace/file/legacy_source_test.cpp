@@ -1,3 +1,5 @@
+// The .cmt of 2019: its records, cuts at every length, records that cannot be, and no other form is taken for it.
+
 #include "libcmt/trace/file/legacy_source.h"
 
 #include <doctest/doctest.h>

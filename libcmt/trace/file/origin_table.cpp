@@ -1,3 +1,5 @@
+// Appends allocations to columns, and from time to time moves those of live blocks to the front and drops the others.
+
 #include "libcmt/trace/file/origin_table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Knows how each live block was made, for the origins that some keyframes of a .cmt have.
 #pragma once
 
 #include <cstddef>

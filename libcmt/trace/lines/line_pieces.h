@@ -1,3 +1,4 @@
+/// Cuts a text into pieces of whole lines and parses them ahead on several threads. The method is in line_pieces.cpp.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// Takes the pieces in order: events stay where the parser put them until the mender changes the trace, then are copied.
+
 #include "libcmt/trace/lines/line_source.h"
 
 #include <cassert>

@@ -1,3 +1,4 @@
+/// The base of all sources that read lines: text traces, and the logs of other tools (trace2cmt/formats).
 #pragma once
 
 #include <deque>

@@ -1,3 +1,5 @@
+// Formats pieces of 512 events, on a second thread if there is one, in the order in which they were added.
+
 #include "libcmt/trace/lines/text_sink.h"
 
 #include <cassert>

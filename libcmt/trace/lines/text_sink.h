@@ -1,3 +1,4 @@
+/// Writes a text trace (format-spec/text.md).
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Reads a text trace, and says what an input looks like that is none.
+
 #include "libcmt/trace/lines/text_source.h"
 
 #include <algorithm>

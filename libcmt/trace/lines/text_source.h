@@ -1,3 +1,4 @@
+/// Reads a text trace (format-spec/text.md).
 #pragma once
 
 #include "libcmt/text/parser.h"
