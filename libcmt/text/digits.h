@@ -1,8 +1,8 @@
 /// Numbers as text, for lines that are written by the million.
 ///
-/// std::to_chars() counts the digits first and then divides once for every two of them: 5 to 9 ns for the tags and
-/// addresses of a trace. Here eight digits are made at once, in the eight bytes of one word, and the zeros before the
-/// first are shifted out; a number below 10^8 takes 2 to 3 ns, whatever its length.
+/// std::to_chars() first counts the digits and then divides once for every two of them, which takes 5 to 9 ns for the
+/// tags and addresses of a trace. These functions compute eight digits at once in one word of 8 bytes, and shift out
+/// the leading zeros. A number below 10^8 takes 2 to 3 ns, whatever its length.
 #pragma once
 
 #include <bit>
@@ -11,13 +11,13 @@
 
 namespace cmt::text {
 
-/// What put_decimal() and put_hex() may write beyond the last digit, and their digits.
+/// The bytes that put_decimal() and put_hex() may write: the digits, and unused bytes after the last digit.
 inline constexpr std::size_t number_room = 32;
 
 /// The eight decimal digits of a number below 10^8 as bytes 0 to 9, the first in the lowest byte.
 constexpr std::uint64_t eight_decimals(std::uint64_t number) {
-  // Each step halves all parts at once: 12345678 becomes 1234|5678, then 12|34|56|78, then the digits. The quotient of
-  // a part is a multiplication and a shift, which are exact for numbers as small as the part's.
+  // Each step halves all parts at once: 12345678 becomes 1234|5678, then 12|34|56|78, then the digits. A multiplication
+  // and a shift replace each division; they are exact for numbers as small as these parts.
   std::uint64_t parts = number / 10000 | number % 10000 << 32;
   const std::uint64_t hundreds = parts * 10486 >> 20 & 0x0000007f'0000007f;
   parts = hundreds | (parts - hundreds * 100) << 16;
@@ -42,7 +42,7 @@ inline char* put_word(char* at, std::uint64_t word) {
 inline constexpr std::uint64_t eight_zeros = 0x30303030'30303030;
 inline constexpr std::uint64_t above_eight_decimals = 100'000'000;
 
-/// Writes a number below 10^8 in decimal digits and returns the end. There has to be number_room.
+/// Writes a number below 10^8 in decimal digits and returns the end. Needs number_room bytes at `at`.
 inline char* put_short_decimal(char* at, std::uint64_t number) {
   if (number < 10) {
     *at = static_cast<char>('0' + number);

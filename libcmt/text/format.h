@@ -11,24 +11,24 @@
 
 namespace cmt::text {
 
-/// What put_line() may write, at most.
+/// The most bytes that put_line() writes.
 inline constexpr std::size_t line_room = 512;
 
-/// Writes the canonical line of an event whose kind has no label, and returns its end. There has to be line_room.
+/// Writes the canonical line of an event whose kind has no label, and returns its end. Needs line_room bytes at `at`.
 char* put_line(char* at, const Event& event);
 
 void append_number(std::string& out, std::uint64_t number, int base = 10);
 
-/// Appends `text` quoted, its control characters, quotes and backslashes escaped.
+/// Appends `text` in quotes, with escapes for control characters, quotes and backslashes.
 void append_string(std::string& out, std::string_view text);
 
-/// Appends a value of a `key=value`: bare where it can be, else as a string.
+/// Appends the value of a `key=value`: without quotes if possible, else as a string.
 void append_value(std::string& out, std::string_view value);
 
-/// Appends the header's lines; nothing where there is no metadata (the seed's form).
+/// Appends the header's lines, or nothing if there is no metadata (the seed's form).
 void append_header(std::string& out, const Header& header);
 
-/// The header's `start`, of seconds since 1970: "2026-11-22T00:53:10Z". Empty where there is no such year.
+/// The header's `start` for seconds since 1970: "2026-11-22T00:53:10Z". Empty if the C library cannot express the year.
 std::string start_text(std::uint64_t unix_seconds);
 
 /// Appends the line that ends a text with a header.

@@ -1,10 +1,9 @@
-// One line in, one event out.
+// Reads one line and makes one event of it.
 //
-// The three lines of the seed's form make up nearly all of nearly every trace, so the parser walks a line once, by
-// hand, without regular expressions, copies or allocation: 30 to 40 ns a line. The table of calls in
-// format-spec/text.md is the list of kinds in cmt/kinds.h: which arguments a call has follows from its kind, and
-// their order is the same for all: block, alignment, count, size; only operator new and delete name their alignment,
-// after the size.
+// Nearly all lines of nearly every trace are malloc, realloc and free. So the parser walks a line once, by hand,
+// without regular expressions, copies or allocation, in 30 to 40 ns. The table of calls in format-spec/text.md is the
+// list of kinds in cmt/kinds.h. The kind decides which arguments a call has. Their order is the same for all kinds:
+// block, alignment, count, size. Only operator new and delete name their alignment, after the size.
 
 #include "libcmt/text/parser.h"
 
@@ -33,10 +32,10 @@ const CallName* find_call(std::string_view name) {
   return found == calls.end() ? nullptr : found;
 }
 
-/// `next(kind)` is the same call with a further property: its order in the enum says so.
+/// The same call with one more property. The order of the enum makes this the next kind.
 Kind next(Kind kind) { return static_cast<Kind>(static_cast<int>(kind) + 1); }
 
-/// The parse of one line. Each step returns what it missed, or an empty view.
+/// The parse of one line. Each step returns the name of the part that it missed, or an empty view.
 class LineParse {
  public:
   LineParse(std::string_view line, Event& event, std::string& label) : scan_(line), event_(event), label_(label) {}
@@ -76,7 +75,7 @@ class LineParse {
     return scan_.take(')') ? std::string_view() : "')'";
   }
 
-  /// What follows operator new's size or operator delete's block: `, SIZE`, `, align=N`, `, nothrow`.
+  /// Parses the arguments after operator new's size or operator delete's block: `, SIZE`, `, align=N`, `, nothrow`.
   std::string_view cxx_arguments() {
     const bool is_delete = traits(event_.kind).releases;
     while (scan_.take(',')) {

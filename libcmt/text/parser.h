@@ -11,7 +11,7 @@
 
 namespace cmt::text {
 
-/// Limits of format-spec/text.md.
+/// The limits that format-spec/text.md sets.
 inline constexpr std::size_t label_limit = 4096;
 inline constexpr std::size_t metadata_limit = 1024;
 inline constexpr std::size_t metadata_key_limit = 256;
@@ -21,22 +21,22 @@ inline constexpr std::size_t line_limit = 1 << 20;
 inline constexpr std::size_t module_path_limit = 65536;
 inline constexpr std::size_t build_id_limit = 256;
 
-/// What one line of a text trace is.
+/// One line of a text trace, parsed.
 struct Line {
   enum class Sort { event, blank, metadata, wrong };
   Sort sort = Sort::blank;
 
-  Event event;  ///< of an event. A block given by its address alone has the tag 0; a stack is the text's number
-  std::string_view key;  ///< of metadata: `#cmt key=value`
+  Event event;  ///< if `sort` is event. A block given by its address alone has the tag 0; a stack is the text's number
+  std::string_view key;  ///< if `sort` is metadata: `#cmt key=value`
   std::string value;
-  std::string_view expected;  ///< of a wrong line: what should have stood there, for a message
+  std::string_view expected;  ///< if `sort` is wrong: the part that is missing, for a message
 };
 
-/// Reads lines by the grammar of format-spec/text.md, and what is tolerated beside it. Keeps the label of the last
-/// line, so an event's label is valid until the next.
+/// Reads lines by the grammar of format-spec/text.md, and the variants that it tolerates. Keeps the label of the last
+/// line, so an event's label is valid until the next line.
 class Parser {
  public:
-  /// One line without its end. Never throws: a line that is no event is `wrong`.
+  /// Parses one line, without its LF. Never throws: a line that is no event is `wrong`.
   const Line& parse(std::string_view line);
 
  private:
@@ -46,13 +46,13 @@ class Parser {
   std::string label_;
 };
 
-/// The line without annotation, comment, blanks at its end and CR: what an annotator echoes.
+/// The part of a line that an annotator echoes: without annotation, comment, blanks at its end and CR.
 std::string_view without_annotation(std::string_view line);
 
-/// Reads the line at the begin of `lines`, whole lines in all, if it is one of the common ones in their canonical form:
-/// malloc, free, calloc, realloc, operator new and delete, with at most a thread, a time, a usable size and a stack.
-/// Returns the length of the line, without its LF, and fills in `event`, which holds its defaults. For any other line,
-/// which may be right or wrong, returns 0, and the event holds anything.
+/// Reads the first of `lines`, which are whole lines, if it is a common line in its canonical form. Common calls are
+/// malloc, free, calloc, realloc, operator new and delete. A common line has no attributes but a thread, a time, a
+/// usable size and a stack. Fills in `event`, which has its defaults before, and returns the length of the line without
+/// its LF. Returns 0 for any other line, right or wrong; the fields of the event are then undefined.
 std::size_t parse_plain(std::string_view lines, Event& event);
 
 }  // namespace cmt::text

@@ -2,9 +2,9 @@
 //
 //     malloc(8) = 81d220b48<6655>
 //
-// The Parser takes 40 ns for it: it looks for the end of the line, then for the parenthesis, compares names, skips
-// blanks that are not there. Here a line is read once from left to right, the LF comes where the last number ends, and
-// what does not fit is left to the Parser, which knows all forms and says what is wrong. 10 ns a line.
+// The Parser takes 40 ns for such a line: it looks for the end of the line, then for the parenthesis, compares names,
+// and skips blanks that are not there. parse_plain() reads a line once from left to right, and finds the LF at the end
+// of the last number, in 10 ns. It leaves all other lines to the Parser, which knows all forms and the messages.
 
 #include "libcmt/text/parser.h"
 
@@ -15,12 +15,12 @@
 namespace cmt::text {
 namespace {
 
-/// Bytes that may be looked at where a line begins; more than any literal here. Only the last lines of a window are
-/// nearer to its end, and the Parser reads those.
+/// At least so many bytes can be read where a line begins; all literals here are shorter. Only the last lines of a
+/// window are nearer to its end, and the Parser reads those lines.
 constexpr std::size_t margin = 64;
 
-/// Eight bytes of text at once, the first in the lowest byte. A loop over the digits of a number ends with a branch
-/// that is predicted wrongly nearly each time, which costs more than all the digits.
+/// Eight bytes of text at once, the first in the lowest byte. A loop over the digits of a number would end with a
+/// branch that the processor nearly always predicts wrongly, which costs more than all the digits.
 class EightBytes {
  public:
   explicit EightBytes(const char* at) { std::memcpy(&bytes_, at, sizeof bytes_); }
@@ -57,10 +57,10 @@ class EightBytes {
   std::uint64_t bytes_;
 };
 
-/// Steps through a line that ends with LF. Nothing that it takes contains an LF, so it stops there at the latest.
+/// Steps through a line that ends with LF. No part that it takes contains an LF, so it stops at the LF at the latest.
 class PlainScan {
  public:
-  /// Bytes up to `end` may be looked at.
+  /// It may read all bytes before `end`.
   PlainScan(const char* at, const char* end) : at_(at), end_(end) {}
 
   /// Only within `margin`.
@@ -148,7 +148,7 @@ bool call(PlainScan& scan, Event& event) {
   return scan.take(',') && scan.take(' ') && scan.decimal(event.size) && scan.take(')');
 }
 
-/// The attributes, which stand in this order. Compared byte by byte: a line may be long, and its end near.
+/// Reads the attributes, in this order. Compares byte by byte, because fewer than `margin` bytes may be left.
 bool attributes(PlainScan& scan, Event& event) {
   const auto number = [&](std::string_view key, std::uint64_t& value) {
     for (const char c : key) {

@@ -7,10 +7,10 @@
 
 namespace cmt::text {
 
-/// The bytes of a quoted string that are written as a backslash and a letter, and these letters.
+/// The bytes of a quoted string that are written as a backslash and a letter, and the letter of each.
 inline constexpr std::string_view escaped_bytes = "\"\\\n\t\r", escape_letters = "\"\\ntr";
 
-/// A cursor over one line. Every taker skips blanks first, and says with its result whether the thing was there.
+/// A cursor over one line. Every take function skips blanks first, and returns whether it found what it takes.
 class Scanner {
  public:
   explicit Scanner(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -39,25 +39,25 @@ class Scanner {
     return true;
   }
 
-  /// Everything up to `stop`, trimmed at its end, and `stop` itself.
+  /// Takes everything up to `stop`, and `stop` itself. `taken` has no blanks at its end.
   bool take_until(char stop, std::string_view& taken);
 
-  /// 64 bits, decimal. False also where the value does not fit.
+  /// Takes a decimal number. Returns false also if it has more than 64 bits.
   bool take_decimal(std::uint64_t& value) {
     skip_blanks();
     return take_number(value, 10);
   }
 
-  /// 64 bits, hexadecimal, with or without 0x.
+  /// Takes a hexadecimal number of up to 64 bits, with or without 0x.
   bool take_hex(std::uint64_t& value);
 
-  /// A quoted string, its escapes resolved. False where it is malformed.
+  /// Takes a quoted string and resolves its escapes. Returns false if it is malformed.
   bool take_string(std::string& value);
 
-  /// The longest run of a-z, 0-9 and _.
+  /// Takes the longest run of a-z, 0-9 and _.
   std::string_view take_key();
 
-  /// The longest run of characters that are neither blank nor quote nor '#'.
+  /// Takes the longest run of ASCII characters that are neither blank nor quote nor '#'.
   std::string_view take_bare();
 
   char peek() {

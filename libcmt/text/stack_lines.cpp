@@ -1,4 +1,4 @@
-// The definitions of a text trace:
+// The lines of a text trace that define call stacks:
 //
 //     #module 1 begin=55d0c0a00000 end=55d0c0a05000 bias=55d0c0a00000 build_id=8c1fba20 loaded=0 path=/usr/bin/app
 //     #frame 1 module=1 address=55d0c0a01139
@@ -44,7 +44,7 @@ std::uint32_t& number_at(std::vector<std::uint32_t>& numbers, std::size_t index)
   return numbers[index];
 }
 
-/// The bytes of a build id; false where the text is not of pairs of digits.
+/// Appends the bytes of a build id. Returns false if the text does not consist of pairs of digits.
 bool bytes_of_hex(std::string_view hex, std::string& bytes) {
   if (hex.size() % 2 != 0 || hex.size() / 2 > build_id_limit) return false;
   for (std::size_t i = 0; i < hex.size(); i += 2) {
@@ -151,7 +151,7 @@ bool StackLineReader::is_definition(std::string_view line) {
   });
 }
 
-/// The fields of a line, in any order; unknown ones are passed over.
+/// The fields of a line, in any order. Unknown fields are skipped.
 struct StackLineReader::Fields {
   std::uint64_t number = 0;
   std::uint64_t begin = 0, end = 0, bias = 0, address = 0;
@@ -160,7 +160,7 @@ struct StackLineReader::Fields {
   std::string path, build_id, function, file;
   bool has_path = false, has_function = false, has_address = false;
 
-  /// False where the line is not of fields, or a value is no number of its sort.
+  /// Returns false if the line does not consist of fields, or if a value is no valid number for its key.
   bool take(Scanner& scan) {
     if (!scan.take_decimal(number)) return false;
     while (!scan.at_end()) {

@@ -15,22 +15,19 @@
 
 namespace cmt::text {
 
-/// The lines of a text that define modules, frames and nodes, and that name frames (format-spec/text.md, "Call
-/// stacks"). To readers that do not want stacks they are comments.
-
-/// Writes them, each before the first event that needs it. Numbers are the text's own, by first use.
+/// Writes the definitions, each before the first event that needs it. The text has its own numbers, by first use.
 class StackLineWriter {
  public:
-  /// The table is borrowed. Another one has to continue the one before.
+  /// Borrows the table. A later table has to continue the table before.
   void use(const StackTable& table) { table_ = &table; }
 
-  /// The number in the text of a stack, behind the lines that it needs.
+  /// Appends the lines that a stack needs, and returns the stack's number in the text.
   std::uint32_t append_stack(std::string& out, StackId id);
 
-  /// The number of a stack in the lines so far; 0: it has none.
+  /// The number of a stack in the lines so far; 0 if it has none.
   std::uint32_t node_number(StackId id) const { return id < node_numbers_.size() ? node_numbers_[id] : 0; }
 
-  /// What is known only at the end: modules that went, and names that no line has yet.
+  /// Appends the lines that are known only at the end: unloaded modules, and names that no line has yet.
   void append_end(std::string& out);
 
  private:
@@ -48,7 +45,7 @@ class StackLineWriter {
   std::vector<StackId> path_;  // scratch
 };
 
-/// Reads them into a table.
+/// Reads the definitions into a table.
 class StackLineReader {
  public:
   explicit StackLineReader(StackTable& table) : table_(table) {}
@@ -56,10 +53,10 @@ class StackLineReader {
   /// Whether a line looks like one of these.
   static bool is_definition(std::string_view line);
 
-  /// Such a line, without its end. Returns what should have stood there; empty: the line is right.
+  /// Takes such a line, without its LF. Returns the part that is missing, or an empty view if the line is right.
   std::string_view take(std::string_view line);
 
-  /// The stack of a number in the text; 0: it is not defined.
+  /// The stack of a number in the text; 0 if it is not defined.
   StackId find(std::uint64_t number) const {
     const auto found = nodes_.find(number);
     return found == nodes_.end() ? 0 : found->second;

@@ -7,7 +7,8 @@
 namespace cmt::text {
 namespace {
 
-/// `text` as UTF-8, with a blank for each character that `is_blank` holds of, given the text from there on.
+/// `text` as UTF-8, with a blank in place of each character for which `is_blank(rest)` is true. `rest` is the text from
+/// the character on.
 template <class IsBlank>
 std::string cleaned(std::string_view text, IsBlank is_blank) {
   std::string out;

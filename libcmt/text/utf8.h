@@ -7,24 +7,24 @@
 
 namespace cmt::text {
 
-/// U+FFFD, in place of bytes that are not UTF-8.
+/// U+FFFD, which replaces bytes that are not UTF-8.
 inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
 
-/// Length of the well-formed UTF-8 sequence that `text` begins with, or 0.
+/// The length of the well-formed UTF-8 sequence at the begin of `text`, or 0.
 std::size_t utf8_length(std::string_view text);
 
-/// Length of the character that `text` begins with where a terminal obeys it instead of showing it, or 0: the control
-/// characters of ASCII (C0 and DEL) and of Unicode (C1), and those that turn the direction of writing, with which a
-/// name looks like another one.
+/// The length of the first character of `text` if a terminal obeys it instead of showing it, or 0. Terminals obey the
+/// control characters of ASCII (C0 and DEL) and of Unicode (C1). They also obey characters that turn the direction of
+/// writing, which can make a name look like another one.
 std::size_t control_length(std::string_view text);
 
-/// Whether a terminal shows all of the text: it is UTF-8, and nothing in it but tabs is obeyed.
+/// Whether a terminal shows all of the text: it is UTF-8, and its only characters that a terminal obeys are tabs.
 bool is_plain(std::string_view text);
 
-/// `text`, with replacement characters for bytes that are not UTF-8.
+/// `text` with replacement characters for bytes that are not UTF-8.
 std::string to_utf8(std::string_view text);
 
-/// The same, with blanks for characters that a terminal obeys; ends of lines (LF, CR LF) and tabs stay.
+/// The same, and with blanks for characters that a terminal obeys. Ends of lines (LF, CR LF) and tabs stay.
 std::string to_lines(std::string_view text);
 
 /// The same for one line: ends of lines and tabs become blanks too.

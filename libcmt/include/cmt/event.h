@@ -19,16 +19,15 @@ using StackId = std::uint32_t;
 /// The value of a time or a usable size that was not recorded.
 inline constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
-/// Which call an event was. The values are on the wire (format-spec/cmt.md, "Kinds") and never change; kinds.h lists
-/// them with their traits. An event of the kind
-/// `unknown_kind` was of a later version's kind where it was read.
+/// The call that an event records. The values are on the wire (format-spec/cmt.md, "Kinds") and never change; kinds.h
+/// lists them with their traits. A reader returns `unknown_kind` for an event whose kind a later version has added.
 enum class Kind : std::uint8_t {
 #define CMT_KIND(name, number, call, traits) name = number,
   CMT_KINDS(CMT_KIND)
 #undef CMT_KIND
 };
 
-/// Numbers below which every kind is, those of later versions too.
+/// Every kind's number is below this limit, in later versions too.
 inline constexpr std::size_t kind_limit = cmt_kind_limit;
 
 /// The kinds that this version knows, by rising number.
@@ -38,19 +37,19 @@ inline constexpr std::array known_kinds{
 #undef CMT_KIND
 };
 
-/// The name of a kind as JSON, tables and messages give it: "malloc", "operator_new", "thread_start"; of a number that
-/// is no known kind's, as totals may count it, "kind_30".
+/// The name of a kind in JSON, tables and messages: "malloc", "operator_new", "thread_start". A number that this
+/// version does not know, as totals may count it, has a name such as "kind_30".
 std::string_view name(Kind kind);
 
 /// Which of an event's fields a kind uses.
 struct KindTraits {
-  bool allocates = false;  ///< returns a block: `tag` and `address` are meant
-  bool releases = false;   ///< is given a block that it ends: `old_tag` and `old_address` are meant
-  bool names = false;      ///< is given a block that lives on: `old_tag` and `old_address` are meant
+  bool allocates = false;  ///< returns a block: uses `tag` and `address`
+  bool releases = false;   ///< is given a block that it ends: uses `old_tag` and `old_address`
+  bool names = false;      ///< is given a block that lives on: uses `old_tag` and `old_address`
   bool sizes = false;      ///< `size` is an argument
   bool counts = false;     ///< `count` is an argument
   bool aligns = false;     ///< `alignment` is an argument that is always given
-  bool may_align = false;  ///< `alignment` is an argument where it is not 0 (operator new and delete)
+  bool may_align = false;  ///< `alignment` is an argument if it is not 0 (operator new and delete)
   bool labels = false;     ///< `label` is an argument
 
   KindTraits() = default;
@@ -75,7 +74,7 @@ struct KindTraits {
   constexpr bool is_given() const { return releases || names; }
 };
 
-/// By Kind; of numbers that are no kind's, none.
+/// The traits of each kind, by its number. A number that is no kind has no traits.
 inline constexpr std::array<KindTraits, kind_limit> all_traits = [] {
   std::array<KindTraits, kind_limit> all{};
 #define CMT_KIND(name, number, call, traits) all[number] = KindTraits(traits);
@@ -97,32 +96,32 @@ constexpr bool is_known(Kind kind) {
 
 constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
-/// Whether an event tells a run of pages of its block: those that were touched, or that were in memory before.
+/// Whether an event names a run of pages of its block, which the program touched or which were in memory before.
 constexpr bool tells_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
-/// Whether an event is a call that gives memory back to the system, or sets when that is to be done.
+/// Whether an event is a call that returns memory to the system, or that sets when the allocator does so.
 constexpr bool gives_memory_back(Kind kind) {
   return kind == Kind::malloc_trim || kind == Kind::mallopt || kind == Kind::mallctl;
 }
 
-/// One event: a call, a thread's start or end, a mark, a sample, or pages of a block that were touched. Fields that its
-/// kind does not use hold their defaults.
+/// One event: a call, a thread's start or end, a mark, a sample, or touched pages of a block. Fields that its kind does
+/// not use have their defaults.
 struct Event {
   Kind kind = Kind::malloc;
   std::uint32_t thread = 0;  ///< the calling thread, numbered by the recorder from 0
-  /// Bytes: requested (of one element, if the kind counts), stated by a free, resident, kept by malloc_trim, or from
-  /// the block's begin to the first touched page's.
+  /// Bytes. By kind: requested (for one element if the kind counts), stated by a free, resident in a sample, or kept by
+  /// malloc_trim. For touched pages: the bytes from the block's begin to the first page.
   std::uint64_t size = 0;
-  std::uint64_t count = 1;          ///< elements: calloc and reallocarray; touched pages, 0 = up to the block's end
-  std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for. Of touched pages: of each
-  Tag tag = 0;                      ///< the block that the call returned; 0 = NULL
-  Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL, or none
-  std::uint64_t address = 0;        ///< of `tag`; 0 = NULL, or not recorded
+  std::uint64_t count = 1;      ///< elements (calloc, reallocarray), or touched pages; 0 pages = up to the block's end
+  std::uint64_t alignment = 0;  ///< bytes; 0 = none was asked for. For touched pages: the page size
+  Tag tag = 0;                  ///< the block that the call returned; 0 = NULL
+  Tag old_tag = 0;              ///< the block that the call was given; 0 = NULL, or none
+  std::uint64_t address = 0;    ///< of `tag`; 0 = NULL, or not recorded
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
   std::string_view label{};         ///< of a mark, a thread's name or a setting; valid until the next read
-  StackId stack = 0;                ///< the functions that called
+  StackId stack = 0;                ///< the call stack; 0 = not recorded
 
   /// Bytes requested in all: size times count, or `unknown` if that overflows.
   std::uint64_t bytes() const {
@@ -133,7 +132,7 @@ struct Event {
   bool makes_block() const { return tag != 0; }
 
   /// Whether the event ends the block `old_tag`. A realloc that returned NULL leaves its block alive, unless it asked
-  /// for 0 bytes: then it was a free. A kind that only names its block leaves it alive too.
+  /// for 0 bytes: such a realloc is a free. A kind that only names its block leaves it alive too.
   bool ends_block() const {
     return old_tag != 0 && !traits(kind).names && (tag != 0 || !traits(kind).allocates || bytes() == 0);
   }

@@ -20,19 +20,19 @@ enum class Repair : std::uint8_t {
   not_understood = 0,     ///< a line or a record: dropped
   unmatched_free = 1,     ///< a free of an address where no block lives: dropped
   unmatched_realloc = 2,  ///< a realloc of an address where no block lives: made an allocation
-  order_race = 3,         ///< an allocation that stands before the free which made room for it: moved behind it
+  order_race = 3,         ///< an allocation that is before the free which made room for it: moved after the free
   double_allocation = 4,  ///< an allocation at an address where a block lives: that block was ended first
   misfree = 5,            ///< a free of an address inside a block: it was ended, and its head became a new block
   contradiction = 6,      ///< an event whose tag contradicts those before: dropped
   unknown_kind = 7,       ///< an event of a later version's kind: replaced by one with the same effect on blocks
   overlap = 8,            ///< an allocation over a part of a live block: that block was ended first
-  time_back = 9,          ///< a time before that of the event before: raised to that
+  time_back = 9,          ///< a time before the time of the event before: raised to that time
   other_address = 10,     ///< a block given at another address than its own: given at its own
 };
 
 inline constexpr int repair_count = 11;
 
-/// The name of a repair as JSON, text and tables give it: "order_race".
+/// The name of a repair in JSON, text and tables: "order_race".
 std::string_view name(Repair repair);
 
 /// Repairs, counted by kind.
@@ -56,19 +56,19 @@ enum class Format { text, cmt, legacy_cmt };
 /// "text", "cmt" or "legacy_cmt".
 std::string_view name(Format format);
 
-/// What a trace states before its first event.
+/// The facts that a trace states before its first event.
 struct Header {
   Format format = Format::text;  ///< of the input; a writer ignores it
   bool has_addresses = false;
   bool has_times = false;
   bool has_usable = false;
   bool has_stacks = false;
-  bool has_header = false;  ///< the text form has header lines, and so an end line
+  bool has_header = false;  ///< the text form has header lines, and therefore an end line
 
   /// `#cmt key=value` lines, in order. Known keys are in format-spec/text.md; others are kept as they are.
   std::vector<std::pair<std::string, std::string>> metadata;
 
-  /// The least size of blocks whose touched pages were recorded; 0: of none, so that nothing is known of any.
+  /// The least size of blocks whose touched pages were recorded; 0 if no touched pages were recorded.
   std::uint64_t touched_min() const;
 
   /// The value of a key, or nothing if the header lacks it.
@@ -92,10 +92,10 @@ struct RunningTotals {
   std::uint64_t end_live_bytes = 0;
 };
 
-/// What a trace states at its end. Only a .cmt that is whole has it.
+/// The figures that a trace states at its end. Only a whole .cmt has them.
 struct Totals : RunningTotals {
   std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
-  std::uint64_t failed = 0;                         ///< calls that were refused
+  std::uint64_t failed = 0;                         ///< refused calls
   std::uint64_t threads = 0;                        ///< number of threads with an event
   Repairs repairs;         ///< lines or events that were dropped or altered when the trace was written
   bool truncated = false;  ///< the recording itself broke off

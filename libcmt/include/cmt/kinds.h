@@ -1,20 +1,21 @@
-/* The kinds of events, in the one list that C and C++ share: preload/program records them, event.h makes cmt::Kind of
- * them, and encoder, decoder, text form and tools follow from their traits.
+/* The kinds of events, in the one list that C and C++ share. preload/program records them, and event.h makes cmt::Kind
+ * of them. Encoder, decoder, text form and tools follow from their traits.
  *
- * To add a kind: give it the next number here, and its line in the tables of format-spec/cmt.md and text.md; a test
+ * To add a kind, give it the next number here, and a line in the tables of format-spec/cmt.md and text.md. A test
  * compares them. The encoder then writes its traits into the table of forms (as for every kind from 27 on), so that
- * older readers pass over its events.
+ * older readers skip its events.
  *
- * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number:
- *   name    as enumerators, JSON and tables have it
- *   number  on the wire; it never changes. 25 and 26 are no kinds: the core stream uses them itself
- *   call    as the text form has it; a kind with the call of the one before differs in its arguments only
- *   traits  the fields of an event that are meant, and what happens to blocks: the sum of enum cmt_kind_traits
+ * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number.
+ *
+ *   name    the name in enumerators, JSON and tables
+ *   number  the number on the wire, which never changes. The core stream uses 25 and 26 itself
+ *   call    the call in the text form. Two kinds in a row with the same call differ only in their arguments
+ *   traits  which fields the event uses, and what it does to blocks: a sum of enum cmt_kind_traits
  */
 #ifndef CMT_KINDS_H
 #define CMT_KINDS_H
 
-/* The values are on the wire, in the table of forms. */
+/* Properties of a kind. The values are on the wire, in the table of forms. */
 enum cmt_kind_traits {
   cmt_nothing = 0,
   cmt_allocates = 1,  /* returns a block or NULL */
@@ -27,7 +28,7 @@ enum cmt_kind_traits {
   cmt_labels = 128    /* has a label */
 };
 
-/* Numbers below which every kind is, in this version and in later ones. */
+/* Every kind's number is below this limit, in later versions too. */
 enum { cmt_kind_limit = 64 };
 
 /* clang-format off */

@@ -18,7 +18,7 @@
 
 namespace cmt {
 
-/// Something in the input that was left out or altered, or is missing. Reading goes on after it.
+/// A fault of the input. The reader leaves it out or repairs it, and goes on.
 struct Defect {
   std::string place;  ///< "app.trace:12", "app.cmt: offset 0x1f3"
   std::string what;
@@ -28,18 +28,19 @@ struct Defect {
 struct ReadOptions {
   /// Throws a FormatError at the first defect.
   bool strict = false;
-  /// Which streams to decode. A .cmt reads faster without addresses.
+  /// These four choose the streams that are decoded. A .cmt is read faster without addresses.
   bool addresses = true;
-  /// With addresses all the same if touched pages were recorded: a block's first page is told only with its address.
+  /// Decodes addresses if touched pages were recorded, although `addresses` is false. Only the address of a block shows
+  /// where its first page begins.
   bool addresses_of_touched = false;
   bool times = true;
   bool usable = true;
   /// Without it, Event::stack is 0, and Reader::stacks() is empty.
   bool stacks = false;
-  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads, and the lines of a text
-  /// are read and parsed ahead. Events and defects are the same, in the same order. Costs some MB a thread.
+  /// With more than 1, other threads decompress the next blocks of a .cmt, or parse the next lines of a text. Events
+  /// and defects are the same, in the same order. Costs some MB a thread.
   unsigned threads = 1;
-  /// Called for every defect, in order. If empty, defects are only counted.
+  /// The reader calls it for every defect, in order. If it is empty, the reader only counts defects.
   std::function<void(const Defect&)> on_defect{};
 };
 
@@ -47,7 +48,7 @@ struct ReadOptions {
 struct BlockStart {
   std::uint64_t first_event = 0;  ///< counted from 0
   Tag next_tag = 0;               ///< of the block's first allocation, unless tags are skipped before it
-  std::uint64_t time_ns = 0;      ///< of the last event before the block that has one; 0: none has
+  std::uint64_t time_ns = 0;      ///< of the last event before the block that has a time; 0: none has one
   std::uint64_t offset = 0;       ///< in the file, in bytes
   bool keyframe = false;          ///< addresses can be decoded from here on
 
@@ -64,8 +65,8 @@ struct BlockStart {
 /// not a trace, and std::system_error.
 class Reader {
  public:
-  /// Opens a path, "-" for standard input, and reads the header. Waits for the collector of a traced program that has
-  /// ended, until it has finished the trace.
+  /// Opens a path, "-" for standard input, and reads the header. If the traced program has ended and its collector is
+  /// still writing, waits until the collector has finished the trace.
   explicit Reader(const std::string& path, ReadOptions options = {});
   /// Takes over `fd`; messages name it `path`.
   Reader(int fd, const std::string& path, ReadOptions options = {});
@@ -88,9 +89,9 @@ class Reader {
   /// The blocks of the stream, from the index of a whole .cmt in a file that can seek; empty for any other input.
   const std::vector<BlockStart>& blocks();
 
-  /// Makes the next read() begin with the event of this number, counted from 0; it is empty if the trace has fewer.
-  /// With blocks(), reading starts at the event's block or, if addresses are wanted, at the keyframe before it.
-  /// Without, the events before are read and dropped, and to go back throws FormatError.
+  /// Makes the next read() begin with the event of this number, counted from 0. The next read() is empty if the trace
+  /// has fewer. If blocks() is not empty, reading starts at the event's block or, if addresses are wanted, at the
+  /// keyframe before it. Otherwise the reader reads and drops the events before, and a step back throws FormatError.
   void seek(std::uint64_t event);
 
   /// The line of the i-th event of the last read() as the input has it, without its end and its annotation; empty for a
@@ -100,25 +101,24 @@ class Reader {
   /// The number of that line, counted from 1; 0 for a .cmt.
   std::uint64_t line_number(std::size_t i) const;
 
-  /// The call stacks of the events read so far, and those of the events that seek() has passed over. Numbers are those
-  /// of the file: all readers of it have the same. Names of frames are there at once if the input can seek, else at its
-  /// end.
+  /// The call stacks of all events read so far, and of the events that seek() has skipped. All readers of a file use
+  /// the same numbers. Names of frames are known at once if the input can seek, else at its end.
   const StackTable& stacks() const;
 
-  /// Puts all stacks of the trace into stacks() now, and returns true, if blocks() has any: readers of parts of a trace
-  /// do not have them all. Without blocks(), does nothing.
+  /// Puts all stacks of the trace into stacks() now and returns true, if blocks() is not empty. Otherwise does nothing
+  /// and returns false. For readers of parts of a trace, which do not see all stacks.
   bool read_stacks();
 
   /// Number of defects so far.
   std::uint64_t defects() const;
 
-  /// Defects so far, and the repairs that the input states of itself, by kind. Complete at the end.
+  /// Defects so far, and the repairs that the input states about itself, by kind. Complete at the end.
   Repairs repairs() const;
 
   /// Whether the input, or the recording in it, broke off. Known at the end.
   bool truncated() const;
 
-  /// The totals that a whole .cmt states. Known at once if the input can seek, else at its end.
+  /// The totals that a whole .cmt states. They are known at once if the input can seek, else at its end.
   const std::optional<Totals>& totals() const;
 
   /// Bytes read so far, and the size of the input (0: not known), for a progress display.

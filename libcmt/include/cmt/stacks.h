@@ -23,10 +23,10 @@ using ModuleId = std::uint32_t;
 struct Module {
   std::string path{};                   ///< as the loader has it; "[vdso]" is the kernel's
   std::string build_id{};               ///< the bytes of its GNU build id; empty: it has none
-  std::uint64_t begin = 0, end = 0;     ///< addresses that it takes, the end not included
-  std::uint64_t bias = 0;               ///< an address less this is the one that the file's symbol table has
+  std::uint64_t begin = 0, end = 0;     ///< its address range, without the end
+  std::uint64_t bias = 0;               ///< address in memory less address in the file's symbol table
   std::uint64_t loaded_ns = unknown;    ///< when it was first seen, since the start of the recording
-  std::uint64_t unloaded_ns = unknown;  ///< when it went; unknown: it stayed, or was not seen to go
+  std::uint64_t unloaded_ns = unknown;  ///< when it was unloaded; unknown: it stayed, or nobody saw it go
 
   bool operator==(const Module&) const = default;
 };
@@ -34,10 +34,10 @@ struct Module {
 /// A place in the code.
 struct Frame {
   ModuleId module = 0;
-  std::uint64_t address = 0;  ///< in the process's memory: to where the called function returns
+  std::uint64_t address = 0;  ///< in the process's memory: where the called function returns to
   bool is_exact = false;      ///< the address is that of the instruction itself, which a signal has interrupted
 
-  /// An address of the call, or of the interrupted instruction: what a symbol or a line is looked up by.
+  /// An address inside the call, or of the interrupted instruction: the address by which symbols and lines are found.
   std::uint64_t instruction() const { return address - (is_exact || address == 0 ? 0 : 1); }
 
   bool operator==(const Frame&) const = default;
@@ -58,7 +58,7 @@ struct FrameName {
   std::uint32_t line = 0;     ///< 0: not known
 };
 
-/// How many names a frame has at most. More functions than that are not inlined in each other.
+/// The most names that a frame has. No compiler inlines more functions in each other.
 inline constexpr std::size_t frame_names_limit = 256;
 
 /// The call stacks of a trace: a tree, in which each path from the root is a stack. Numbers count from 1 and keep their
@@ -75,13 +75,13 @@ class StackTable {
   const StackNode& node(StackId id) const { return nodes_[id]; }
   /// All nodes, by number.
   std::span<const StackNode> nodes() const { return nodes_; }
-  /// How many there are, number 0, which stands for none, included: 1 in an empty table.
+  /// How many there are, number 0, which means "none", included: 1 in an empty table.
   std::uint32_t module_count() const { return static_cast<std::uint32_t>(modules_.size()); }
   std::uint32_t frame_count() const { return static_cast<std::uint32_t>(frames_.size()); }
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
 
-  /// The functions at a frame, the innermost first: those that are inlined, and then the one that they are in. Empty:
-  /// its names were not looked up.
+  /// The functions at a frame, the innermost first: inlined functions, and then the function that contains them. Empty
+  /// if its names were not looked up.
   std::span<const FrameName> names(FrameId id) const;
   bool has_names() const { return !names_.empty(); }
 
@@ -99,12 +99,13 @@ class StackTable {
   }
   /// The number of a stack, or 0 where the table does not have it.
   StackId find_node(const StackNode& node) const;
-  /// Sets the time at which a module went.
+  /// Sets the time at which a module was unloaded.
   void set_unloaded(ModuleId id, std::uint64_t ns) { modules_[id].unloaded_ns = ns; }
-  /// Sets the names of a frame, which may be one that is added later; copies the strings. Those beyond
-  /// frame_names_limit, the outermost, are left out.
+  /// Sets the names of a frame, which may also be added later, and copies the strings. Leaves out the outermost names
+  /// beyond frame_names_limit.
   void set_names(FrameId id, std::span<const FrameName> names);
-  /// Adds a name to those of a frame, as its outermost; copies the strings. False: it has frame_names_limit already.
+  /// Adds a name to a frame as its outermost, and copies the strings. Returns false if the frame has frame_names_limit
+  /// names already.
   bool add_name(FrameId id, const FrameName& name);
 
  private:
@@ -123,9 +124,10 @@ class StackTable {
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<StackNode> nodes_;
-  // By a hash of the node; 0: free. Numbers of nodes, and above them bits of the hash, so that another node is mostly
-  // told without a look at it. A power of two, at most half full. A node that was added right behind its parent is not
-  // here: it is found by its number. Nearly all are such, since a new stack comes with all of its new frames.
+  // A hash table of nodes: a slot has the number of a node and, above it, bits of the node's hash, so that a search
+  // rarely looks at another node. A slot of 0 is free. Its size is a power of two, and it is at most half full. A node
+  // that was added right after its parent is not in it, because its number follows from its parent's. Nearly all nodes
+  // are such, since a new stack comes with all of its new frames.
   unsigned slot_shift_ = 64 - 10;       // 64 less the bits of a slot's number
   std::uint32_t number_mask_ = 0xffff;  // the bits of a slot that a node's number has
   std::vector<std::uint32_t> slots_;

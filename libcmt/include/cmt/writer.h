@@ -16,16 +16,16 @@ struct WriteOptions {
   int level = 3;                ///< of zstd
   /// Events in a block of the stream, at most.
   std::uint32_t block_events = 256 * 1024;
-  /// Above 1, a second thread compresses a full block of a .cmt while the next block fills, or makes the lines of a
-  /// text. The bytes are the same.
+  /// With more than 1, a second thread compresses full blocks of a .cmt, or formats the lines of a text. The bytes are
+  /// the same.
   unsigned threads = 1;
 };
 
-/// Writes a trace as text or .cmt to a file or a pipe. Without finish() a .cmt, and a text with a header, reads as
-/// truncated.
+/// Writes a trace as text or .cmt to a file or a pipe. Without finish(), readers report a .cmt, or a text with a
+/// header, as truncated.
 ///
-/// Events have to be consistent: tags rise, and a block is ended once. add() refuses others. Not thread safe. Throws
-/// std::system_error.
+/// Events have to be consistent: tags rise, and a block is ended once. add() refuses other events. Not thread safe.
+/// Throws std::system_error.
 class Writer {
  public:
   /// Borrows `fd`.
@@ -34,15 +34,18 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  /// Writes an event. Returns false, and writes nothing, if the event makes a block whose tag is not above all before,
-  /// is given a block of this trace that is not alive, touches none, is of an unknown kind, or has a label of more than
-  /// 4,096 bytes.
+  /// Writes an event. Returns false and writes nothing if the event
+  /// - makes a block whose tag is not above all tags before,
+  /// - is given a block of this trace that is not alive,
+  /// - names touched pages but no block,
+  /// - is of an unknown kind, or
+  /// - has a label of more than 4,096 bytes.
   bool add(const Event& event);
 
-  /// The events' stacks are numbers of this table from here on; before, and without it, events have none. The table is
-  /// borrowed until finish(), and may grow. The trace gets the modules, frames and nodes that its events use, with
-  /// numbers of its own, and in the end the names that the table has of these frames. After the first event with a
-  /// stack another table may be given only if the numbers mean the same in it.
+  /// From here on the events' stacks are numbers of this table. Without a table, events have no stacks. The Writer
+  /// borrows the table until finish(), and the table may grow. The trace gets the modules, frames and nodes that its
+  /// events use, with numbers of its own. finish() adds the names of these frames. After the first event with a stack,
+  /// another table may follow only if all numbers mean the same in it.
   void use_stacks(const StackTable& stacks);
 
   /// Writes the events so far to the file, in a whole block of the stream, however small.
