@@ -11,7 +11,7 @@
 namespace cmt {
 namespace {
 
-/// Whether an event, and the block that it was given, have no more to them than BlockEvent has.
+/// Whether a BlockEvent can express an event and the block that it was given.
 bool is_short(const Event& event, const LiveBlock& given) {
   const KindTraits& kind = traits(event.kind);
   constexpr std::uint64_t limit = std::numeric_limits<std::uint32_t>::max();
@@ -69,7 +69,8 @@ void BookedWriter::append(const Event& event, const LiveBlock& given) {
   batch_.append(1);
 }
 
-/// The source is ahead: its blocks are those after its last read().
+/// The source is ahead: its live blocks are the ones after its last read(). So this drops the blocks that later events
+/// make, and adds the blocks that later events end.
 std::vector<LiveBlock> BookedWriter::list_live_blocks() const {
   std::vector<LiveBlock> blocks = source_.list_live_blocks();
   std::erase_if(blocks, [this](const LiveBlock& block) { return block.tag > newest_; });

@@ -17,15 +17,16 @@
 
 namespace cmt {
 
-/// Writes the events of a source that knows the live blocks. A Writer keeps a table of them, to refuse what contradicts
-/// it, to know the block that an event was given, and for keyframes: a third of the time of a conversion. The source
-/// has such a table already. The bytes are those that a Writer writes.
+/// Writes the events of a source that knows the live blocks. The bytes are those that a Writer writes.
+///
+/// A Writer keeps a table of live blocks, which takes a third of the time of a conversion. It needs the table to refuse
+/// contradictions, to know the block that an event was given, and for keyframes. Here the source has such a table.
 class BookedWriter : private LiveBlockSource {
  public:
-  /// Borrows `fd` and the source, of which nothing was read but what its header needed.
+  /// Borrows `fd` and the source, which has read no more than its header needed.
   BookedWriter(int fd, Header header, const WriteOptions& options, const Source& source);
 
-  /// Writes the events of the source's last read(), each of them.
+  /// Writes the events of the source's last read(), all of them.
   void add(std::span<const Event> events);
 
   /// As with Writer.
@@ -44,11 +45,11 @@ class BookedWriter : private LiveBlockSource {
   std::unique_ptr<Sink> sink_;
   Tally tally_;
   EventBatch batch_;
-  bool has_times_ = false;  // some of the batch's events
+  bool has_times_ = false;  // some events of the batch have a time
 
   std::span<const Event> events_;  // of the source's last read()
   std::span<const LiveBlock> given_;
-  std::size_t added_ = 0;  // of them
+  std::size_t added_ = 0;  // how many of events_ are in a batch
   Tag newest_ = 0;         // of the blocks made so far
 };
 

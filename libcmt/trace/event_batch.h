@@ -17,31 +17,32 @@ namespace cmt {
 
 using format::BlockEvent;
 
-/// An event that is consistent with those before it, and the live block that it was given: tag 0 where none is known.
+/// An event that is consistent with those before it, and the live block that it was given; tag 0 if none is known.
 struct BookedEvent {
   Event event;
   format::LiveBlock old;
 };
 
-/// Up to 256 events in order, most of them in the short form. The others stand beside the list: an entry of the list
-/// with the tag 0 stands for the next one of them. A batch of a recording with call stacks also has a column of them.
+/// Up to 256 events in order, most of them in the short form. The other events are in a list of their own: each entry
+/// of the short list with the tag 0 means the next one of them. A batch of a recording with call stacks also has a
+/// column of stacks.
 class EventBatch {
  public:
   static constexpr std::size_t capacity = 256;
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  /// The list, and the others.
+  /// The events in short form, and the others.
   std::span<const BlockEvent> events() const { return {events_.data(), size_}; }
   std::span<const BookedEvent> others() const { return {others_.data(), other_count_}; }
 
-  /// The entries behind the last one, for the caller to fill in, and then to append so many.
+  /// The unused entries after the last one. The caller fills some in and then appends so many.
   std::span<BlockEvent> room() { return {events_.data() + size_, capacity - size_}; }
   void append(std::size_t count) {
     assert(count <= capacity - size_);
     size_ += count;
   }
-  /// The same for another event.
+  /// The same for an event that is not in short form.
   BookedEvent& next_other() {
     if (other_count_ == others_.size()) others_.emplace_back();
     return others_[other_count_];
@@ -53,10 +54,10 @@ class EventBatch {
     events_[size_++] = {.time_ns = event.time_ns};
   }
 
-  /// The stacks of all entries of the list; empty: none of them has one.
+  /// The stacks of all entries of the list; empty if no event has one.
   std::span<const StackId> stacks() const { return {stacks_.data(), has_stacks_ ? size_ : 0}; }
-  /// The stacks of the entries of room(). Once asked for, the caller fills one in for each entry of room() that it
-  /// appends, until the batch is cleared: 0 for an event that has none.
+  /// The stacks of the entries of room(). After the first call, the caller fills one in for each entry of room() that
+  /// it appends, until clear(). An event without a stack has 0.
   std::span<StackId> stack_room() {
     if (!has_stacks_) begin_stacks();
     return {stacks_.data() + size_, capacity - size_};
@@ -67,10 +68,10 @@ class EventBatch {
     has_times_ = true;
     has_stacks_ = false;
   }
-  /// Whether the events' times may be known; if not, what stands in their place means nothing.
+  /// Whether the events may have times. If not, the times in the entries mean nothing.
   bool has_times() const { return has_times_; }
   void forget_times() { has_times_ = false; }
-  /// Copies another batch, without its labels, which do not live as long.
+  /// Copies another batch. Its labels are views of memory that may not live as long, so the copy must not use them.
   void assign(const EventBatch& batch) {
     size_ = batch.size_;
     other_count_ = batch.other_count_;
@@ -81,7 +82,7 @@ class EventBatch {
     if (others_.size() < other_count_) others_.resize(other_count_);
     std::copy_n(batch.others_.begin(), other_count_, others_.begin());
   }
-  /// Removes the events behind the first so many.
+  /// Removes the events after the first `count`.
   void truncate(std::size_t count) {
     for (; size_ > count; --size_) other_count_ -= events_[size_ - 1].tag == 0 ? 1 : 0;
     assert(other_count_ <= size_);

@@ -23,8 +23,8 @@ constexpr std::size_t read_size = 256 * 1024;
 
 [[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
-/// Waits until the collector of a traced program that has ended has finished the trace, and tells that of one that runs
-/// that somebody reads.
+/// If the traced program has ended, waits until its collector has finished the trace. If the program still runs, lets
+/// its collector know that there is a reader.
 void await_recorder(int fd) {
   struct flock lock {};
   lock.l_type = F_RDLCK;

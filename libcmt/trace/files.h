@@ -15,37 +15,37 @@
 
 namespace cmt {
 
-/// A collector marks the trace that it writes by locks (F_OFD_SETLK of fcntl(2)) on bytes far behind the end of the
-/// file, and so do those who read it. A lock belongs to an open file description, so it ends with the process, however
-/// that ends.
-///
-/// This byte is locked as long as a collector has the file open.
+// A collector marks the trace that it writes by locks (F_OFD_SETLK of fcntl(2)) on bytes far beyond the end of the
+// file. Readers do the same. A lock belongs to an open file description, so it ends with the process, however the
+// process ends.
+
+/// A collector locks this byte as long as it has the file open.
 inline constexpr long long recorder_at_work = 1LL << 61;
-/// This byte is locked while a reader should wait: the traced program has ended or has just begun. The trace of a
-/// program that still runs can be read as far as it goes.
+/// A collector locks this byte while a reader should wait, because the traced program has ended or has just begun. The
+/// trace of a running program can be read as far as it goes.
 inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
-/// Readers lock this byte, together. While there are some, a collector does not wait for an idle processor to encode.
-/// (inotify would tell of all readers, but a user may have 128 of it, which collectors could use up.)
+/// Readers share a lock of this byte. While there are readers, a collector encodes without waiting for an idle
+/// processor. (inotify would report all readers, but a user may have 128 instances, which collectors could use up.)
 inline constexpr long long reader_at_work = (1LL << 61) + 2;
 
-/// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, as /proc/PID/status has them:
-/// all but the two that cannot be blocked. Other processes do not block those that glibc keeps for itself, so this
-/// tells a supervisor from them.
+/// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, in the form of
+/// /proc/PID/status: all but the two that cannot be blocked. Other processes do not block the signals that glibc
+/// reserves for itself, so this set identifies a supervisor.
 inline constexpr std::uint64_t supervisor_blocked_signals =
     ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
 
-/// A source of an Input's bytes other than its file: a decompressor.
+/// A source of an Input's bytes other than a file descriptor: a decompressor.
 class Bytes {
  public:
   virtual ~Bytes() = default;
 
-  /// Up to `room` bytes; 0 only at the end.
+  /// Reads up to `room` bytes. Returns how many; 0 only at the end.
   virtual std::size_t read(char* to, std::size_t room) = 0;
 
-  /// What is missing if the bytes end too early, for a message; empty if they are complete. Known at the end.
+  /// A message that names the missing part if the bytes end too early; empty if they are complete. Known at the end.
   virtual std::string missing() const = 0;
 
-  /// Bytes read from the file so far, and its size (0: not known), for a progress display.
+  /// The bytes read from the file so far, and its size (0: not known), for a progress display.
   virtual std::uint64_t taken() const = 0;
   virtual std::uint64_t size() const = 0;
 };
@@ -60,10 +60,10 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  /// The next bytes: at least `count`, or all that are left. Valid until the next call.
+  /// The next bytes: at least `count`, or all bytes that are left. Valid until the next call.
   std::string_view peek(std::size_t count);
 
-  /// Skips bytes that peek() has returned.
+  /// Skips bytes of the last peek().
   void skip(std::size_t count) {
     assert(count <= end_ - begin_);
     begin_ += count;
@@ -72,19 +72,19 @@ class Input {
   /// Offset of the next byte.
   std::uint64_t offset() const { return window_offset_ + begin_; }
 
-  /// Bytes in all; 0 where that is not known (a pipe).
+  /// The size of the input in bytes; 0 if it is not known (a pipe).
   std::uint64_t size() const { return size_; }
 
   bool can_seek() const { return can_seek_; }
 
-  /// Bytes read from the file so far, and its size if that is known, compressed or not.
+  /// The bytes read from the file so far, and its size if that is known, compressed or not.
   std::uint64_t file_taken() const { return bytes_ ? bytes_->taken() : offset(); }
   std::uint64_t file_size() const { return bytes_ ? bytes_->size() : size_; }
 
-  /// What is missing of a compressed input that ends too early; empty if it is complete. Known at its end.
+  /// A message that names the missing part of a compressed input; empty if it is complete. Known at its end.
   std::string missing() const { return bytes_ ? bytes_->missing() : std::string(); }
 
-  /// Up to `count` bytes from `offset`; the window stays where it is. Only if can_seek().
+  /// Reads up to `count` bytes from `offset`, and leaves the window where it is. Only if can_seek().
   std::string at(std::uint64_t offset, std::size_t count) const;
 
   /// Moves the window to `offset`. Only if can_seek().
@@ -122,12 +122,12 @@ class Output {
 
   void write(std::string_view bytes);
 
-  /// Writes what can be read from a descriptor, `bytes_max` at most, and returns how much that was. `name` is the
-  /// descriptor's, for messages.
+  /// Copies a descriptor to its end, or `bytes_max` bytes of it. Returns the number of bytes. `name` names the
+  /// descriptor in messages.
   std::uint64_t copy_from(int fd, const std::string& name,
                           std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
-  /// Bytes written so far. Any thread may ask.
+  /// The bytes written so far. Any thread may call it.
   std::uint64_t offset() const { return offset_; }
 
  private:
@@ -136,10 +136,10 @@ class Output {
   std::atomic<std::uint64_t> offset_ = 0;
 };
 
-/// The folder of temporary files: $TMPDIR or, where that is not set, /var/tmp, since /tmp may be in memory.
+/// The folder of temporary files: $TMPDIR or, if that is not set, /var/tmp, since /tmp may be in memory.
 std::string temporary_folder();
 
-/// Opens a file without a name in that folder, which is gone once it is closed. Throws std::system_error.
+/// Opens a file without a name in that folder, which disappears when it is closed. Throws std::system_error.
 int open_temporary_file();
 
 }  // namespace cmt

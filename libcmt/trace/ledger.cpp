@@ -14,7 +14,7 @@ Ledger::Entry Ledger::book(const Event& event) {
   return entry;
 }
 
-/// Takes the block that an event is given out of the live ones, if the event ends it.
+/// Returns the live block that an event is given, and removes it from the table if the event ends it.
 LiveBlock Ledger::given_block(const Event& event) {
   if (event.old_tag == 0) return {};
   const LiveBlock* const given = event.ends_block() ? live_.erase(event.old_tag) : live_.find(event.old_tag);

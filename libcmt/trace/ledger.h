@@ -13,14 +13,14 @@
 
 namespace cmt {
 
-/// Counts the totals of a trace as its events go by.
+/// Counts the totals of a trace, event by event.
 class Tally {
  public:
-  /// `old`: the live block that the event was given, tag 0 where none is known.
+  /// `old` is the live block that the event was given; tag 0 if none is known.
   void count(const Event& event, const format::LiveBlock& old) { step(totals_, event, old); }
 
   void count(const EventBatch& batch) {
-    RunningTotals running = totals_;  // which the loop keeps in registers
+    RunningTotals running = totals_;  // a copy, which the loop keeps in registers
     const BookedEvent* other = batch.others().data();
     for (const BlockEvent& event : batch.events()) {
       if (event.tag != 0) {
@@ -37,12 +37,12 @@ class Tally {
   const Totals& totals() const { return totals_; }
   Totals& totals() { return totals_; }
 
-  /// Counts events that come behind others: at first so much is live.
+  /// Prepares to count the events after an earlier part of the trace, at whose end so much is live.
   void begin_behind(const Totals& before) {
     totals_.end_live_blocks = before.end_live_blocks;
     totals_.end_live_bytes = before.end_live_bytes;
   }
-  /// Adds what was counted of the events behind these, with begin_behind().
+  /// Adds the totals of the events after these, which were counted with begin_behind().
   void append(const Tally& behind);
 
  private:
@@ -101,21 +101,21 @@ class Tally {
 };
 
 /// Follows the events of a trace, keeps its live blocks and totals, and refuses events that contradict those before.
-/// Memory: the live blocks.
+/// Memory: a table of the live blocks.
 class Ledger : public LiveBlockSource {
  public:
   struct Entry {
     bool accepted = false;
-    bool old_known = false;  ///< the block that the event was given is live, and is `old`
+    bool old_known = false;  ///< the event was given a live block, which is `old`
     format::LiveBlock old;
   };
 
-  /// Counts an event, unless it makes a block whose tag is not above all before, or is given a block of this trace that
-  /// is not live.
+  /// Counts an event and returns an accepted entry. Refuses an event that makes a block whose tag is not above all tags
+  /// before. Refuses an event that is given a block of this trace that is not live.
   Entry book(const Event& event);
 
-  /// The same where the caller keeps the live blocks: `given` is the one that the event was given, tag 0 where there is
-  /// none. To be used for all events or for none.
+  /// The same for a caller that keeps the live blocks itself: `given` is the live block that the event was given; tag 0
+  /// if there is none. To be used for all events or for none.
   Entry book(const Event& event, const LiveBlock& given);
 
   const Totals& totals() const { return tally_.totals(); }

@@ -1,9 +1,9 @@
 // The Reader chooses the form of an input by its first bytes:
 //
 //   .cmt     begins with the magic of format-spec/cmt.md.
-//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0. A number ends at
-//            its first byte with the high bit set. Text has no such byte, and the magic has none in its second to
-//            eighth byte.
+//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0. A number ends
+//            at its first byte with the high bit set. Text has no such byte, and bytes two to eight of the magic have
+//            none.
 //   text     is every other input; an empty input is an empty text.
 
 #include "cmt/reader.h"
@@ -125,7 +125,7 @@ std::uint64_t Reader::bytes_total() const { return impl_->input_->file_size(); }
 
 namespace {
 
-/// The number of the first event of each part, and the end.
+/// The number of the first event of each part, and `unknown` as the end.
 std::vector<std::uint64_t> bounds_of(Reader& reader, const ReadOptions& options) {
   std::vector<std::uint64_t> bounds;
   for (const BlockStart& block : reader.blocks()) {

@@ -13,7 +13,7 @@
 
 namespace cmt {
 
-/// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe, and to forget blocks
+/// Knows the live blocks while a trace is written. A sink needs them for the table of a keyframe, and to forget blocks
 /// that have ended.
 class LiveBlockSource {
  public:
@@ -23,14 +23,14 @@ class LiveBlockSource {
   virtual std::vector<format::LiveBlock> list_live_blocks() const = 0;
 };
 
-/// A writer of one form of trace.
+/// Writes one form of trace.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Adds an event. The live blocks are those after it.
+  /// Adds an event. The LiveBlockSource has the live blocks after this event.
   virtual void add_event(const BookedEvent& booked) = 0;
-  /// Adds at most room() events. The live blocks are those after the last of them.
+  /// Adds at most room() events. The LiveBlockSource has the live blocks after the last of them.
   virtual void add_batch(const EventBatch& batch) {
     batch.for_each([this](const BookedEvent& booked) { add_event(booked); });
   }
@@ -39,12 +39,13 @@ class Sink {
   /// Writes the events so far to the file, so that they can be read before the end.
   virtual void flush() = 0;
   virtual void finish(const Totals& totals) = 0;
-  /// Whether a thread of the sink's own does a part of the work from now on, if it can have one. The bytes are the
-  /// same.
+  /// Moves a part of the work to a thread of the sink, or back from it. If the system has no thread for the sink,
+  /// nothing changes. The bytes are the same.
   virtual void use_thread(bool /*wanted*/) {}
-  /// The events' stacks are numbers of this table, as with Writer::use_stacks(). Only read within a call of the sink.
+  /// The events' stacks are numbers of this table, as with Writer::use_stacks(). The sink reads it only within its
+  /// calls.
   virtual void use_stacks(const StackTable& /*stacks*/) {}
-  /// The number by which readers of the file know a stack of that table; 0: they do not know it, or not yet.
+  /// The number that a stack of that table has in the file; 0 if the file does not have it, or not yet.
   virtual StackId stack_in_file(StackId /*stack*/) const { return 0; }
 };
 

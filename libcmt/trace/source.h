@@ -31,7 +31,8 @@ class DefectLog {
     if (options_.on_defect) options_.on_defect({place, what, repair});
   }
 
-  /// Keeps defects back until release() passes them on: what has no event is no trace, whose defects would be told.
+  /// Holds defects back until release() passes them on. An input without an event is no trace, and its reader throws
+  /// one error instead of reporting the defects.
   void hold() { is_holding_ = true; }
   void release() {
     is_holding_ = false;
@@ -52,12 +53,13 @@ class DefectLog {
 
 struct OpenBlock;
 
-/// How far some events are read.
+/// The progress of two steps of reading some events.
 struct ReadStep {
-  std::shared_ptr<const OpenBlock> block{};  ///< theirs, which holds their labels; null: the end of the trace
-  std::size_t count = 0;                     ///< so many of the events that there is room for
-  bool ends_block = false;                   ///< they are its last ones
-  bool has_labels = false;                   ///< some may have
+  std::shared_ptr<const OpenBlock>
+      block{};              ///< the events' block, which owns their labels; null at the end of the trace
+  std::size_t count = 0;    ///< the number of events that were read
+  bool ends_block = false;  ///< the events are the last ones of the block
+  bool has_labels = false;  ///< some events may have a label
 };
 
 /// A reader of one form of trace. Reader chooses one by the content of the input.
@@ -69,12 +71,12 @@ class Source {
   /// The next events; empty at the end. Events and labels are valid until the next call.
   virtual std::span<const Event> read() = 0;
 
-  /// Instead of read(), two steps, which two threads may do, each for one batch of events after the other: read_core()
-  /// for the next events, up to the end of a block, and later complete() for the same ones. Where one throws, `step`
-  /// tells how many events are good.
+  /// Two steps replace read(): read_core() reads the next events, up to the end of a block, and complete() later fills
+  /// in the rest of the same events. Two threads may do the steps, each for one batch of events after the other. If a
+  /// step throws, `step.count` is the number of good events.
   ///
-  /// The events' memory is the caller's. Before the first step the fields of all are defaults, or what they were in
-  /// events of the same block without labels.
+  /// The caller owns the events' memory. Before the first step, all fields are defaults, or the events are earlier ones
+  /// of the same block, without labels.
   virtual bool reads_in_steps() const { return false; }
   virtual void read_core(ReadStep&, std::span<Event>) {}
   virtual void complete(ReadStep&, std::span<Event>) {}
@@ -92,27 +94,27 @@ class Source {
     return none;
   }
 
-  /// Moves to the last position at or before an event where reading can begin, and returns the number of the event
-  /// there. Returns nothing, and does not move, if the input can only be read from its begin.
+  /// Moves to the last position at or before an event at which reading can begin. Returns the number of the event at
+  /// that position. If the input can only be read from its begin, does not move and returns nothing.
   virtual std::optional<std::uint64_t> go_to(std::uint64_t) { return std::nullopt; }
 
-  /// Bytes of the file read so far, for a progress display.
+  /// The bytes of the file read so far, for a progress display.
   virtual std::uint64_t bytes_taken() const { return input_->file_taken(); }
 
   /// Whether the source knows the live blocks, as a Ledger that books its events does.
   virtual bool knows_blocks() const { return false; }
-  /// The live block that each event of the last read() was given; tag 0: none is known.
+  /// The live block that each event of the last read() was given; tag 0 if none is known.
   virtual std::span<const LiveBlock> given() const { return {}; }
   /// The live blocks after the last read(), by rising tag.
   virtual std::vector<LiveBlock> list_live_blocks() const { return {}; }
 
-  /// The live blocks before a keyframe that is one of blocks(), but not the first, by rising tag.
+  /// The live blocks before a keyframe, by rising tag. The keyframe is one of blocks(), but not the first.
   virtual std::vector<LiveBlock> list_live_before(const BlockStart&) { return {}; }
 
-  /// The origins of these blocks, where the keyframe has them. With stacks, reads the definitions of those before.
+  /// The origins of these blocks, if the keyframe has them. If stacks are wanted, also reads the definitions before it.
   virtual std::optional<format::Origins> list_origins_before(const BlockStart&) { return std::nullopt; }
 
-  /// Reads the definitions of all stacks, if the input has an index. Returns whether it has.
+  /// Reads the definitions of all stacks if the input has an index. Returns whether it has one.
   virtual bool read_stacks() { return false; }
 
   const Header& header() const { return header_; }
@@ -128,10 +130,10 @@ class Source {
   StackTable stacks_;
   std::optional<Totals> totals_;
   bool truncated_ = false;
-  Repairs repairs_;  // stated by the input, or made without a defect (events of unknown kinds)
+  Repairs repairs_;  // that the input states, or that are no defects (events of unknown kinds)
 };
 
-/// The state of a Reader. A tool that reads more forms than the library passes its own function to choose the source.
+/// The state of a Reader. A tool that reads more forms than the library does passes its own function Choose.
 class Reader::Impl {
  public:
   using Choose = std::function<std::unique_ptr<Source>(std::unique_ptr<Input>, const ReadOptions&, DefectLog&)>;

@@ -33,7 +33,7 @@ FrameId StackTable::add_frame(const Frame& frame) {
   return place->second;
 }
 
-/// The node's slot, or the free one where it belongs. `tag`: what a slot has above the number, of such a node.
+/// The node's slot, or the free slot where it belongs. Sets `tag` to the bits that such a slot has above the number.
 std::size_t StackTable::slot_of(const StackNode& node, std::uint32_t& tag) const {
   const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.frame) * 0x9e3779b97f4a7c15;
   tag = static_cast<std::uint32_t>(hash >> 8) & ~number_mask_;
@@ -45,7 +45,7 @@ std::size_t StackTable::slot_of(const StackNode& node, std::uint32_t& tag) const
   return slot;
 }
 
-/// Makes `slots_` for so many bits of a slot, and so many of a node's number.
+/// Fills `slots_` anew, with 2^slot_bits slots and a mask for the larger numbers of nodes.
 void StackTable::make_slots(unsigned slot_bits, std::uint32_t number_mask) {
   assert(slot_bits < 64 && (number_mask & (number_mask + 1)) == 0);
   slot_shift_ = 64 - slot_bits;

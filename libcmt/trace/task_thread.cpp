@@ -8,7 +8,7 @@
 namespace cmt {
 namespace {
 
-/// So many tasks wake the thread.
+/// The number of waiting tasks that wakes the thread.
 constexpr std::uint64_t tasks_to_begin = 8;
 
 }  // namespace

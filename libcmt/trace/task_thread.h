@@ -11,25 +11,27 @@
 
 namespace cmt {
 
-/// A thread that carries out tasks in the order in which they were posted. If one throws, those behind it are dropped.
-/// It begins when some are waiting, or one is waited for: waking a thread costs as much as a small task.
+/// A thread that carries out tasks in the order in which the owner posted them. If a task throws, the tasks after it
+/// are dropped. The thread begins to work when several tasks are waiting, or when the owner waits for a task: waking a
+/// thread costs as much as a small task.
 ///
-/// Threads: used by one, the owner.
+/// Threads: only one thread, the owner, may call it.
 class TaskThread {
  public:
-  /// Tasks that may wait.
+  /// The most tasks that wait.
   static constexpr std::size_t capacity = 32;
 
-  /// Throws std::system_error where there can be no thread.
+  /// Throws std::system_error if the system has no thread for it.
   TaskThread() : thread_([this] { run(); }) {}
   /// Waits for the tasks.
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  /// Returns the task's number, from 1 on. Waits while `capacity` others wait. Throws what a task has thrown.
+  /// Returns the task's number, from 1 on. Blocks while `capacity` others wait. Rethrows the exception of an earlier
+  /// task.
   std::uint64_t post(std::function<void()> task);
-  /// Waits until a task, and so all before it, is done. Throws what one of them has thrown.
+  /// Waits until a task, and so all before it, are done. Rethrows the exception of one of them.
   void wait_for(std::uint64_t task);
   void wait_for_all() { wait_for(posted_); }
 

@@ -72,7 +72,7 @@ void BlockBytes::fail_in(StreamId id, const WireError& error) const {
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
   assert(!core_);
   block_ = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
-  std::fill(batch_.begin(), batch_.end(), Event{});  // a stream that this block lacks fills nothing in
+  std::fill(batch_.begin(), batch_.end(), Event{});  // since a stream that this block lacks fills nothing in
   const format::BlockHeader& header = block_->bytes.header();
   block_->bytes.in_stream(StreamId::core,
                           [&] { core_.emplace(block_->bytes.stream(StreamId::core), header.core, header.events); });

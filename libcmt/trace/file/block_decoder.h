@@ -21,31 +21,30 @@
 
 namespace cmt {
 
-/// Throws an error in a stream again, with the offset of its frame and the name of the stream.
+/// Throws the error of a stream again, with the offset of its frame and the name of the stream.
 [[noreturn]] void fail_in_stream(format::StreamId id, std::uint64_t frame_offset, const format::WireError& error);
 
-/// A block of the stream with its header checked and the wanted streams decompressed. This part of decoding needs
-/// nothing of the blocks before, so any thread can do it. Throws format::WireError with offsets from the begin of the
-/// section.
+/// A block of the stream with a checked header and decompressed streams. This part of decoding does not depend on the
+/// blocks before, so any thread can do it. Throws format::WireError with offsets from the begin of the section.
 class BlockBytes {
  public:
   BlockBytes() = default;
 
-  /// `section` is whole, with its checksum verified, and need not outlive the call. `live`: the table of a keyframe is
-  /// wanted.
+  /// `section` is whole, its checksum is verified, and it need not outlive the call. `live`: decompresses the table of
+  /// a keyframe, too.
   BlockBytes(std::string_view section, const format::SectionStart& start, const ReadOptions& wanted, bool live,
              format::Decompressor& decompressor);
 
   const format::BlockHeader& header() const { return header_; }
 
-  /// The content of a stream; empty if the block lacks it or it is not wanted.
+  /// The content of a stream; empty if the block lacks the stream or nobody wants it.
   std::string_view stream(format::StreamId id) const {
     const Stream& stream = streams_[static_cast<std::size_t>(id)];
     return {stream.bytes.get(), stream.size};
   }
 
-  /// Runs a step of decoding a stream. An error is thrown again with the offset of the frame, the name of the stream
-  /// and the offset in its content.
+  /// Runs a step of decoding a stream. Adds to an error the offset of the frame, the name of the stream and the offset
+  /// in its content.
   template <typename Decode>
   auto in_stream(format::StreamId id, const Decode& decode) const {
     try {
@@ -67,11 +66,11 @@ class BlockBytes {
   [[noreturn]] void fail_in(format::StreamId id, const format::WireError& error) const;
 
   format::BlockHeader header_;
-  std::array<std::uint64_t, stream_count> frame_offsets_{};  // by stream, in the section; 0 = it has none
+  std::array<std::uint64_t, stream_count> frame_offsets_{};  // by stream, in the section; 0 = no such stream
   std::array<Stream, stream_count> streams_;
 };
 
-/// Decodes the header of a section; offsets of errors are counted from the section's begin.
+/// Decodes the header of a section. Offsets of errors count from the section's begin.
 template <typename Take>
 auto take_fields(const Take& take, std::string_view header) {
   try {
@@ -90,14 +89,14 @@ struct OpenBlock {
 
 /// Decodes the events of one block after the other. Throws format::WireError as BlockBytes does.
 ///
-/// There are two steps, which two threads may do, each for one batch of events after the other: the core stream tells
-/// which calls there were, and then the other streams, which depend on it, are decoded. next() does both.
+/// There are two steps. The first decodes the core stream, which has the calls. The second decodes the other streams,
+/// which depend on it. Two threads may do the steps, each for one batch of events after the other. next() does both.
 class BlockDecoder {
  public:
-  /// Adds to a table of stacks, if they are wanted.
+  /// Adds to a table of stacks, if stacks are wanted.
   BlockDecoder(const ReadOptions& wanted, StackTable& stacks) : wanted_(wanted), definitions_(stacks) {}
 
-  /// Defines the stacks of a block, unless they are known. Blocks come in their order.
+  /// Defines the stacks of a block, unless they are known. To be called for all blocks in their order.
   void define_stacks(const format::BlockHeader& header, std::string_view stream);
   bool knows_stacks_of(std::uint64_t first_event) const { return stacks_before_.contains(first_event); }
   format::StackDefinitions& definitions() { return definitions_; }
@@ -107,26 +106,26 @@ class BlockDecoder {
   /// Leaves the block.
   void stop();
 
-  /// Events so far, of all blocks, of kinds that this version does not know.
+  /// The number of events so far, in all blocks, whose kind this version does not know.
   std::uint64_t unknown_kinds() const { return unknown_kinds_ + (core_ ? core_->unknown_kinds() : 0); }
 
   /// The next events, valid until the next call; empty at the block's end, where every stream has to end.
   std::span<const Event> next();
 
-  /// So many events are decoded at once: 28 KB, so that they stay in the first cache.
+  /// The number of events that are decoded at once: 28 KB, which stay in the first-level cache.
   static constexpr std::size_t batch_events = 256;
 
-  /// The first step for the next events, at most batch_events. Returns how many; 0 at the block's end. Fields of other
-  /// streams keep their values.
+  /// The first step for the next events, at most batch_events. Returns how many; 0 at the block's end. Leaves fields of
+  /// other streams as they are.
   std::size_t next_core(std::span<Event> events);
   /// Whether one of these events may have a label, which lives as long as the block.
   bool has_labels() const { return core_->has_labels(); }
-  /// Whether they were the last ones of the block.
+  /// Whether these events were the last ones of the block.
   bool has_read_block() const { return core_->is_done(); }
   /// The block of the first step; null between two blocks.
   const std::shared_ptr<const OpenBlock>& block() const { return block_; }
 
-  /// The second step for the same events, and behind the block's last ones once with none.
+  /// The second step for the same events. After the last events of a block, to be called once with no events.
   void complete(const std::shared_ptr<const OpenBlock>& block, std::span<Event> events);
 
  private:
@@ -141,14 +140,14 @@ class BlockDecoder {
   std::optional<format::CoreDecoder> core_;
   std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
 
-  // Of the second step:
+  // The second step uses these:
   std::shared_ptr<const OpenBlock> completed_;  // the block whose streams are open
   std::unique_ptr<format::AddressDecoder> addresses_;
   format::TimeDecoder times_;
   format::UsableDecoder usable_;
   format::StackDefinitions definitions_;
   std::map<std::uint64_t, std::size_t> stacks_before_;  // by a block's first event: stacks defined before the block
-  std::uint64_t events_defined_ = 0;                    // those of the blocks whose stacks are defined
+  std::uint64_t events_defined_ = 0;                    // in the blocks whose stacks are defined
   format::StackNumberDecoder stacks_;
 };
 

@@ -1,19 +1,23 @@
 // Writes a .cmt: the file header with the first block, a block whenever one is full, index and totals at the end.
 //
-// Two facts are known late. The first tag is that of the first allocation, so the events before it wait: they are few
-// frees of blocks from before the recording. The first block shows whether addresses and times are recorded at all, so
-// the file header is written together with it.
+// Two facts are known late:
+//
+// - The first tag is the tag of the first allocation. The events before it wait. They are few: frees of blocks that
+// were
+//   made before the recording.
+// - The first block shows whether addresses and times are recorded at all. So the file header is written with it.
 //
 // A keyframe holds a table of live blocks, some 4 bytes a block when compressed. A block becomes a keyframe if the
 // address streams since the last keyframe take eight times the size of that table, but at most every 16th block does.
 // So keyframes add at most an eighth to the addresses.
 //
-// Some keyframes have the origins of the live blocks too, for slices. They are at most a 32nd of the bytes since the
-// last such keyframe, which is at least four blocks before. Where no addresses are recorded, only these are keyframes.
+// Some keyframes have the origins of the live blocks too, for slices. Origins are at most a 32nd of the bytes since the
+// last such keyframe, which is at least four blocks before. If no addresses are recorded, only these are keyframes.
 //
-// With two threads, one encodes the core stream, and the other the columns (addresses, times, usable sizes) of batches;
-// it also compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the size
-// counts just as late, so that the bytes are the same. The core stream says where a block ends, and so does not wait.
+// With two threads, the first encodes the core stream. The second encodes the columns (addresses, times, usable sizes)
+// of batches, compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the
+// size counts just as late, so that the bytes are the same. The core stream decides where a block ends, so the first
+// thread need not wait.
 
 #include "libcmt/trace/file/cmt_sink.h"
 
@@ -69,7 +73,7 @@ void CmtSink::note_times(std::span<const BlockEvent> events) {
   if (timed != events.rend()) last_ns_ = timed->time_ns;
 }
 
-/// Here and not with the other columns, because the table of stacks may change while their thread is at work.
+/// The first thread encodes the stacks, because their table may change while the second thread is at work.
 void CmtSink::note_stacks(const EventBatch& batch, std::size_t first, std::size_t count) {
   const bool has_any = !batch.stacks().empty();
   const BookedEvent* other = batch.others().data();
@@ -81,13 +85,13 @@ void CmtSink::note_stacks(const EventBatch& batch, std::size_t first, std::size_
 }
 
 void CmtSink::use_stacks(const StackTable& stacks) {
-  if (!stacks_.is_used() && started_) flush();  // the events of a block have stacks, or none has
+  if (!stacks_.is_used() && started_) flush();  // in a block, all events have stacks or none has
   stacks_.use(stacks);
 }
 
 std::size_t CmtSink::room() const { return started_ ? options_.block_events - core_.events() : 1; }
 
-/// Keeps an event from before the first allocation. Returns false if the event is that allocation.
+/// Keeps an event that is before the first allocation. Returns false if the event is that allocation.
 bool CmtSink::begin(const BookedEvent& booked) {
   const Event& event = booked.event;
   if (event.tag != 0) {
@@ -106,7 +110,7 @@ void CmtSink::start_core(Tag next_tag) {
   start_block();
   for (auto& [event, label] : waiting_) {
     event.label = label;
-    encode({event, {}}, false);  // the source has the first allocation already
+    encode({event, {}}, false);  // no keyframe: the live blocks include the first allocation already
   }
   waiting_.clear();
 }
@@ -126,7 +130,7 @@ void CmtSink::encode(const BookedEvent& booked, bool may_begin_keyframe) {
   start_block(may_begin_keyframe);
 }
 
-/// Encodes events until the block is full. Returns how many. `other`: the first of those that are not in short form.
+/// Encodes events until the block is full. Returns how many. `other` is the first of those that are not in short form.
 std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const BookedEvent* other) {
   for (std::size_t i = 0;;) {
     i += core_.add_short(events.subspan(i));
@@ -137,11 +141,11 @@ std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const Booke
   }
 }
 
-/// Encodes the same events' addresses, times and usable sizes, or has the thread do it.
+/// Encodes the addresses, times and usable sizes of the same events, or has the thread do it.
 void CmtSink::encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count,
                                 const BookedEvent* other) {
   if (!thread_) return encode_columns(batch.events().subspan(first, count), other, batch.has_times());
-  assert(column_tasks_.size() > TaskThread::capacity);  // so the thread has no task with this copy any more
+  assert(column_tasks_.size() > TaskThread::capacity);  // so the thread has no task for this place any more
   ColumnTask& task = column_tasks_[next_column_task_++ % column_tasks_.size()];
   task.batch.assign(batch);
   task.first = first;
@@ -163,7 +167,7 @@ void CmtSink::take_columns_back() {
 
 void CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times) {
   constexpr std::size_t ahead = 12;
-  std::size_t made = 0;  // since the last of the others
+  std::size_t made = 0;  // blocks since the last event that is not in short form
   for (std::size_t i = 0; i < events.size(); ++i) {
     const BlockEvent& event = events[i];
     addresses_.prefetch(events[std::min(i + ahead, events.size() - 1)].block_size);
@@ -224,7 +228,7 @@ bool CmtSink::keyframe_is_due() const {
          address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * live_.live_blocks();
 }
 
-/// Whether the origins of the live blocks are few enough bytes.
+/// Whether the origins of the live blocks are small enough.
 bool CmtSink::origins_are_due() const {
   const std::uint64_t live = live_.live_blocks();
   return origins_.is_kept() && live <= origins_max && blocks_since_origins_ >= origins_blocks_min &&
@@ -289,7 +293,7 @@ void CmtSink::finish_columns(FullBlock& block) {
   add(format::StreamId::stack_nodes, std::move(block.stack_nodes));
 }
 
-/// The header states what the first block has.
+/// Notes in the file header which streams the first block has.
 void CmtSink::note_recorded(const format::BlockHeader& block) {
   const auto has = [&](format::StreamId id) {
     return std::any_of(block.streams.begin(), block.streams.end(),
@@ -312,7 +316,7 @@ void CmtSink::write(FullBlock& block) {
   output_.write(block.body);
 }
 
-/// Waits until the block that was full last is written, and counts its size for the next keyframe.
+/// Waits until the last full block is written, and counts its size for the next keyframe.
 void CmtSink::settle() {
   if (!last_) return;
   if (thread_) thread_->wait_for(last_written_);
@@ -378,7 +382,7 @@ void CmtSink::use_thread(bool wanted) {
   }
 }
 
-/// Returns the offset of the section; 0: it is not needed.
+/// Returns the offset of the section; 0 if the trace needs none.
 std::uint64_t CmtSink::write_names() {
   const std::string names = stacks_.is_used() ? format::put_names(stacks_) : std::string();
   if (names.empty()) return 0;

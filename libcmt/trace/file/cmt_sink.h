@@ -24,27 +24,27 @@
 
 namespace cmt {
 
-/// A block that is full.
+/// A full block of the stream, before or after it was compressed.
 struct FullBlock {
   format::BlockHeader header;
   std::vector<std::pair<format::StreamId, std::string>> streams;  // not compressed
-  std::string stack_numbers, stack_nodes;                         // streams too, which stand behind the others
+  std::string stack_numbers, stack_nodes;                         // streams too, which are after the others in the file
   std::string body;
   std::uint64_t address_bytes = 0, origin_bytes = 0;
-  std::uint64_t origins = 0;       // live blocks that the block has the origins of
-  bool counts = true;              // no keyframe began since
-  bool counts_for_origins = true;  // none with origins
+  std::uint64_t origins = 0;       // the number of live blocks in the stream of origins
+  bool counts = true;              // no keyframe has begun since
+  bool counts_for_origins = true;  // no keyframe with origins has begun since
 };
 
-/// Gets the full blocks of a CmtSink in its output's place: a recording that keeps only the last ones.
+/// Gets the full blocks of a CmtSink instead of its output, for a flight recorder.
 struct BlockTaker {
-  /// `body` has the streams, compressed; may be moved from.
+  /// Takes a block, whose `body` has the compressed streams. May move from the body.
   std::function<void(FullBlock&)> take;
-  /// Whether the block that begins is to be a keyframe.
+  /// Whether the block that begins should be a keyframe.
   std::function<bool()> wants_keyframe;
 };
 
-/// What an event has in the stream of stacks: of a kind that neither allocates nor releases, nothing.
+/// The entry of an event in the stream of stacks. An event that neither allocates nor releases has no entry.
 struct EventStack {
   Kind kind{};
   StackId stack = 0;
@@ -53,7 +53,7 @@ struct EventStack {
 /// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
 class CmtSink : public Sink {
  public:
-  /// the live blocks are those of keyframes.
+  /// `live` has the live blocks for the tables of keyframes.
   CmtSink(Output& output, Header header, const WriteOptions& options, const LiveBlockSource& live)
       : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), live_(live) {
     CmtSink::use_thread(options.threads > 1);
@@ -68,32 +68,32 @@ class CmtSink : public Sink {
   void use_stacks(const StackTable& stacks) override;
   StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
 
-  /// From now on blocks go there. To be called before the first event, of a sink without a thread and without stacks.
+  /// From now on, `taker` gets the blocks. To be called before the first event, for a sink without thread and stacks.
   void hand_over_blocks(BlockTaker taker) {
     assert(!started_ && thread_ == nullptr && !stacks_.is_used());
     taker_ = std::move(taker);
     origins_.give_up();
     core_.leave_spare_forms();
   }
-  /// Ends the block that fills, also where it has only events from before the first allocation.
+  /// Ends the block that fills, also if it has only events from before the first allocation.
   void end_block();
 
-  /// To be called before the first event, of a trace that begins within a recording: what its first event would follow
-  /// there.
+  /// Sets the state before the first event, for a trace that begins within a recording. To be called before that event.
   void start_at(const format::CoreState& state);
   /// The next allocation has at least this tag.
   void skip_tags_to(Tag tag) { core_.skip_to(tag); }
-  /// Appends a block that was handed over, with the stacks of its events that allocate or release. Behind it only
-  /// further ones may follow. It begins where the events before have ended, or is the first of all.
+  /// Appends a block that was handed over, with the stacks of its events that allocate or release. After it, only
+  /// further such blocks may follow. It begins where the events before have ended, or it is the first block.
   void append_block(FullBlock block, std::span<const EventStack> stacks);
-  /// The state behind the events that were added.
+  /// The state after the events that were added.
   const format::CoreState& state() const { return core_.state(); }
 
  private:
-  /// Far below a stream's limit, since one stack more may define many modules. Programs do not come near it.
+  /// A block ends when its definitions are larger. This is far below a stream's limit, since one more stack may define
+  /// many modules. Programs do not come near it.
   static constexpr std::size_t definitions_enough = 1 << 24;
-  /// With more live blocks no origins are kept. Bounds their memory, to some 128 MiB if no block has an Extra
-  /// (OriginTable), and the time of a keyframe.
+  /// With more live blocks, no origins are kept. This bounds the time of a keyframe, and the memory of the origins to
+  /// some 128 MiB if no block has an Extra (OriginTable).
   static constexpr std::size_t origins_max = 1 << 21;
 
   bool begin(const BookedEvent& booked);
@@ -129,21 +129,21 @@ class CmtSink : public Sink {
   BlockTaker taker_{};
 
   format::CoreEncoder core_;
-  format::BlockHeader block_;                // of the block that fills
-  std::string live_table_, origins_stream_;  // of a keyframe
-  std::uint64_t origins_written_ = 0;        // live blocks in the latter
+  format::BlockHeader block_;                // header of the block that fills
+  std::string live_table_, origins_stream_;  // for a keyframe
+  std::uint64_t origins_written_ = 0;        // live blocks in origins_stream_
   format::StackEncoder stacks_;
   OriginTable origins_{origins_max, live_};
   std::optional<FullBlock> last_;    // the block that was full last
   std::uint64_t last_written_ = 0;   // the task that compresses and writes it
   std::uint64_t last_ns_ = unknown;  // of the last event that has a time
 
-  // Of the thread while it has tasks, if there is one.
+  // If there is a thread, these belong to it while it has tasks.
   format::AddressEncoder addresses_;
   format::TimeEncoder times_;
   format::UsableEncoder usable_;
   std::vector<BlockStart> index_;
-  std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation
+  std::vector<std::pair<Event, std::string>> waiting_;  // events before the first allocation, and their labels
   Tag waiting_above_ = 1;
   bool started_ = false;
   bool header_written_ = false;
@@ -160,9 +160,9 @@ class CmtSink : public Sink {
     EventBatch batch;  // a copy
     std::size_t first, count, first_other;
   };
-  std::vector<ColumnTask> column_tasks_;  // those that the thread has not encoded
+  std::vector<ColumnTask> column_tasks_;  // tasks that the thread has not done, and free places
   std::size_t next_column_task_ = 0;
-  bool has_thread_columns_ = false;  // some of the columns' events are with the thread
+  bool has_thread_columns_ = false;  // the thread has events of the columns
   std::unique_ptr<TaskThread> thread_;
 };
 

@@ -1,14 +1,14 @@
 // Reads the sections of a .cmt in their order, and decodes the blocks of the stream.
 //
-// Checking and decompressing a block needs nothing of the blocks before it, so it is a step of its own. With several
-// threads, other threads prepare the next blocks while this one decodes. An error in a prepared block is thrown when
+// Checking and decompressing a block does not depend on the blocks before it, so it is a step of its own. With several
+// threads, other threads prepare the next blocks while this one decodes. An error in a prepared block is thrown after
 // all blocks before it have been handed out. At most as many blocks as threads are prepared, with some 1 MB each.
 //
-// Decoding a block is serial, but in two steps, which two threads can do at once for different events: the core stream
-// needs none of the others. Of a trace of cc1plus with addresses the second step is some 60 % of both.
+// Decoding a block is serial, but has two steps, which two threads can do at once for different events: the core stream
+// does not depend on the others. With a trace of cc1plus with addresses, the second step takes some 60 % of the time.
 //
-// If the input can seek, index and totals are found through the tail. A file without a tail (of a recorder that was
-// killed) and a pipe are read from the start; the reader reports a missing end when it gets there.
+// If the input can seek, the tail leads to index and totals. A file without a tail (because its recorder was killed)
+// and a pipe are read from the start. The reader reports a missing end when it gets there.
 
 #include "libcmt/trace/file/cmt_source.h"
 
@@ -64,7 +64,7 @@ auto CmtSource::take_from_tail(std::uint64_t offset, SectionType type, const cha
   return take_fields(take, format::take_section_header(input_->at(offset, start.total()), start));
 }
 
-/// Reads the totals that the tail points to. A missing tail is no error yet: read() reports it at the end.
+/// Reads the totals that the tail points to. A missing tail is no error here: read() reports it at the end.
 void CmtSource::find_tail() {
   if (input_->size() < input_->offset() + format::tail_size) return;
   const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
@@ -75,8 +75,8 @@ void CmtSource::find_tail() {
   totals_ = take_from_tail(tail_->totals_offset, SectionType::totals, "totals", format::take_totals);
 }
 
-/// Reads the names that the index points to. What is wrong with them is reported when reading gets there: the events
-/// before are good.
+/// Reads the names that the index points to. Ignores all faults in them: read() reports these when it gets there, since
+/// the events before are good.
 void CmtSource::find_names() {
   const std::uint64_t section_offset = section_offset_;
   try {
@@ -111,7 +111,7 @@ void CmtSource::take_names(std::string_view section, const SectionStart& start) 
   }
 }
 
-/// Takes the names once all events have been handed out: the modules in them are defined.
+/// Takes the names after all events have been handed out, when the modules in them are defined.
 void CmtSource::end_stacks() {
   if (names_.empty()) return;
   const std::string names = std::exchange(names_, {});
@@ -140,7 +140,7 @@ const std::vector<BlockStart>& CmtSource::blocks() {
   }
 }
 
-/// Checks that the entries of the index can be those of this file: they rise, and lie in it.
+/// Checks that the entries of the index can belong to this file: they rise, and their offsets are in the file.
 void CmtSource::check_index() const {
   assert(blocks_ && tail_ && totals_);
   const auto rises = [](const BlockStart& before, const BlockStart& block) {
@@ -184,7 +184,7 @@ bool CmtSource::read_stacks() {
   return true;
 }
 
-/// Decodes the definitions of the blocks before an offset that are not known yet, and nothing else of these blocks.
+/// Decodes the definitions in the blocks before an offset, unless they are known. Reads no other part of these blocks.
 void CmtSource::define_stacks_before(std::uint64_t offset) {
   const std::uint64_t section_offset = section_offset_;
   for (const BlockStart& block : blocks()) {
@@ -239,8 +239,8 @@ std::optional<format::Origins> CmtSource::list_origins_before(const BlockStart& 
   return origins;
 }
 
-/// Reads one stream of a block that the index names, and nothing else of it. `take` gets the block's header, and the
-/// stream's content: none where the block lacks it.
+/// Reads one stream of a block that the index names, and no other part of the block. `take` gets the block's header and
+/// the stream's content, which is empty if the block lacks the stream.
 template <typename Take>
 void CmtSource::take_stream_of(const BlockStart& block, format::StreamId id, const Take& take) {
   const SectionStart start = format::take_section_start(input_->at(block.offset, SectionStart::size));
@@ -297,7 +297,7 @@ void CmtSource::read_core(ReadStep& step, std::span<Event> events) {
   }
 }
 
-/// The events come in the same portions as in read(), so that an error has the same ones before it.
+/// Decodes the events in the same portions as read() does, so that an error comes after the same events.
 void CmtSource::complete(ReadStep& step, std::span<Event> events) {
   const std::size_t count = std::exchange(step.count, 0);
   try {
@@ -314,7 +314,7 @@ void CmtSource::complete(ReadStep& step, std::span<Event> events) {
   }
 }
 
-/// Adds up the repairs that the input states of itself and the events of unknown kinds.
+/// Adds up the repairs that the input states about itself and the events of unknown kinds.
 void CmtSource::count_repairs() {
   unknown_kinds_ = decoder_.unknown_kinds();
   repairs_ = stated_repairs_;
@@ -362,7 +362,7 @@ bool CmtSource::take_section() {
   const SectionStart start = format::take_section_start(section);
   const std::uint64_t head_size = start.total() - start.body_size;
   section = input_->peek(head_size).substr(0, head_size);
-  if (section.size() == head_size) format::take_section_header(section, start);  // before its sizes are believed
+  if (section.size() == head_size) format::take_section_header(section, start);  // checks it before its sizes are used
   section = input_->peek(start.total()).substr(0, start.total());
   if (section.size() < start.total()) {
     cut_off("a section is cut off");

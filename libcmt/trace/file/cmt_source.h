@@ -14,7 +14,7 @@
 
 namespace cmt {
 
-/// Reads .cmt. An input that is cut off yields its whole blocks. The essay is in cmt_source.cpp.
+/// Reads a .cmt. Returns the events of the whole blocks of an input that is cut off.
 class CmtSource : public Source {
  public:
   CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
@@ -30,7 +30,7 @@ class CmtSource : public Source {
   std::optional<format::Origins> list_origins_before(const BlockStart& keyframe) override;
 
  private:
-  /// A block that is read, and decompressed or being so.
+  /// A block that is read; `bytes` becomes ready when it is decompressed.
   struct Ahead {
     std::uint64_t offset;  // of its section
     bool fresh;            // it follows a jump
@@ -59,13 +59,13 @@ class CmtSource : public Source {
 
   ReadOptions options_;
   format::Decompressor decompressor_;
-  std::optional<format::Tail> tail_;  // where the input can seek, and is whole
+  std::optional<format::Tail> tail_;  // if the input can seek and is whole
   std::optional<std::vector<BlockStart>> blocks_;
-  std::optional<BlockStart> jumped_to_;  // what go_to() found in the index, until the block is read
+  std::optional<BlockStart> jumped_to_;  // the block that go_to() found in the index, until it is read
 
   std::deque<Ahead> ahead_;
-  std::exception_ptr ahead_error_;    // met behind what is in ahead_
-  std::uint64_t section_offset_ = 0;  // of the section that is read, or decoded
+  std::exception_ptr ahead_error_;    // thrown after the blocks in ahead_
+  std::uint64_t section_offset_ = 0;  // of the section that is read or decoded
   std::uint64_t events_ahead_ = 0;    // in blocks read, for the check against the next block's header
   bool fresh_ = true;                 // the next block is the first, or follows a jump
   bool at_end_ = false;
@@ -75,7 +75,7 @@ class CmtSource : public Source {
   bool names_are_known_ = false;
 
   BlockDecoder decoder_;
-  Repairs stated_repairs_;  // once the totals were met
+  Repairs stated_repairs_;  // known once the totals were read
   std::uint64_t unknown_kinds_ = 0;
 };
 

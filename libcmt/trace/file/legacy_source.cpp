@@ -7,7 +7,7 @@
 namespace cmt {
 namespace {
 
-/// A number of at most five bytes; its length, 0 where the bytes end within it, -1 where it has no end.
+/// Takes a number of at most five bytes. Returns its length; 0 if the bytes end within it, -1 if it has no end.
 int take_number(std::string_view bytes, std::uint64_t& value) {
   value = 0;
   for (unsigned i = 0; i < 5; ++i) {

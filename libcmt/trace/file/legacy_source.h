@@ -10,7 +10,7 @@
 
 namespace cmt {
 
-/// Whether bytes begin with the record of an allocation in the .cmt of 2019, which has no magic.
+/// Whether bytes begin with the record of an allocation in the .cmt of 2019. This form has no magic.
 bool is_legacy(std::string_view start);
 
 /// Reads the .cmt of 2019, which has no header, no totals and no addresses:
@@ -18,9 +18,10 @@ bool is_legacy(std::string_view start);
 ///     record = X(size) X(distance) [ X(step)  if size != 0 ]
 ///     X(v)   = base 128, least significant first, the high bit set on the last byte
 ///
-/// size > 0 and distance 0 is a malloc, size 0 a free, both a realloc. The distance is counted from the tag after the
-/// newest, and the new tag is the newest plus the step. Sizes have 28 bits; a fifth byte, which its writer emitted for
-/// larger ones and its reader refused, is read here. A record cut off at the end makes the trace truncated.
+/// A record with a size above 0 and a distance of 0 is a malloc, with a size of 0 a free, with neither 0 a realloc. The
+/// distance is counted from the tag after the newest, and the new tag is the newest plus the step. Sizes have 28 bits.
+/// For larger sizes the writer of 2019 emitted a fifth byte, which the reader of 2019 refused and this one takes. If
+/// the last record is cut off, the trace is truncated.
 class LegacySource : public Source {
  public:
   LegacySource(std::unique_ptr<Input> input, DefectLog& log) : Source(std::move(input), log) {

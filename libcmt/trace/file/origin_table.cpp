@@ -9,7 +9,7 @@
 namespace cmt {
 namespace {
 
-/// Appends a value to a column that is empty as long as all values are `none`.
+/// Appends a value to a column. The column is empty as long as all values are `none`.
 template <class Value>
 void append_to(std::vector<Value>& column, Value value, Value none, std::size_t size_before) {
   if (column.empty()) {
@@ -21,7 +21,8 @@ void append_to(std::vector<Value>& column, Value value, Value none, std::size_t 
 
 }  // namespace
 
-/// Finds the allocations of rising tags. In a damaged file the table's may not rise: then it may not find them.
+/// Finds the allocations of rising tags. In a damaged file, the tags of the table may not rise. Then the search may not
+/// find all of them.
 class OriginTable::Search {
  public:
   explicit Search(const OriginTable& table) : table_(table) {}
@@ -38,7 +39,7 @@ class OriginTable::Search {
     return tag - run.tag < end - run.place ? run.place + (tag - run.tag) : nowhere;
   }
 
-  /// The Extra of the block that was found last; nullptr where it has none.
+  /// The Extra of the block that was found last; nullptr if it has none.
   const Extra* extra(std::size_t place, Tag tag) {
     if ((table_.calls_[place] & has_extra) == 0) return nullptr;
     const std::vector<Extra>& extras = table_.extras_;
@@ -48,7 +49,7 @@ class OriginTable::Search {
 
  private:
   const OriginTable& table_;
-  std::size_t run_ = 0;  // behind the one that has the tag
+  std::size_t run_ = 0;  // the run after the one that has the tag
   std::size_t extra_ = 0;
 };
 
@@ -121,7 +122,7 @@ void OriginTable::check_room() {
   if (is_full()) drop_ended();
 }
 
-/// Drops the blocks that have ended, unless most live: to list all live blocks takes longer than to keep some more.
+/// Drops the blocks that have ended, unless most blocks live: listing all live blocks takes longer than keeping more.
 void OriginTable::drop_ended() {
   const std::size_t live = live_.live_blocks();
   calls_max_ = std::max(calls_min, 3 * live);

@@ -17,43 +17,46 @@
 
 namespace cmt {
 
-/// Keeps the origin of each live block while a trace is written or checked. Its cost: doc/figures.md.
+/// Keeps the origin of each live block while a trace is written or checked. doc/figures.md has its cost.
 ///
-/// It only appends the allocations, and takes no notice of their ends. When it has enough of them, it asks which blocks
-/// live, and drops all others.
+/// The table only appends allocations, and ignores the ends of blocks. When it has enough allocations, it asks which
+/// blocks live, and drops all others.
 ///
-/// Memory: 4 bytes an allocation, 4 more with stacks, 8 more with times, for half a million allocations or three times
-/// the live blocks, whichever is more. 48 more for those of calloc and its kin, and those with an alignment or a usable
-/// size, of which there are at most 128 Ki or twice the live blocks. 80 bytes a run of pages: 64 Ki, or a quarter of
-/// the live blocks, or three times the runs of live blocks.
+/// Memory, with at most so many entries (the largest number applies):
+///
+/// | entry | bytes | at most |
+/// |---|---|---|
+/// | allocation | 4, 4 more with stacks, 8 more with times | 512 Ki; 3 times the live blocks |
+/// | of them with an Extra (count, alignment, usable size) | 48 more | 128 Ki; twice the live blocks |
+/// | run of touched pages | 80 | 64 Ki; a quarter of the live blocks; 3 times the runs of live blocks |
 class OriginTable {
  public:
-  /// `live`: has the live blocks after the events that were added, or after later ones. A block that ends meanwhile
-  /// is forgotten too early, so put() must not be called before these events are added. With more than `limit` live
-  /// blocks the table gives up for good: origins of so many are never worth their bytes.
+  /// `live` has the live blocks after the events that were added, or after later ones. In the second case, the table
+  /// forgets a block that a later event ends, so put() must not be called before that event is added. With more than
+  /// `limit` live blocks the table gives up for good, because the origins of so many blocks are too many bytes.
   OriginTable(std::size_t limit, const LiveBlockSource& live) : limit_(limit), live_(live) {}
 
-  /// `old`: the live block that the event was given, tag 0 where none is known. `stack` instead of the event's.
+  /// `old` is the live block that the event was given; tag 0 if none is known. `stack` replaces the event's stack.
   void add(const Event& event, const LiveBlock& old, StackId stack);
-  /// The same for `count` events of a batch from `first` on, of which `other` is the first that is not in short form.
+  /// The same for `count` events of a batch from `first` on. `other` is the first of them that is not in short form.
   void add_batch(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other,
                  bool has_stacks);
 
   void give_up();
   bool is_kept() const { return is_kept_; }
 
-  /// The stream for these live blocks, by rising tag; empty where the table does not have them all, or where it would
-  /// be too large. `number_of`: the number of a stack in the file.
+  /// The stream for these live blocks, by rising tag. Empty if the table does not have all of them, or if the stream
+  /// would be too large. `number_of` returns the number of a stack in the file.
   std::string put(std::span<const LiveBlock> live, std::uint64_t time_ns,
                   const std::function<std::uint64_t(StackId)>& number_of) const;
 
  private:
-  /// Allocations whose tags rise by one: the first, and its place in the columns.
+  /// Allocations whose tags rise by one: the first tag, and its place in the columns.
   struct Run {
     Tag tag = 0;
     std::size_t place = 0;
   };
-  /// Further fields of few blocks.
+  /// Fields that only few blocks have.
   struct Extra {
     Tag tag = 0;
     std::uint64_t size = 0, count = 1, alignment = 0, usable = unknown;
@@ -65,7 +68,7 @@ class OriginTable {
   static constexpr unsigned thread_at = 7;
   static constexpr std::uint32_t threads_max = std::uint32_t{1} << (32 - thread_at);
   static constexpr std::size_t bytes_max = std::size_t{1} << 27;
-  /// So many allocations, of them with an Extra, and runs of pages are kept before the first are dropped.
+  /// At least so many allocations, Extras and runs of pages are kept before any are dropped.
   static constexpr std::size_t calls_min = 1 << 19, extras_min = 1 << 17, runs_min = 1 << 16;
 
   class Search;
@@ -85,10 +88,10 @@ class OriginTable {
   const LiveBlockSource& live_;
   bool is_kept_ = true;
   Tag next_tag_ = 0;
-  std::vector<Run> runs_;  // by rising tag, as all here
+  std::vector<Run> runs_;  // by rising tag, as the columns below are
   std::vector<Call> calls_;
-  std::vector<StackId> stacks_;       // empty: no allocation so far has a stack
-  std::vector<std::uint64_t> times_;  // empty: none has a time
+  std::vector<StackId> stacks_;       // empty if no allocation so far has a stack
+  std::vector<std::uint64_t> times_;  // empty if none has a time
   std::vector<Extra> extras_;
   heap::TouchedPages pages_{true};
   std::size_t calls_max_ = calls_min, extras_max_ = extras_min, runs_max_ = runs_min;

@@ -1,18 +1,18 @@
 // A text is read by several threads:
 //
-//     malloc(8) = 55d0c1e2b2a0<1>     a piece of 32 KiB: some 1,300 lines, which any thread makes events
+//     malloc(8) = 55d0c1e2b2a0<1>     a piece of 32 KiB, some 1,300 lines, which any thread can parse
 //     free(55d0c1e2b2a0<1>)
 //     ...
-//     malloc(32) = 55d0c1e2b2c0<9>    the next piece, which another thread has at the same time
+//     malloc(32) = 55d0c1e2b2c0<9>    the next piece, which another thread parses at the same time
 //
-// To read and cut the input is the work of one thread at a time, and little: 5 ns a line. To parse the lines takes 10
-// ns of each and needs nothing of the lines before. What does need them is the owner's: names of stacks, the header,
-// lines that are wrong, the live blocks. The owner gets the pieces in their order, so that all of it is as with one
-// thread, to the byte.
+// One thread at a time reads and cuts the input, which takes little: 5 ns a line. Parsing takes 10 ns a line and does
+// not depend on the lines before. The owner does all work that does: names of stacks, the header, wrong lines, the live
+// blocks. It gets the pieces in their order, so that the result is the same as with one thread, to the byte.
 //
-// Whoever has nothing else to do reads and parses the next piece, the owner too, if the one that it wants is not there.
-// So it never waits for a thread that has no processor, unless that one is at the very piece. Helpers sleep while all
-// slots are full, and are woken when half of them are free: waking a thread costs as much as to parse 100 lines.
+// Each thread that has nothing else to do reads and parses the next piece. The owner does so, too, if the piece that it
+// wants is not ready. So it never waits for a thread that has no processor, unless that thread works at this very
+// piece. Helpers sleep while all slots are full. They are woken when half of the slots are free, since waking a thread
+// costs as much as parsing 100 lines.
 //
 // Memory: 0.2 MB for each of at most 18 pieces.
 
@@ -29,7 +29,8 @@ namespace {
 
 constexpr std::size_t piece_bytes = 32 * 1024;
 
-/// std::count counts in 64 bits, so that few bytes fit a vector. Parts of 128 bytes fit their sum into a byte.
+/// Counts the LFs. std::count has a 64-bit sum, so that few bytes fit into a vector register. The sum of a part of 128
+/// bytes fits into one byte.
 std::uint64_t count_lines(std::string_view text) {
   constexpr std::size_t part = 128;
   std::uint64_t lines = 0;
@@ -58,7 +59,7 @@ void LinePieces::start_helpers() {
   try {
     while (helpers_.size() < wanted) helpers_.emplace_back([this] { run_helper(); });
   } catch (const std::system_error&) {
-    // Those that there are do the work, and the owner if there are none.
+    // The helpers that have started do the work, or the owner if there are none.
   }
 }
 
@@ -154,7 +155,7 @@ void LinePieces::read_lines(LinePiece& piece) {
   }
 }
 
-/// The window is the input's, and moves with the next piece: with helpers a piece has its own memory.
+/// The input owns the window, which moves with the next piece. So with helpers a piece has a copy of its own.
 void LinePieces::keep(LinePiece& piece, std::string_view window, std::size_t lines_size, std::size_t last_size) const {
   assert(lines_size + last_size <= window.size());
   if (slots_.size() > 1) {

@@ -17,55 +17,55 @@
 
 namespace cmt {
 
-/// Some whole lines of an input, and what can be said of each of them alone.
+/// Some whole lines of an input, and the events that the parser found in them.
 struct LinePiece {
-  /// A line that is for the owner to understand.
+  /// A line that the parser leaves to the owner.
   struct Other {
-    std::size_t index = 0;  ///< it stands before this event
+    std::size_t index = 0;  ///< the line is before this event of the piece
     std::uint64_t number = 0;
     std::string_view line;
   };
-  /// What follows the lines.
+  /// The reason why no further piece follows, if there is one.
   enum class End {
-    none,      ///< the next piece
-    input,     ///< the input's end
-    nuls,      ///< a line that begins with a byte of 0 and has no end, which a recorder that was killed leaves
-    too_long,  ///< a line of more than the limit
-    error,     ///< `error`
+    none,      ///< the next piece follows
+    input,     ///< the input is at its end
+    nuls,      ///< a line of bytes of 0 without an end follows, as a killed recorder leaves it
+    too_long,  ///< a line that is longer than the limit follows
+    error,     ///< `error` was thrown
   };
 
   std::string_view text;         ///< whole lines
-  std::uint64_t first_line = 0;  ///< the number of the first of them less 1
+  std::uint64_t first_line = 0;  ///< the number of the first line less 1
   std::uint64_t line_count = 0;
-  std::string_view last;  ///< at the input's end: what stands behind the last LF
+  std::string_view last;  ///< at the input's end: the bytes after the last LF
   End end = End::none;
   std::exception_ptr error{};
   std::uint64_t bytes_taken = 0;  ///< of the file, up to here
 
-  // What the parser makes of the lines; of each event its line, as an annotator echoes it, and the number of that.
+  // The results of the parser. Each event has its line, as an annotator echoes it, and the line's number.
   std::vector<Event> events;
   std::vector<std::string_view> lines;
   std::vector<std::uint64_t> line_numbers;
   std::vector<Other> others;
 
-  std::string copy{};  ///< the memory of `text` and `last`, if other threads read ahead
+  std::string copy{};  ///< owns `text` and `last` if other threads read ahead
 };
 
-/// Cuts an input into pieces of whole lines, and parses these, with several threads ahead of their owner. The pieces
-/// are the same for any number of threads. The essay is in line_pieces.cpp.
+/// Cuts an input into pieces of whole lines and parses them, with several threads ahead of the owner. The pieces are
+/// the same for any number of threads.
 class LinePieces {
  public:
-  /// Fills in events and others of a piece whose text is there. Any thread calls it, with different pieces at once, and
-  /// it keeps nothing.
+  /// Fills in `events` and `others` of a piece from its text. Several threads call it at once, for different pieces, so
+  /// it must not use shared state.
   using Parse = void (*)(LinePiece& piece);
 
-  /// Borrows the input, which nobody else may use from the first next() to the last piece. `parse` may be null.
+  /// Borrows the input. Nobody else may use it from the first next() to the last piece. `parse` may be null.
   LinePieces(Input& input, unsigned threads, Parse parse) : input_(input), threads_(threads), parse_(parse) {}
   ~LinePieces();
   LinePieces(const LinePieces&) = delete;
   LinePieces& operator=(const LinePieces&) = delete;
 
-  /// The next piece, until the call after this; not to be called after the one that has an end.
+  /// The next piece, valid until the next call. Not to be called after a piece that has an end.
   LinePiece& next();
 
  private:
@@ -89,7 +89,7 @@ class LinePieces {
   const unsigned threads_;
   const Parse parse_;
   std::vector<Slot> slots_;
-  std::uint64_t lines_ = 0;  // of the pieces read; of the thread that reads
+  std::uint64_t lines_ = 0;  // in the pieces read so far; only the thread that reads uses it
 
   std::mutex mutex_;  // guards all below but the threads
   std::condition_variable room_, ready_;

@@ -47,7 +47,7 @@ void LineSource::fill() {
 
 void LineSource::read_batch() {
   batch_.clear();
-  if (!is_parsed_) given_.clear();  // else it gets the size of each piece, for which nothing is to be written
+  if (!is_parsed_) given_.clear();  // if lines are parsed, take_events() resizes it without writing
   lines_.clear();
   line_numbers_.clear();
   labels_.clear();
@@ -75,7 +75,7 @@ void LineSource::take_piece(LinePiece& piece) {
     case LinePiece::End::input:
       return take_end(piece.last);
     case LinePiece::End::nuls:
-      // A recorder that was killed leaves NULs behind its last line: it had reserved room for more.
+      // A recorder that was killed leaves NULs after its last line, in the space that it had reserved.
       truncated_ = true;
       return take_end({});
     case LinePiece::End::too_long:
@@ -84,7 +84,7 @@ void LineSource::take_piece(LinePiece& piece) {
   }
 }
 
-/// Takes what was parsed of a piece. The batch is empty before it.
+/// Takes the events that were parsed of a piece. The batch is empty before.
 void LineSource::take_events(LinePiece& piece) {
   assert(batch_.empty());
   batch_.swap(piece.events);
@@ -104,7 +104,7 @@ void LineSource::take_events(LinePiece& piece) {
   take_copied_events(piece.others, mended_ < before_others);
 }
 
-/// Mends the first events of the batch, up to the first that cannot stay where it is. That one has its stack.
+/// Mends the first events of the batch, up to the first that needs a copy. The stack of this event is set.
 void LineSource::mend_in_place(std::size_t count) {
   assert(count <= batch_.size() && given_.size() == batch_.size());
   while (mended_ < count) {
@@ -126,7 +126,7 @@ void LineSource::mend_in_place(std::size_t count) {
   }
 }
 
-/// Moves the events of the batch from one on to those that are copied.
+/// Moves the events of the batch from `begin` on to `copied_`.
 void LineSource::copy_events_from(std::size_t begin) {
   const auto move_rest = [begin](auto& from, auto& to) {
     to.assign(from.begin() + static_cast<std::ptrdiff_t>(begin), from.end());
@@ -138,7 +138,7 @@ void LineSource::copy_events_from(std::size_t begin) {
   given_.resize(begin);
 }
 
-/// Takes the events that are copied, and the other lines between them. The first may have its stack already.
+/// Takes the events in `copied_`, and the other lines between them. The stack of the first may be set already.
 void LineSource::take_copied_events(const std::vector<LinePiece::Other>& others, bool is_first_complete) {
   auto other = others.begin();
   for (std::size_t i = 0; i < copied_.size(); ++i) {
@@ -156,7 +156,7 @@ void LineSource::take_other(const LinePiece::Other& other) {
   take(other.line);
 }
 
-/// Takes whole lines of which nothing was parsed.
+/// Takes whole lines that were not parsed ahead.
 void LineSource::take_lines(std::string_view lines) {
   while (!lines.empty()) {
     ++line_number_;
@@ -178,7 +178,7 @@ void LineSource::take_end(std::string_view last) {
   add_mended({});
 }
 
-/// Throws where no line of the input is an event, and some are none of this form.
+/// Throws if the input has wrong lines and no line that was understood.
 void LineSource::refuse_nonsense() {
   if (has_understood() || log_.held().empty()) return;
   const Defect& first = log_.held().front();
@@ -206,8 +206,8 @@ void LineSource::add_last(std::string_view shown) {
   add_mended(shown);
 }
 
-/// Adds the events that the mender held back. Such an event keeps its line only if it is the current one, since earlier
-/// lines may have left the window.
+/// Adds the events that the mender held back. Such an event keeps its line only if that is the current line, since
+/// earlier lines may have left the window.
 void LineSource::add_mended(std::string_view shown) {
   for (heap::Mender::Item& mended : mender_.take_mended()) {
     if (mended.repair)
@@ -227,7 +227,7 @@ std::vector<LiveBlock> LineSource::list_live_blocks() const {
   return blocks;
 }
 
-/// Learns from the first event, and from the first with a block, what the trace records.
+/// Sets the header by the first event, and by the first event with a block: what the trace records.
 void LineSource::describe_first(const Event& event) {
   if (!any_event_) {
     header_.has_times = event.time_ns != unknown;

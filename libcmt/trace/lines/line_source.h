@@ -15,17 +15,17 @@
 
 namespace cmt {
 
-/// Which an editor may put before a text in UTF-8.
+/// The bytes that an editor may put before a text in UTF-8.
 inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// What an input's first bytes look like, for a message: "a PNG image"; empty where that is not known.
+/// The kind of content that an input's first bytes suggest, for a message: "a PNG image". Empty if it is not known.
 std::string_view content_name(std::string_view start);
 
-/// A trace of lines: cuts the input into them, and names and mends the events that a form of text finds in them.
-/// Memory: some pieces of the input, and what the mender knows of live blocks.
+/// A trace of lines: cuts the input into lines, and gives tags to the events in them and mends them (heap::Mender). A
+/// derived class reads the lines. Memory: some pieces of the input, and the mender's table of live blocks.
 ///
-/// The events of a piece mostly become those of the trace where they lie: each gets its tags. Where the mender holds
-/// one back or puts one in, or a line is not of those that are parsed ahead, the rest of the piece is copied.
+/// Mostly the events of a piece become events of the trace without a copy: each gets its tags in place. The rest of a
+/// piece is copied if the mender holds an event back or inserts one, or after a line that was not parsed ahead.
 class LineSource : public Source {
  public:
   std::span<const Event> read() override;
@@ -38,33 +38,33 @@ class LineSource : public Source {
   std::uint64_t line_number(std::size_t i) const override { return line_numbers_[i]; }
 
  protected:
-  /// Without `parse` all lines are for take(). Above one thread, others read and parse ahead.
+  /// Without `parse`, take() gets all lines. With more than one thread, others read and parse ahead.
   LineSource(std::unique_ptr<Input> input, DefectLog& log, unsigned threads, LinePieces::Parse parse)
       : Source(std::move(input), log), is_parsed_(parse != nullptr), pieces_(*input_, threads, parse) {}
 
-  /// Finds what is in a line, and calls add() or wrong().
+  /// Reads a line, and calls add() or wrong().
   virtual void take(std::string_view line) = 0;
 
-  /// Completes an event that was parsed ahead, and has a stack by the number in the text.
+  /// Completes an event that was parsed ahead and whose stack is still a number of the text.
   virtual void take_stack(Event&) {}
 
-  /// Whether some line was of this form: else an input with wrong lines is no trace.
+  /// Whether some line was understood. An input that has only wrong lines is no trace.
   virtual bool has_understood() const { return any_event_; }
 
-  /// What stands behind the last LF, at the input's end.
+  /// Takes the bytes after the last LF, at the input's end.
   virtual void take_last(std::string_view line) { take(line); }
 
-  /// The input is at its end, and all lines have been taken.
+  /// Is called at the input's end, after all lines have been taken.
   virtual void end() {}
 
-  /// Reads ahead to the first event, so that the header is known. To be called when the form is ready to take lines.
+  /// Reads ahead to the first event, so that the header is known. To be called when the derived class can take lines.
   void read_ahead();
 
-  /// The line's own text, as an annotator echoes it, is `shown`.
+  /// Adds an event. `shown` is its line as an annotator echoes it.
   void add(Event event, std::string_view shown);
   void wrong(const std::string& what) { log_.report(place(), what); }
 
-  /// Blocks are given by names that are no addresses. To be called before the first add().
+  /// Declares that blocks have names that are no addresses. To be called before the first add().
   void leave_out_addresses() { mender_.leave_out_addresses(); }
 
   std::string place() const { return place(line_number_); }
@@ -94,15 +94,15 @@ class LineSource : public Source {
   bool finished_ = false;
   std::exception_ptr error_;
   std::string start_;   // the input's first bytes
-  bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
+  bool ahead_ = false;  // the batch was read for the header, and is not yet handed out
   std::vector<Event> batch_;
-  std::vector<LiveBlock> given_;  // the block that each of them was given
+  std::vector<LiveBlock> given_;  // the block that each event was given
   std::vector<std::string_view> lines_;
   std::vector<std::uint64_t> line_numbers_;
   std::deque<std::string> labels_;
   std::uint64_t bytes_taken_ = 0;
 
-  std::size_t mended_ = 0;  // events of the batch that stay where they are
+  std::size_t mended_ = 0;  // the number of events of the batch that need no copy
 
   // The events of a piece that have to be copied, with their lines.
   std::vector<Event> copied_;

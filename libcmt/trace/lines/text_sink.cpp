@@ -22,7 +22,7 @@ TextSink::~TextSink() {
   try {
     end_tasks();
   } catch (const std::exception&) {
-    // It ends without finish(): what is wrong was thrown already.
+    // The sink ends without finish(), so an earlier call has thrown the error already.
   }
 }
 

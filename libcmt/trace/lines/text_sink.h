@@ -13,12 +13,12 @@
 
 namespace cmt {
 
-/// Writes the canonical text. With a thread, that one makes the lines of some events, and writes them, while more are
-/// added. The definitions of stacks are made at once, since their table may change.
+/// Writes the canonical text. With a second thread, that thread formats the lines of some events and writes them, while
+/// the caller adds more. The definitions of stacks are formatted at once, since their table may change.
 class TextSink : public Sink {
  public:
   TextSink(Output& output, const Header& header, const WriteOptions& options);
-  /// Writes what one thread would have written by now.
+  /// Writes the lines of all events so far, as a sink without a second thread has done by then.
   ~TextSink() override;
 
   void add_event(const BookedEvent& booked) override;
@@ -32,11 +32,11 @@ class TextSink : public Sink {
   static constexpr std::size_t buffer_size = 64 * 1024;
   static constexpr std::size_t piece_events = 512;
 
-  /// Definitions of stacks that stand before an event, up to an end in the piece's text of them.
+  /// Definitions of stacks that are before an event. They end at `end` in the piece's text of definitions.
   struct Definitions {
     std::size_t event, end;
   };
-  /// Some events, of which the thread makes lines.
+  /// Some events, whose lines the thread formats.
   struct Piece {
     std::vector<Event> events;
     std::deque<std::string> labels;  // of these events
@@ -55,9 +55,9 @@ class TextSink : public Sink {
   Output& output_;
   bool has_end_;
   text::StackLineWriter stacks_;
-  std::string buffer_;  // of the thread while it has tasks
+  std::string buffer_;  // belongs to the thread while it has tasks
 
-  std::vector<Piece> pieces_;  // those that the thread has not written, and the one that fills
+  std::vector<Piece> pieces_;  // pieces that the thread has not written, and the one that fills
   std::size_t filling_ = 0;
   std::unique_ptr<TaskThread> thread_;
 };

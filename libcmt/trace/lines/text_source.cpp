@@ -79,7 +79,7 @@ void require_text(Input& input) {
 
 namespace {
 
-/// Parses a line that is none of the common ones, or leaves it to the source, in whose state it may be.
+/// Parses a line that is not common. Leaves it to the source if its meaning depends on the lines before.
 void parse_line(text::Parser& parser, std::string_view line, std::uint64_t number, LinePiece& piece) {
   if (!text::StackLineReader::is_definition(line)) {
     const text::Line& parsed = parser.parse(line);
@@ -121,7 +121,8 @@ TextSource::TextSource(std::unique_ptr<Input> input, const ReadOptions& options,
   read_ahead();
 }
 
-/// The last line may lack its LF. Of a text with a header that line is what was cut, and could be read as another.
+/// The last line may lack its LF. In a text with a header, such a line was cut, and its rest could be another valid
+/// line.
 void TextSource::take_last(std::string_view line) {
   if (!header_.has_header || line.starts_with("#cmt end=")) take(line);
 }
@@ -130,7 +131,7 @@ void TextSource::end() {
   if ((header_.has_header || !header_.metadata.empty()) && !ended_) truncated_ = true;
 }
 
-/// Makes the text's number of an event's stack one of the table.
+/// Replaces the text's number of an event's stack by the table's number.
 void TextSource::take_stack(Event& event) {
   header_.has_stacks = true;
   const StackId number = std::exchange(event.stack, 0);
@@ -162,7 +163,7 @@ void TextSource::take(std::string_view line) {
   }
 }
 
-/// "repairs" is their total, and stands before those of each kind.
+/// "repairs" is the total, and comes before the numbers of each kind.
 void TextSource::take_repairs(std::string_view key, const std::string& value) {
   const std::uint64_t count = std::strtoull(value.c_str(), nullptr, 10);
   if (key == "repairs") repairs_.other = count;

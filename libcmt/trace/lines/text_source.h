@@ -7,7 +7,7 @@
 
 namespace cmt {
 
-/// Text traces.
+/// A text trace.
 class TextSource : public LineSource {
  public:
   TextSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
@@ -26,7 +26,7 @@ class TextSource : public LineSource {
   bool ended_ = false;
 };
 
-/// Throws FormatError if an input begins as no text does, or holds a NUL in its first 4,096 bytes that is not at the
+/// Throws FormatError if an input begins as no text does, or if its first 4,096 bytes contain a NUL that is not at the
 /// begin of a line.
 void require_text(Input& input);
 

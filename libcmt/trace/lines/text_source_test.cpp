@@ -1,4 +1,4 @@
-// What a reader makes of a text beside its lines: tags where there are none, header lines, and the end.
+// A text trace as a whole: tags for blocks that have none, header lines, and the end.
 
 #include <doctest/doctest.h>
 
