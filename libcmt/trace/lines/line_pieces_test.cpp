@@ -1,5 +1,5 @@
-// A reader of a text returns the same for any number of threads: events, lines, places, defects, and the error that ends
-// the text.
+// A reader of a text returns the same for any number of threads: events, lines, places, defects, and the error that
+// ends the text.
 
 #include "libcmt/trace/lines/line_pieces.h"
 
