@@ -28,7 +28,7 @@ using namespace cmt::trace2cmt;
 
 void say(const std::string& line) { cmt::command::complain("trace2cmt", line); }
 
-/// Of one repair, and of several of its kind.
+/// The words for one repair of a kind, and for several.
 struct RepairPhrases {
   const char* one;
   const char* many;
@@ -49,7 +49,7 @@ constexpr std::array<RepairPhrases, cmt::repair_count> repair_phrases{{
     {"block given at another address than its own", "blocks given at other addresses than their own"},
 }};
 
-/// ": 2 frees of no block dropped, 1 order race swapped"; empty where the kinds of repairs are not known.
+/// ": 2 frees of no block dropped, 1 order race swapped"; empty if the kinds of repairs are not known.
 std::string repair_summary(const cmt::Repairs& repairs) {
   std::string text;
   const auto append = [&](std::uint64_t count, const RepairPhrases& phrases) {
@@ -95,8 +95,8 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   return filters;
 }
 
-/// Where a .cmt is damaged before a slice begins, the slice's live blocks are known from a keyframe behind the damage.
-/// Returns false where there is none.
+/// If a .cmt is damaged before a slice begins, a keyframe between the damage and the slice has the live blocks. Skips
+/// to that keyframe. Returns false if there is none.
 bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, const cmt::FormatError& damage) {
   const auto is_by_events = [](const auto& bound) {
     return bound && bound->unit == cmt::trace::SliceBound::Unit::events;
@@ -106,19 +106,18 @@ bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, c
   if (!keyframe) return false;
   const std::vector<cmt::LiveBlock> live = inputs.list_live_before(*keyframe);
   filters.skip_damage(keyframe->first_event, live);
-  say(std::string(damage.what()) + "; goes on behind event " + std::to_string(keyframe->first_event) +
-      ", before which " + cmt::output::counted(live.size(), "block") + " live: their calls and stacks are not known");
+  say(std::string(damage.what()) + "; continues after event " + std::to_string(keyframe->first_event) + ", where " +
+      cmt::output::counted(live.size(), "block") + " lived: their calls and stacks are not known");
   return true;
 }
 
-/// Where a .cmt has the origins of the live blocks before a slice, it is read from there on. A strict reader reads it
-/// all.
+/// If a .cmt has the origins of the live blocks before a slice, moves the input there. A strict reader reads it all.
 std::optional<cmt::trace::LateStart> start_late(Inputs& inputs, const Options& options) {
   if (options.strict || !options.slice) return std::nullopt;
   return inputs.start_late(*options.slice);
 }
 
-/// Filters all events that are read.
+/// Reads all events, and passes them to the filters.
 void read_events(Inputs& inputs, FilterChain& filters, const Options& options) {
   for (;;) {
     try {
@@ -180,7 +179,7 @@ void convert_events(const Options& options) {
   say_defects(inputs, sink->totals(), repairs);
 }
 
-/// The events that can be read from here on.
+/// The number of events that can be read from here on.
 std::uint64_t count_rest(cmt::Reader& reader) {
   std::uint64_t events = 0;
   try {
@@ -190,7 +189,7 @@ std::uint64_t count_rest(cmt::Reader& reader) {
   return events;
 }
 
-/// How to take out what follows the damage of a .cmt, of which so many events are before it: " and the 7 ...".
+/// How to extract the events after the damage of a .cmt, which has `before` events before it: ", the 7 events after …".
 std::string hint_behind_damage(cmt::Reader& reader, std::uint64_t before) {
   std::string hint;
   try {
@@ -202,15 +201,15 @@ std::string hint_behind_damage(cmt::Reader& reader, std::uint64_t before) {
       const std::uint64_t end = block.first_event + events;
       const bool is_last = reader.totals() && end == reader.totals()->events;
       return ", the " + cmt::output::counted(events, "event") +
-             " behind it by --slice=" + std::to_string(block.first_event) + ":" + (is_last ? "" : std::to_string(end));
+             " after it by --slice=" + std::to_string(block.first_event) + ":" + (is_last ? "" : std::to_string(end));
     }
   } catch (const cmt::FormatError&) {
   }
   return {};
 }
 
-/// How to take out what is whole of a damaged .cmt; empty where nothing is. An output that was begun is not kept: it
-/// would look whole.
+/// How to extract the whole events of a damaged .cmt; empty if it has none. The output that was begun is
+/// not kept, because it would look whole.
 std::string hint_at_whole_events(const Options& options) {
   if (options.slice || options.inputs.size() != 1 || !can_be_read_again(options.inputs[0])) return {};
   try {
@@ -226,7 +225,7 @@ std::string hint_at_whole_events(const Options& options) {
   }
 }
 
-/// Converts. A failed write names the output where it has a name: writers know its descriptor only, and say "writing".
+/// Converts. Replaces "writing" in the error of a failed write by the output's name, which writers do not know.
 void convert(const Options& options) {
   try {
     convert_events(options);

@@ -27,12 +27,12 @@ struct Options {
   unsigned jobs = 1;  ///< threads
   bool strict = false;
   std::optional<cmt::trace::SliceRange> slice;
-  std::set<std::uint32_t> threads;  ///< none: all
+  std::set<std::uint32_t> threads;  ///< empty: all threads
   bool anonymise = false;
-  std::uint64_t time_step_ns = 0;  ///< times are rounded to it; 0: they are not
+  std::uint64_t time_step_ns = 0;  ///< times are rounded down to its multiples; 0: they are not
   bool symbolise = false;
   std::vector<std::string> debug_directories{};
-  std::string root{};  ///< the folder below which modules are looked for; empty: ours
+  std::string root{};  ///< modules are looked for below this folder; empty: /
 };
 
 extern const char* const help_text;

@@ -14,7 +14,7 @@ namespace cmt::trace2cmt::fixture {
 
 using Lines = std::vector<std::string>;
 
-/// For the tests of formats: the events of a log, as lines without tags; "? EXPECTED" for a line that is rejected.
+/// The events of a log, as lines without tags; "? EXPECTED" for a line that is rejected.
 inline Lines lines_of(std::string_view format, std::string_view text, ParsedLog log = ParsedLog()) {
   Lines all;
   REQUIRE(find_log_format(format) != nullptr);

@@ -70,7 +70,7 @@ a 64 0
 - 3
 END
 same "what it cannot say" messages <<'END'
-trace2cmt: heaptrack cannot say 1 threads' starts, ends and names, and marks: left out; 1 calls of other kinds: written as the nearest of malloc, realloc and free; 1 alignments: dropped; 2 events of other threads than the first: written as if there were one
+trace2cmt: heaptrack cannot express 1 threads' starts, ends and names, and marks: left out; 1 calls of other kinds: written as the nearest of malloc, realloc and free; 1 alignments: dropped; 2 events of other threads than the first: written as if there were one
 END
 
 # The same log compressed, by the name's ending.

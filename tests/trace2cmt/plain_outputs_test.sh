@@ -16,7 +16,7 @@ printf 'malloc(8) = <2>\nrealloc(<2>, 16) = <3>\nfree(<3>)\n' | diff -u - out ||
 # Everything that it cannot say.
 trace2cmt --to=legacy -o every_kind.cmt every_kind.trace 2>err
 diff -u - err <<'END' || complain "what legacy cannot say"
-trace2cmt: legacy cannot say 3 calls that were refused: left out; 1 calls that were given NULL to free, or returned NULL for 0 bytes: left out; 1 frees of blocks that the trace does not know: left out; 1 reallocs of blocks that the trace does not know: written as malloc; 4 threads' starts, ends and names, and marks: left out; 1 samples: left out; 6 calls of other kinds: written as the nearest of malloc, realloc and free; 3 alignments: dropped; 1 sizes of 0: written as 1; 1 sizes that are too large: written as the largest that there is; 2 events of other threads than the first: written as if there were one
+trace2cmt: legacy cannot express 3 calls that were refused: left out; 1 calls that were given NULL to free, or returned NULL for 0 bytes: left out; 1 frees of blocks that the trace does not know: left out; 1 reallocs of blocks that the trace does not know: written as malloc; 4 threads' starts, ends and names, and marks: left out; 1 samples: left out; 6 calls of other kinds: written as the nearest of malloc, realloc and free; 3 alignments: dropped; 1 sizes of 0: written as 1; 1 sizes that are too large: written as the largest that there is; 2 events of other threads than the first: written as if there were one
 END
 trace2cmt -s every_kind.cmt >out
 diff -u - out <<'END' || complain "what legacy says"
@@ -58,7 +58,7 @@ malloc(5) = <400000003>
 malloc(6) = <400000004>
 free(<400000003>)
 END
-[ "$(cat err)" = "trace2cmt: legacy cannot say 2 blocks given back that are too old to be named: left out, a realloc written as malloc" ] ||
+[ "$(cat err)" = "trace2cmt: legacy cannot express 2 blocks given back that are too old to be named: left out, a realloc written as malloc" ] ||
   complain "$(cat err)"
 
 # .rep: header, ids that follow a block through its reallocs, balance; counts that are true.
@@ -86,7 +86,7 @@ f 4
 f 6
 f 7
 END
-grep -q "^trace2cmt: rep cannot say .*; 5 blocks alive at the end: freed there, so that the trace is balanced$" err ||
+grep -q "^trace2cmt: rep cannot express .*; 5 blocks alive at the end: freed there, so that the trace is balanced$" err ||
   complain "balance: $(tail -n 1 err)"
 trace2cmt --to=rep -o many.rep many.trace 2>/dev/null
 awk 'NR == 2 { ids = $1 } NR == 3 { operations = $1 } NR <= 4 { next }

@@ -104,13 +104,13 @@ for place in 0x1d0 0x190; do
   printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=$((place)) conv=notrunc status=none
   status=0; trace2cmt -o out.cmt damaged.cmt 2>err || status=$?
   error=$(sed -n '1s/^trace2cmt: //p' err)
-  hint='trace2cmt: damaged.cmt: the 64 events before the damage can be taken out by --slice=:64, the 154 events behind it by --slice=512:'
+  hint='trace2cmt: damaged.cmt: the 64 events before the damage can be taken out by --slice=:64, the 154 events after it by --slice=512:'
   [ "$status" = 1 ] && [ "$(tail -n 1 err)" = "$hint" ] || complain "a damage before a keyframe: $status $(cat err)"
   for slice in 512: 600: 520:610; do
     trace2cmt -s --slice=$slice whole.cmt >expected
     trace2cmt -s --slice=$slice damaged.cmt >out 2>err || complain "--slice=$slice behind the damage: $? $(cat err)"
     cmp out expected || complain "--slice=$slice behind the damage is another"
-    grep -q '^trace2cmt: damaged.cmt: offset 0x.*; goes on behind event 512, before which [0-9]* blocks live: ' err ||
+    grep -q '^trace2cmt: damaged.cmt: offset 0x.*; continues after event 512, where [0-9]* blocks lived: ' err ||
       complain "--slice=$slice behind the damage: $(cat err)"
   done
   says 1 "$error" --slice=500: damaged.cmt

@@ -106,8 +106,8 @@ for file in touches_wrong.text touches_wrong.cmt; do
   status=0; trace2cmt --verify "$vectors/$file" >out || status=$?
   [ "$status" = 1 ] || complain "$file: $status"
   sed -E 's/^[^ ]*touches_wrong[^ ]* (event ([0-9]+): )?//; s/^offset 0x[0-9a-f]+: event //' out >words
-  for fault in 'it tells pages that were told before, of 10010<1>' 'it tells pages that are not in 10010<1>' \
-    'it tells pages that were in memory before, behind touched ones, of 10010<1>'; do
+  for fault in 'it names pages that an earlier event has named, of 10010<1>' 'it names pages that are not in 10010<1>' \
+    'it names pages that were in memory before, after an event of touched pages, of 10010<1>'; do
     grep -qF "$fault" words || complain "$file: no $fault in $(cat out)"
   done
   grep -q '3 more of the kind' out || complain "$file: $(cat out)"
@@ -200,6 +200,6 @@ diff -u - out <<'END_OF_TABLE' || complain "the table"
 END_OF_TABLE
 for form in legacy rep; do
   trace2cmt --to=$form -o pages.$form pages.cmt 2>err
-  grep -q "$form cannot say .*; 9 touched pages, and calls that give memory back: left out;" err || complain "$form: $(cat err)"
+  grep -q "$form cannot express .*; 9 touched pages, and calls that give memory back: left out;" err || complain "$form: $(cat err)"
 done
 exit $failed

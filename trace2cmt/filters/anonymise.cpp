@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 4> harmless_keys{"kept", "page_size", "slice", "touched_min"};
 constexpr std::string_view slice_label = "slice ";
 
-/// The mark at the start of a slice identifies nobody, unless the slice itself was one by marks.
+/// The mark at the start of a slice identifies nobody, unless the slice was given by marks.
 bool is_slice_mark(std::string_view label) {
   if (!label.starts_with(slice_label)) return false;
   const auto range = cmt::trace::SliceRange::parse(label.substr(slice_label.size()));
@@ -68,7 +68,7 @@ class AnonymisingFilter : public Filter {
   std::unordered_map<std::string, std::string> labels_;
   cmt::StackTable stacks_;
   std::optional<StackCopy> copy_;
-  std::vector<std::uint64_t> frames_of_module_;  // counted
+  std::vector<std::uint64_t> frames_of_module_;  // number of frames, by module
 };
 
 }  // namespace

@@ -32,30 +32,30 @@ class Filter {
   /// Changes the header. Called once, before the first event.
   virtual void change_header(cmt::Header&) {}
 
-  /// The table of the stacks that are emitted, where those that come are of this one, which is borrowed. Called once,
-  /// before the first event.
+  /// Gets the table of the stacks of incoming events, borrows it, and returns the table of the stacks of emitted
+  /// events. Called once, before the first event.
   virtual const cmt::StackTable& change_stacks(const cmt::StackTable& stacks) { return stacks; }
 
-  /// Emits what stands for an event in the output: nothing, the event, or others.
+  /// Emits the events that replace an event in the output: none, the event itself, or others.
   virtual void filter(const cmt::Event& event, const Emit& emit) = 0;
 
-  /// The next event is that of number `event`, from 0, before which these blocks are live: those between were damaged.
+  /// The next event has the number `event`, from 0, because the events between are damaged. `live` lives before it.
   virtual void skip_damage(std::uint64_t /*event*/, std::span<const cmt::LiveBlock> /*live*/) {}
 
-  /// The first event is that of number `event`, from 0, before which these blocks are live.
+  /// The first event has the number `event`, from 0. The blocks of `origins` are live before it.
   virtual void start_late(std::uint64_t /*event*/, const cmt::format::Origins& /*origins*/) {}
 
-  /// Emits what follows the last event.
+  /// Emits events after the last one.
   virtual void finish(const Emit&) {}
 
   /// Whether all further events will be dropped.
   virtual bool done() const { return false; }
 };
 
-/// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays,
-/// each with the pages that were touched, as far as it is known; then comes a mark "slice FROM:TO". Each of these
-/// allocations is as it was in the trace, with its time: lifetimes in time stay true, lifetimes in events count from
-/// the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
+/// Lets a slice of a trace through. First it allocates the blocks that are live at the begin of the slice, so that the
+/// slice replays. Each block gets the pages that are known to be touched. Then comes a mark "slice FROM:TO". Each of
+/// these allocations is as it was in the trace, with its time. So lifetimes in time stay true, and lifetimes in events
+/// count from the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
 std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const std::string& path);
 
 /// Lets the events of some threads through, such that they replay by themselves:
@@ -66,32 +66,36 @@ std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const st
 /// | another thread resizes a block of these threads | a free by that thread |
 /// | these threads free a block of another thread | nothing |
 /// | these threads resize a block of another thread | a realloc of NULL |
-/// | pages of a block of these threads are touched | itself, whatever thread told |
+/// | pages of a block of these threads are touched | itself, whatever thread reports it |
 /// | pages of another thread's block are touched | nothing |
 /// | a mark of any thread | itself |
 ///
 /// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
 std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);
 
-/// Rounds times down to multiples of a step, of at least 1 ns. Equal times cost next to nothing in a .cmt, where those
-/// of full resolution are most of the file.
+/// Rounds times down to multiples of a step, of at least 1 ns. Equal times take nearly no space in a .cmt. Times of
+/// full resolution take most of the file.
 std::unique_ptr<Filter> make_rounding_filter(std::uint64_t step_ns);
 
-/// Removes from a trace what tells whose it is, and keeps what a replay needs.
+/// Removes from a trace the facts that identify its program or user, and keeps those that a replay needs.
 ///
-/// Removed: addresses, since address space randomisation makes them identify a run, and a library's version by its
-/// layout; the program, its command line, process, host and start, and all metadata that are not known to be harmless.
-/// Of call stacks stay their tree, and which frames are of the same module: modules lose path, build id, addresses and
-/// times, frames get the next number in their module for an address, and names are dropped.
-/// Labels of marks and threads become numbers, equal ones equal; settings of the allocator stay. Times begin with 0 at
-/// the first event. Kinds, sizes, alignments, threads' numbers, tags, differences of time and usable sizes stay. They
-/// still are a fingerprint: a person who has the program can recognise it.
+/// | part | becomes |
+/// |---|---|
+/// | addresses | nothing: randomised addresses identify a run, and their layout a library's version |
+/// | metadata | nothing, unless the key is known to be harmless (not program, command, pid, host, start) |
+/// | call stacks | the same tree; modules lose path, build id, addresses and times; names are dropped |
+/// | address of a frame | the next number in its module |
+/// | labels of marks and threads | numbers, the same number for equal labels |
+/// | times | times since the first event |
+/// | kinds, sizes, alignments, threads' numbers, tags, usable sizes, settings of the allocator | themselves |
+///
+/// The rest is still a fingerprint: a person who has the program can recognise it.
 std::unique_ptr<Filter> make_anonymising_filter();
 
-/// Filters one after the other: each gets what the one before emits.
+/// A chain of filters. Each filter gets the events that the one before emits.
 class FilterChain {
  public:
-  /// `last` gets what the last filter emits.
+  /// `last` gets the events that the last filter emits.
   FilterChain(std::vector<std::unique_ptr<Filter>> filters, Emit last) : filters_(std::move(filters)) {
     for (std::size_t i = 0; i < filters_.size(); ++i) {
       emits_.emplace_back([this, i](const cmt::Event& event) { filters_[i]->filter(event, emits_[i + 1]); });
@@ -111,12 +115,12 @@ class FilterChain {
     return *changed;
   }
   void filter(const cmt::Event& event) { emits_.front()(event); }
-  /// Of the first filter.
+  /// Calls skip_damage() of the first filter.
   void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) {
     assert(!filters_.empty());
     filters_.front()->skip_damage(event, live);
   }
-  /// Of the first filter.
+  /// Calls start_late() of the first filter.
   void start_late(std::uint64_t event, const cmt::format::Origins& origins) {
     assert(!filters_.empty());
     filters_.front()->start_late(event, origins);

@@ -17,7 +17,8 @@ constexpr std::uint64_t page_size = 4096;
 class LiveAllocations {
  public:
   void follow(const cmt::Event& event) {
-    if (event.tag != 0 && event.tag <= newest_) return;  // contradicts the events before, as cmt::Writer::add() has it
+    if (event.tag != 0 && event.tag <= newest_)
+      return;  // contradicts the events before, by the rule of cmt::Writer::add()
     if (cmt::tells_pages(event.kind)) return follow_run(event);
     if (event.ends_block()) {
       blocks_.erase(event.old_tag);
@@ -40,7 +41,7 @@ class LiveAllocations {
     }
   }
 
-  /// By rising tag.
+  /// Emits the allocations of all live blocks, by rising tag.
   void emit_all(const Emit& emit) {
     std::vector<cmt::Tag> tags;
     tags.reserve(blocks_.size());
@@ -79,7 +80,7 @@ class SliceFilter : public Filter {
     header.metadata.emplace_back("slice", text);
   }
 
-  /// Nobody knows which pages of the blocks the program wrote to before.
+  /// Marks all pages of the blocks as resident, because nobody knows which pages the program wrote to before.
   void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) override {
     progress_.skip_to(event);
     has_events_ = true;

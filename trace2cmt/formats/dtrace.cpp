@@ -58,7 +58,7 @@ void for_each_column(std::string_view line, const Visit& visit) {
   visit(index, line);
 }
 
-/// From a line of the columns' names.
+/// The indexes of the columns in a line of column names.
 ColumnIndexes indexes_in(std::string_view names) {
   ColumnIndexes columns;
   columns.fill(none);
@@ -69,7 +69,7 @@ ColumnIndexes indexes_in(std::string_view names) {
   return columns;
 }
 
-/// The texts in those columns of a line, by Column. One that is missing, as where a line was cut off, has no data().
+/// The texts in these columns of a line, by Column. A missing text, as in a line that was cut off, has no data().
 using Fields = std::array<std::string_view, Column::count>;
 
 Fields fields_of(std::string_view line, const ColumnIndexes& columns) {
@@ -94,8 +94,8 @@ bool take_raw(std::string_view line, Fields& fields) {
   return whole_number(fields[Column::time], number) && whole_number(fields[Column::tid], number);
 }
 
-/// The stacks of a column `callstack`: frames between blanks, the innermost first, each an address or
-/// `module`function+offset`. The latter have no address in the log, so they get the next number for one.
+/// The stacks of a column `callstack`: frames between blanks, the innermost first. A frame is an address or
+/// `module`function+offset`. The second form has no address in the log, so the frame gets the next number as address.
 class DtraceStacks {
  public:
   cmt::StackId find(std::string_view column, cmt::StackTable& stacks) {
@@ -162,7 +162,7 @@ class DtraceParser : public LogParser {
     is_type ? log.leave_out(type) : log.reject_line("a record of DTrace");
   }
 
-  /// Whether it can be a record's type, where no line names the types.
+  /// Whether a text can be a record's type, if no line names the types.
   static bool is_name(std::string_view type) {
     return std::all_of(type.begin(), type.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
   }

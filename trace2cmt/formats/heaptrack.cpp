@@ -20,8 +20,8 @@
 //     R 3ef                           resident pages
 //
 // heaptrack writes a realloc as a free and an allocation, and neither alignments nor threads. The interpreted form has
-// no addresses: it does not tell which of several live blocks with the same number was freed. The newest is taken,
-// because most blocks are short-lived.
+// no addresses, so a free does not say which of several live blocks with the same number it ends. The parser takes the
+// newest, because most blocks are short-lived.
 
 #include <algorithm>
 #include <limits>
@@ -40,15 +40,15 @@ using cmt::Kind;
 
 constexpr std::uint64_t millisecond_ns = 1'000'000;
 
-/// The call stacks of a heaptrack log: in the raw form modules and addresses, in the interpreted form names too, and of
-/// modules their paths only. A module that is not in the next list of modules has gone.
+/// The call stacks of a heaptrack log. The raw form has modules and addresses. The interpreted form has names too, but
+/// only the paths of modules. A module that is not in the next list of modules was unloaded.
 class HeaptrackStacks {
  public:
-  /// Takes a record, `sign` being its first character, if it is one of modules or stacks. False for any other, and for
-  /// one that is not understood.
+  /// Takes a record, whose first character is `sign`, if it is one of modules or stacks. Returns false for any other
+  /// record, and for one that is not understood.
   bool take(char sign, std::string_view line, std::uint64_t time_ns, cmt::StackTable& stacks);
 
-  /// The stack of a node's number; 0 where the log does not have it.
+  /// The stack of a node's number; 0 if the log does not have it.
   cmt::StackId find(std::uint64_t number) const { return number < nodes_.size() ? nodes_[number] : 0; }
 
  private:
@@ -128,7 +128,7 @@ bool HeaptrackStacks::take_module(std::string_view line, std::uint64_t time_ns, 
   return true;
 }
 
-/// The list of modules is complete: those of the list before that are not in it have gone.
+/// The list of modules is complete: modules that are only in the list before were unloaded.
 void HeaptrackStacks::settle_modules(std::uint64_t time_ns, cmt::StackTable& stacks) {
   for (const LoadedModule& module : before_) {
     const bool stays = std::any_of(loaded_.begin(), loaded_.end(), [&](auto& each) { return each.id == module.id; });

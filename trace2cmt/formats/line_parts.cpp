@@ -10,7 +10,7 @@ namespace {
 
 using cmt::Kind;
 
-/// size_t is mangled as m where it has 64 bits, as j where it has 32.
+/// size_t is mangled as m if it has 64 bits, as j if it has 32.
 constexpr std::array call_names{
     CallName{"malloc", Kind::malloc, "s"},
     CallName{"free", Kind::free, "p"},

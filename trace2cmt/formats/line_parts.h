@@ -11,7 +11,7 @@
 
 namespace cmt::trace2cmt {
 
-// Parsers for the parts of a log's line. Those that take something off a line remove it from `line`.
+// A function take_…() removes from `line` the part that it returns.
 
 /// Times from here on (March 1973) count from 1970; smaller ones count from the start of the program.
 constexpr std::uint64_t wall_clock_ns = 100'000'000'000'000'000;
@@ -76,7 +76,7 @@ inline std::string_view take_last_word(std::string_view& line) {
   return word;
 }
 
-/// Takes all up to a character, and the character. False, and nothing is taken, where the line does not have it.
+/// Takes all up to a character, and the character. Returns false and takes nothing if the line does not have it.
 inline bool take_until(std::string_view& line, char stop, std::string_view& taken) {
   const std::size_t length = line.find(stop);
   if (length == std::string_view::npos) return false;
@@ -134,18 +134,18 @@ const CallName* find_call(std::string_view name);
 struct Arguments {
   std::array<std::uint64_t, 6> values{};
   std::size_t count = 0;
-  bool is_closed = false;  ///< the closing parenthesis was there
+  bool is_closed = false;  ///< the closing parenthesis is present
 };
 
-/// Takes arguments and the closing parenthesis off a line. The last word of each is its value, so that `size 128` is
-/// 128. False where one of the first six is no number.
+/// Takes arguments and the closing parenthesis off a line. The last word of each argument is its value, so `size 128`
+/// is 128. Returns false if one of the first six is no number.
 bool take_arguments(std::string_view& line, Arguments& arguments);
 
 /// Takes a number off a line for each argument of a call, between blanks or commas. The block given is hexadecimal, the
-/// others are decimal. False where one is missing or no number.
+/// others are decimal. Returns false if one is missing or no number.
 bool take_plain_arguments(std::string_view& line, const CallName& call, Arguments& arguments);
 
-/// Makes the event of a call, without its result. False where an argument is missing.
+/// Makes the event of a call, without its result. Returns false if an argument is missing.
 bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& event);
 
 }  // namespace cmt::trace2cmt

@@ -10,7 +10,7 @@
 
 namespace cmt::trace2cmt {
 
-// The formats of this folder's other files.
+// The formats that other files of this folder define.
 extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_format, logalloc_format, ltrace_format,
     mtrace_format, rep_format, valgrind_format;
 

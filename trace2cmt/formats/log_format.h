@@ -44,7 +44,7 @@ class ParsedLog {
 
   // For parsers:
 
-  /// Whether events of this process are wanted. Throws SeveralProcesses for a second one where none was chosen.
+  /// Whether events of this process are wanted. Throws SeveralProcesses for a second one if none was chosen.
   bool wants_process(std::uint64_t pid, std::string_view program = {});
 
   /// Whether events of this thread are wanted, for a log that does not distinguish processes from threads.
@@ -69,10 +69,10 @@ class ParsedLog {
   /// The line is not of this format: it should have had what is `expected`.
   void reject_line(std::string_view expected) { expected_ = expected; }
 
-  /// An entry of the trace's header (format-spec/text.md). Only those before the first event are kept.
+  /// Adds an entry of the trace's header (format-spec/text.md). Entries after the first event are ignored.
   void add_metadata(std::string_view key, std::string_view value);
 
-  /// The table of the stacks that events have; nullptr where they are not wanted.
+  /// The table of the events' stacks; nullptr if they are not wanted.
   cmt::StackTable* stacks() const { return stacks_; }
 
   /// The addresses of events are only names of blocks. To be called before the first event.
@@ -80,7 +80,7 @@ class ParsedLog {
 
   // For the caller of a parser:
 
-  /// Call stacks are wanted, in this table, which is borrowed.
+  /// Wants call stacks, in this table, which is borrowed.
   void use_stacks(cmt::StackTable& stacks) { stacks_ = &stacks; }
 
   /// Forgets the events of the last line.
@@ -90,7 +90,7 @@ class ParsedLog {
   }
 
   const std::vector<cmt::Event>& events() const { return events_; }
-  /// Empty where the line was not rejected.
+  /// The part that a rejected line lacks; empty if the line was not rejected.
   std::string_view expected() const { return expected_; }
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   bool names_only() const { return names_only_; }
@@ -100,7 +100,7 @@ class ParsedLog {
 
   /// Whether there was a line of a process that is wanted.
   bool has_any() const { return has_any_; }
-  /// Whether there was one of a process that is not.
+  /// Whether there was a line of a process that is not wanted.
   bool has_others() const { return has_others_; }
   const std::set<std::uint64_t>& processes() const { return processes_; }
 
@@ -154,7 +154,7 @@ struct LogFormat {
 
 std::span<const LogFormat> log_formats();
 
-/// nullptr where there is none of this name.
+/// The format of this name, or nullptr.
 const LogFormat* find_log_format(std::string_view name);
 
 /// The format of a log that begins with these bytes, or nullptr.

@@ -5,8 +5,8 @@
 //     18545 18546 free(0x7f9049512200)
 //     18545 18545 jemalloc_stats()
 //
-// Older ones have no thread: `18545 malloc(32)=0x7f90495120e0`. Firefox's logalloc_munge.py makes them smaller, and its
-// sample is of this form: pids, threads and pointers become numbers, which are used again after a free.
+// Older logs have no thread: `18545 malloc(32)=0x7f90495120e0`. Firefox's logalloc_munge.py makes logs smaller. It
+// replaces pids, threads and pointers by numbers, and uses the numbers again after a free. Firefox's sample is so:
 //
 //     1 1 malloc(32)=#1
 //     1 1 realloc(#1,64)=#1
@@ -25,7 +25,7 @@ struct LogallocRecord {
   std::uint64_t pid = 0;
   std::uint64_t tid = 0;
   std::string_view name;
-  std::string_view rest;  ///< behind the parenthesis that opens
+  std::string_view rest;  ///< after the opening parenthesis
 };
 
 bool take_logalloc_record(std::string_view line, LogallocRecord& record) {
@@ -75,7 +75,7 @@ class LogallocParser : public LogParser {
   bool any_address_ = false;
 };
 
-/// `=` stands right behind the parenthesis.
+/// `=` follows the parenthesis at once.
 bool identifies_logalloc(std::string_view line) {
   LogallocRecord record;
   Event event;

@@ -6,12 +6,12 @@
 //     13 prog->free(0x55d44e3922c0)                    = <void>
 //     12 <... malloc resumed> )                        = 0x55d44e3922e0
 //
-// Without -f there is no number; -t, -tt, -ttt and -r put a time before the call, and -i its caller. A call within
-// another call of the same thread is part of that: the malloc inside operator new is no event of its own. A free
-// becomes an event when it begins, an allocation when it returns: so no address is live twice.
+// Without -f there is no number. -t, -tt, -ttt and -r put a time before the call, and -i its caller. A call within
+// another call of the same thread is part of that call: the malloc inside operator new is no event of its own. A free
+// becomes an event when it begins, an allocation when it returns, so that no address is live twice.
 //
-// Of functions that it does not know, ltrace shows four arguments. It never shows the block of posix_memalign. Threads
-// and processes look alike: all are taken for threads of one process, unless one is chosen with --pid.
+// ltrace shows four arguments of a function that it does not know, and never shows the block of posix_memalign. Threads
+// and processes look alike. The parser takes all for threads of one process, unless --pid chooses one.
 
 #include <vector>
 
@@ -75,7 +75,7 @@ bool take_name(std::string_view& text, std::string_view& name) {
 
 bool is_process_event(std::string_view call) { return call.starts_with("+++ ") || call.starts_with("--- "); }
 
-/// Whether the call returns in a later line. ltrace writes `no return` where the thread was stopped meanwhile.
+/// Whether the call returns in a later line. ltrace writes `no return` if the thread was stopped meanwhile.
 bool is_unfinished(std::string_view text) {
   return text.ends_with("<unfinished ...>") || text.ends_with("<no return ...>");
 }

@@ -47,7 +47,7 @@ bool take_mtrace_record(std::string_view line, MtraceRecord& record) {
   return whole_address(middle, record.address) && whole_address(last, record.size);
 }
 
-/// The stack of `@ ./prog:(main+0x10)[0x401136]`; 0 where it is not of this form.
+/// The stack of `@ ./prog:(main+0x10)[0x401136]`; 0 if it is not of this form.
 cmt::StackId stack_of_caller(std::string_view caller, cmt::StackTable& stacks) {
   caller = trimmed(caller);
   const std::size_t bracket = caller.rfind('[');

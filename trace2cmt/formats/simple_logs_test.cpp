@@ -1,4 +1,4 @@
-// The formats whose lines stand for themselves: android, logalloc, mtrace, rep.
+// The parsers of formats in which each line is an event by itself: android, logalloc, mtrace, rep.
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 //     --14886--  = 0
 //     --14886-- realloc(0x0,20)malloc(20) = 0x4A430F0
 //
-// With --time-stamp=yes a time since the start stands before the pid: `--00:00:00:00.512 14886--`. Several processes
+// With --time-stamp=yes, a time since the start comes before the pid: `--00:00:00:00.512 14886--`. Several processes
 // come from --trace-children=yes. The log has no threads.
 
 #include "trace2cmt/formats/line_parts.h"

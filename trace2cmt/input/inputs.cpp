@@ -31,7 +31,7 @@ cmt::Header Inputs::header() const {
     std::erase_if(header.metadata, [&](const auto& entry) { return other.find(entry.first) != entry.second; });
   }
   if (header.touched_min() != 0) return header;
-  // Where they differ: the size from which on all tell.
+  // If the files differ, all files record touched pages from the largest of their sizes on.
   std::uint64_t touched_min = 0;
   for (const File& file : files_) {
     const std::uint64_t its = file.reader.header().touched_min();
@@ -126,7 +126,7 @@ void Inputs::begin_stacks(const File& file) {
   stack_copy_.emplace(file.reader.stacks(), joined_stacks_, StackCopy::Changes{move_times, {}});
 }
 
-/// Changes an event of a file to the one in the joined trace. False where it is dropped.
+/// Changes an event of a file to the one in the joined trace. Returns false if the event is dropped.
 bool Inputs::join(cmt::Event& event) {
   if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
   if (cmt::tells_pages(event.kind) && current_ > 0 && event.old_tag < first_tag_) return false;  // of an unknown block

@@ -16,25 +16,24 @@
 
 namespace cmt::trace2cmt {
 
-/// Reads the traces of a command line, joined to one. The first is read as it is. In each further one
+/// Reads the traces of a command line, joined to one. The first trace stays as it is. In each further trace
 ///
 /// - tags are raised by the highest tag so far;
 /// - thread numbers are raised by the number of threads so far;
-/// - addresses are raised by 2^48 for each file before, so that no address is live twice: blocks that a file leaves
-/// alive
-///   stay alive;
+/// - addresses are raised by 2^48 for each file before, because blocks that a file leaves alive stay alive, and no
+///   address may be live twice;
 /// - times are raised by the last time so far;
-/// - call stacks are those of a table that all files share, in which each has modules of its own.
+/// - call stacks are in a table that all files share, in which each file has modules of its own.
 ///
 /// A mark with the file's name comes before each file. A further file may free or resize a block that it did not
-/// allocate. That block has no tag in the whole trace, so a free is dropped and a realloc becomes an allocation; both
-/// count as repairs.
+/// allocate. Such a block has no tag in the joined trace. So the free is dropped, and the realloc becomes an
+/// allocation. Both count as repairs.
 class Inputs {
  public:
   /// Opens all files, so that a missing one is reported at once.
   Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options);
 
-  /// Of several files: the metadata in which all agree.
+  /// The header of the joined trace. It has the metadata in which all files agree.
   cmt::Header header() const;
 
   /// The table of the events' stacks, which grows as they are read.
@@ -44,22 +43,23 @@ class Inputs {
   using Visit = std::function<bool(const cmt::Event&)>;
   void read(const Visit& visit);
 
-  /// Before the first read() of the one .cmt that there is: moves to where the next read() goes on for this slice.
+  /// Moves the only .cmt to a place before this slice, where the next read() begins. To be called before the first
+  /// read().
   std::optional<cmt::trace::LateStart> start_late(const cmt::trace::SliceRange& range);
 
-  /// After an error of read() in the one .cmt that there is: moves to the last keyframe that is behind the damage and
-  /// not behind an event, from which the next read() goes on. Nothing where there is none.
+  /// Moves the only .cmt to the last keyframe that is after the damage and not after an event. The next read() begins
+  /// there. Returns nothing if there is no such keyframe. To be called after an error of read().
   std::optional<cmt::BlockStart> skip_damage(std::uint64_t event);
   /// The live blocks before that keyframe.
   std::vector<cmt::LiveBlock> list_live_before(const cmt::BlockStart& keyframe);
 
-  /// Calls `visit` with all events of the one file that there is, a batch at a time.
+  /// Calls `visit` with all events of the only file, a batch at a time.
   void read_batches(const std::function<void(std::span<const cmt::Event>)>& visit);
 
-  /// The source of the events, if read_batches() can be used, and the source knows the live blocks; else nullptr.
+  /// The source of the events, if there is only one file and its source knows the live blocks; else nullptr.
   const cmt::Source* booked_source() const;
 
-  /// The place of the event visited last: "app.trace:12", "app.cmt: event 12".
+  /// The place of the last visited event: "app.trace:12", "app.cmt: event 12".
   std::string place() const;
 
   cmt::Repairs repairs() const;
@@ -85,11 +85,11 @@ class Inputs {
   std::function<cmt::Reader(const std::string& path)> open_;
   std::vector<File> files_;
   std::vector<std::string> truncated_, empty_;
-  cmt::Repairs repairs_;                // of joining
+  cmt::Repairs repairs_;                // made by joining
   std::size_t current_ = 0;             // file
   std::size_t in_batch_ = 0;            // index in the last batch of its reader
-  cmt::Tag first_tag_ = cmt::unknown;   // of its allocations, before it is raised
-  cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added in the current file, and the highest so far
+  cmt::Tag first_tag_ = cmt::unknown;   // first tag of its allocations, before it is raised
+  cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added to tags of the current file, and the highest tag
   std::uint64_t thread_base_ = 0, threads_ = 0;
   std::uint64_t time_base_ = 0, last_time_ns_ = 0;
   cmt::StackTable joined_stacks_;

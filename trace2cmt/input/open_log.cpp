@@ -44,7 +44,7 @@ class LogSource : public cmt::LineSource {
     if (parsed_.names_only()) header_.has_addresses = false;
   }
 
-  /// So far; a log without wanted events has been read to its end.
+  /// The processes so far. If nobody wants events, the log has been read to its end.
   const std::set<std::uint64_t>& processes() const { return parsed_.processes(); }
 
  private:
@@ -60,7 +60,7 @@ class LogSource : public cmt::LineSource {
 
   bool has_understood() const override { return any_event() || parsed_.has_others(); }
 
-  /// Cut off, the line could be read as another: an address or a size with its first digits only.
+  /// The rest of a line that was cut off could be a valid line: an address or a size with its first digits only.
   void take_last(std::string_view line) override {
     if (!ends_lines_) return take(line);
     truncated_ = true;
@@ -93,7 +93,7 @@ class LogSource : public cmt::LineSource {
   std::map<std::string, std::uint64_t>* left_out_;
 };
 
-/// Opens a trace in the one of our own forms that --from names.
+/// Opens a trace in the form of our own that --from names.
 std::unique_ptr<Source> open_own_form(std::string_view name, std::unique_ptr<Input> input, const ReadOptions& options,
                                       DefectLog& log) {
   const std::string_view start = input->peek(cmt::format::longest_start);

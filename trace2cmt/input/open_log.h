@@ -13,22 +13,22 @@
 
 namespace cmt::trace2cmt {
 
-/// How an input is to be read.
+/// Options for reading an input.
 struct From {
   std::string format;                  ///< a name that --from takes; empty: recognised by content
-  std::optional<std::uint64_t> pid{};  ///< the process to read, of a log that holds several
-  /// Counts a log's records of other kinds than calls, where not null.
+  std::optional<std::uint64_t> pid{};  ///< the process to read, in a log of several processes
+  /// If not null, counts the records of a log that are no calls, by their kind.
   std::map<std::string, std::uint64_t>* left_out = nullptr;
 };
 
 /// The names that --from takes: our own forms, and the formats of other tools.
 std::vector<std::string_view> format_names();
 
-/// A reader of a trace or log, compressed or not; `path` "-" is standard input. Its read() throws SeveralProcesses
-/// where a log holds more than one and none was chosen.
+/// A reader of a trace or log, compressed or not; `path` "-" is standard input. Its read() throws SeveralProcesses if a
+/// log has more than one process and none was chosen.
 cmt::Reader open_log(const std::string& path, const From& from, cmt::ReadOptions options);
 
-/// The same of an open file, which is closed with the reader.
+/// The same for an open file, which the reader closes.
 cmt::Reader open_log(int fd, const std::string& name, const From& from, cmt::ReadOptions options);
 
 /// Whether a path names a regular file.

@@ -60,7 +60,7 @@ std::string overwritten(const std::vector<std::string>& lines, unsigned seed) {
   return text;
 }
 
-/// The faults that `trace2cmt --verify` finds in what `trace2cmt -s` makes of a log; "" for a log that is refused.
+/// The faults that `trace2cmt --verify` finds in the output of `trace2cmt -s` for a log; "" for a log that is refused.
 std::string faults_after(const std::string& log, const std::string& format) {
   const int in = cmt::fixture::file_of(log), out = cmt::fixture::file_of("");
   std::string faults;

@@ -34,10 +34,10 @@ class TouchCounter {
  public:
   explicit TouchCounter(std::uint64_t touched_min) { counts_.touched_min = touched_min; }
 
-  /// `entry`: what the ledger said of the event.
+  /// `entry` is the ledger's entry of the event.
   void count(const cmt::Event& event, const cmt::Ledger::Entry& entry);
 
-  /// `live`: the blocks that live at the end. To be called once.
+  /// `live` has the blocks that live at the end. To be called once.
   TouchCounts finish(const cmt::format::LiveBlocks& live);
 
  private:
@@ -101,7 +101,7 @@ void add_block(Layout& layout, const Section& section) {
   }
 }
 
-/// `index`: the blocks of the stream, empty where the end of the file is missing.
+/// `index` has the blocks of the stream; it is empty if the end of the file is missing.
 Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& index) try {
   Layout layout;
   auto section = section_at(file, file_header_size(file.at(0, 16)).value());
@@ -130,7 +130,7 @@ std::uint64_t last_time_of(cmt::Reader& reader) {
   return last_ns;
 }
 
-/// Totals, where the file states none, and touched pages.
+/// Counts the totals, if the file states none, and touched pages.
 void count_events(cmt::Reader& reader, Info& info) {
   cmt::Ledger ledger;
   const bool has_touches = info.header.touched_min() != 0;

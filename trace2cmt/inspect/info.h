@@ -45,7 +45,7 @@ struct StreamSize {
   std::uint64_t bytes = 0;
   double bytes_per_event = 0;
 
-  /// "core", "addresses", …; "stream 9" where version 1 does not know the stream.
+  /// "core", "addresses", …; "stream 9" for a stream that version 1 does not know.
   std::string name() const;
 };
 
@@ -98,7 +98,7 @@ void describe(Visitor& field, M& entry) {
   field("value", entry.value, "the value");
 }
 
-/// What a trace tells of touched pages, over all blocks whose pages were recorded.
+/// The touched pages of all blocks whose pages were recorded.
 struct TouchCounts {
   std::uint64_t touched_min = 0;  ///< 0: nothing was recorded
   std::uint64_t blocks = 0, bytes = 0;
@@ -120,7 +120,7 @@ void describe(Visitor& field, T& counts) {
   field("untouched_bytes", counts.untouched_bytes, "bytes asked for, but never touched, of all these blocks");
 }
 
-/// What can be said of a trace without looking at single events.
+/// The facts about a trace that --info shows.
 struct Info {
   std::string file;
   std::uint64_t file_bytes = 0;
@@ -128,10 +128,10 @@ struct Info {
   cmt::Totals totals;
   bool totals_stated = false;                 ///< the file has totals; else they were counted
   bool cut_off = false;                       ///< the end of the file is missing
-  std::optional<std::uint64_t> last_time_ns;  ///< of the last event that has a time
-  std::optional<Layout> layout;               ///< of a .cmt
+  std::optional<std::uint64_t> last_time_ns;  ///< time of the last event that has one
+  std::optional<Layout> layout;               ///< only for a .cmt
   StackCounts stacks;
-  std::optional<TouchCounts> touches;  ///< where touched pages were recorded
+  std::optional<TouchCounts> touches;  ///< only if touched pages were recorded
 
   double per_event(std::uint64_t bytes) const;
   std::vector<MetadataEntry> metadata() const;
@@ -156,8 +156,9 @@ void describe(Visitor& field, I& info) {
   field("metadata", info.metadata(), "the header's entries");
 }
 
-/// Of a whole .cmt, reads only the headers of its blocks, index, totals and the times of the last block; any other
-/// trace is read through with `jobs` threads, and one with touched pages. Throws FormatError and std::system_error.
+/// Reads only the headers of the blocks, index, totals and the times of the last block, if the trace is a whole .cmt
+/// without touched pages. Reads any other trace to its end, with `jobs` threads. Throws FormatError and
+/// std::system_error.
 Info info_of(const TraceFile& file, unsigned jobs);
 
 std::string to_text(const Info& info);

@@ -16,7 +16,7 @@
 
 namespace cmt::trace2cmt {
 
-/// A trace whose bytes can be read at any offset: a file, or a copy of the bytes of a pipe. Throws std::system_error.
+/// A trace whose bytes can be read at any offset: a file, or a copy of a pipe's bytes. Throws std::system_error.
 class TraceFile {
  public:
   /// `path` "-" is standard input.
@@ -26,7 +26,7 @@ class TraceFile {
   const std::string& name() const { return input_->name(); }
   bool is_cmt() const { return at(0, cmt::format::magic.size()) == cmt::format::magic; }
 
-  /// Up to `count` bytes from `offset`; fewer where the file ends.
+  /// Up to `count` bytes from `offset`; fewer if the file ends before.
   std::string at(std::uint64_t offset, std::uint64_t count) const;
 
   /// "app.cmt: offset 0x1f3".
@@ -51,11 +51,11 @@ struct Section {
   std::uint64_t end() const { return offset + start.total(); }
 };
 
-/// The section that begins at an offset; nothing where the file ends before it does. Throws cmt::format::WireError with
-/// the offset in the file.
+/// The section that begins at an offset; nothing if the file ends inside it. Throws cmt::format::WireError with the
+/// offset in the file.
 std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset);
 
-/// Runs `step`, which decodes bytes from an offset in the file. The offset of an error becomes one in the file.
+/// Runs `step`, which decodes bytes from an offset in the file. Changes the offset of an error to one in the file.
 template <typename Step>
 auto at_offset(std::uint64_t offset, const Step& step) {
   try {

@@ -15,7 +15,7 @@ std::string block_text(cmt::Tag tag, std::uint64_t address) {
   return cmt::output::hex(address) + "<" + std::to_string(tag) + ">";
 }
 
-/// Whether a text ends as one whose recording broke off; if not, the file was cut.
+/// Whether the end line of a text says that its recording broke off. If not, the file was cut.
 bool has_truncated_end(const TraceFile& file) {
   constexpr std::uint64_t end_size = 64;
   const std::string end = file.at(file.size() < end_size ? 0 : file.size() - end_size, end_size);
@@ -24,7 +24,7 @@ bool has_truncated_end(const TraceFile& file) {
 
 using Figures = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
-/// The totals that follow from the events: all but the repairs.
+/// The totals that follow from the events: all but the number of repairs.
 Figures figures_of(const cmt::Totals& totals, bool with_kinds) {
   Figures figures;
   const auto add = [&](std::string_view key, const auto& value, std::string_view) {
@@ -58,12 +58,12 @@ std::string kind_of_fault(std::string_view what) {
   return kind;
 }
 
-Verdict verify(const TraceFile& file, unsigned jobs, const TellFault& tell) {
-  if (file.is_cmt()) return verify_cmt(file, jobs, tell);
+Verdict verify(const TraceFile& file, unsigned jobs, const ReportFault& report) {
+  if (file.is_cmt()) return verify_cmt(file, jobs, report);
   Verdict verdict;
   const auto fault = [&](const std::string& place, const std::string& what) {
     ++verdict.faults;
-    tell(place, what);
+    report(place, what);
   };
   cmt::ReadOptions options;
   options.stacks = true;
@@ -103,7 +103,7 @@ void EventChecks::check(std::span<const cmt::Event> events, std::span<const cmt:
 
 void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   check_time(event);
-  if (!entry.accepted) return tell_("its tag contradicts the events before");
+  if (!entry.accepted) return report_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
   if (entry.old_known && cmt::tells_pages(event.kind)) check_run(event, entry.old);
   if (event.tag != 0 && event.address != 0) check_overlap(event);
@@ -112,15 +112,15 @@ void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry
 void EventChecks::check_time(const cmt::Event& event) {
   if (event.time_ns == cmt::unknown) return;
   if (event.time_ns < last_time_ns_) {
-    tell_("time goes back from " + std::to_string(last_time_ns_) + " to " + std::to_string(event.time_ns));
+    report_("time goes back from " + std::to_string(last_time_ns_) + " to " + std::to_string(event.time_ns));
   }
   last_time_ns_ = event.time_ns;
 }
 
 void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::LiveBlock& old) {
   if (event.old_address != 0 && old.address != 0 && event.old_address != old.address) {
-    tell_("it is given " + block_text(event.old_tag, event.old_address) +
-          ", which was made at another address: " + block_text(old.tag, old.address));
+    report_("it is given " + block_text(event.old_tag, event.old_address) +
+            ", which was made at another address: " + block_text(old.tag, old.address));
   }
   if (!event.ends_block()) return;
   cmt::heap::PlacedBlock ended;
@@ -132,30 +132,31 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
 
 void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBlock& block) {
   cmt::heap::RunBytes bytes = cmt::heap::bytes_of(event, block.address, block.size);
-  if (bytes.is_wrong) tell_("it tells pages that are not in " + block_text(block.tag, block.address));
-  // Of the last page of a run from the start of a block without an address, only a byte is certain.
+  if (bytes.is_wrong) report_("it names pages that are not in " + block_text(block.tag, block.address));
+  // If the block's address is not known and a run begins with the block, only one byte of its last page is certain.
   const bool is_rough = block.address == 0 && bytes.begin == 0 && event.count != 0;
   if (is_rough) bytes.end = std::min(bytes.end, (event.count - 1) * event.alignment + 1);
   if (pages_.has_any(block.tag, bytes.begin, bytes.end)) {
-    tell_("it tells pages that were told before, of " + block_text(block.tag, block.address));
+    report_("it names pages that an earlier event has named, of " + block_text(block.tag, block.address));
   } else if (event.kind == cmt::Kind::resident && touched_.contains(block.tag)) {
-    tell_("it tells pages that were in memory before, behind touched ones, of " + block_text(block.tag, block.address));
+    report_("it names pages that were in memory before, after an event of touched pages, of " +
+            block_text(block.tag, block.address));
   }
   pages_size_min_ = std::min(pages_size_min_, block.size);
   if (event.kind == cmt::Kind::touch) touched_.insert(block.tag);
   pages_.add(event, bytes, block.size);
 }
 
-/// An overlapping block is reported once: it is not kept in the index.
+/// An overlapping block is reported once, because it is not kept in the index.
 void EventChecks::check_overlap(const cmt::Event& event) {
   cmt::heap::Neighbourhood place{
       .block = {.address = event.address, .size = event.bytes(), .tag = event.tag}, .prev = {}, .next = {}};
   if (by_address_.insert_apart(place.block) == 0) return;
   if (!by_address_.insert(place))
-    return tell_(block_text(event.tag, event.address) + " begins where a live block begins");
+    return report_(block_text(event.tag, event.address) + " begins where a live block begins");
   assert(place.overlapped() != nullptr);
   const cmt::heap::Neighbour& other = *place.overlapped();
-  tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other.tag, other.address));
+  report_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other.tag, other.address));
   by_address_.take(place.block.address, place.block);
 }
 

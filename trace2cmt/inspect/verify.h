@@ -17,44 +17,49 @@
 
 namespace cmt::trace2cmt {
 
-/// Takes a fault and its place.
-using TellFault = std::function<void(const std::string& place, const std::string& what)>;
+/// Is called with each fault and its place.
+using ReportFault = std::function<void(const std::string& place, const std::string& what)>;
 
-/// The kind of a fault, for a count: its words without the numbers and the quotation in them.
+/// The kind of a fault, for counting: its message without numbers and quotations.
 std::string kind_of_fault(std::string_view what);
 
 struct Verdict {
   std::uint64_t faults = 0;
-  std::string checked;  ///< in words, where there is no fault
+  std::string checked;  ///< names the checks, for the message if there is no fault
 };
 
-/// Checks all that a trace promises, with `jobs` threads. Of a .cmt: every checksum, each block by itself and against
-/// the blocks beside it, index, totals and tail. Of any trace: the invariants of its events. Throws std::system_error,
-/// and FormatError for a file that is no trace.
-Verdict verify(const TraceFile& file, unsigned jobs, const TellFault& tell);
+/// Checks all that a trace promises, with `jobs` threads: the invariants of its events. In a .cmt, also checks
+/// every checksum, each block by itself and against the blocks next to it, index, totals and tail. Throws
+/// std::system_error, and FormatError for a file that is no trace.
+Verdict verify(const TraceFile& file, unsigned jobs, const ReportFault& report);
 
-/// That a trace of so many whole events has no end.
+/// The message that a trace has no end after so many whole events.
 std::string missing_end(std::uint64_t events);
 
 /// verify() for a .cmt.
-Verdict verify_cmt(const TraceFile& file, unsigned jobs, const TellFault& tell);
+Verdict verify_cmt(const TraceFile& file, unsigned jobs, const ReportFault& report);
 
-/// Checks what holds for the events of every trace (format-spec/text.md, "What a line means"): tags rise, a block is
-/// ended once and at the address where it was allocated, live blocks do not overlap, time does not go back, and events
-/// of touched pages tell each page of a block once. Memory: some 50 bytes a live block, 15 where the caller knows the
-/// blocks, and those of TouchedPages.
+/// Checks the invariants of the events of every trace (format-spec/text.md, "What a line means"):
+///
+/// - tags rise;
+/// - a block is ended once, and at the address where it was allocated;
+/// - live blocks do not overlap;
+/// - time does not go back;
+/// - events of touched pages name each page of a block once.
+///
+/// Memory: some 50 bytes a live block (15 if the caller knows the blocks), and the memory of TouchedPages.
 class EventChecks {
  public:
-  using Tell = std::function<void(const std::string& what)>;
+  using Report = std::function<void(const std::string& what)>;
 
-  explicit EventChecks(Tell tell) : tell_(std::move(tell)) {}
+  explicit EventChecks(Report report) : report_(std::move(report)) {}
 
   void check(const cmt::Event& event);
-  /// The same of events whose caller knows the live blocks: of each the one that it was given, tag 0 where there is
-  /// none. To be used for all events or for none.
+  /// The same for a caller that knows the live blocks: `given` has the block that each event was given; tag 0 if there
+  /// is none. To be used for all events or for none.
   void check(std::span<const cmt::Event> events, std::span<const cmt::LiveBlock> given);
 
-  /// The index of the event that is checked, in the span.
+  /// The index in the span of the event that is being checked.
   std::size_t at() const { return at_; }
 
   const cmt::Totals& totals() const { return ledger_.totals(); }
@@ -66,13 +71,13 @@ class EventChecks {
   void check_overlap(const cmt::Event& event);
   void check_run(const cmt::Event& event, const cmt::format::LiveBlock& block);
 
-  Tell tell_;
+  Report report_;
   std::size_t at_ = 0;
   cmt::Ledger ledger_;
   cmt::heap::TagIndex by_address_;
   cmt::heap::TouchedPages pages_;
-  std::unordered_set<cmt::Tag> touched_;              // blocks with an event of the kind touch
-  std::uint64_t pages_size_min_ = ~std::uint64_t{0};  // of the blocks in both: nearly all others are smaller
+  std::unordered_set<cmt::Tag> touched_;              // blocks that have an event of the kind touch
+  std::uint64_t pages_size_min_ = ~std::uint64_t{0};  // least size of the blocks in both; most others are smaller
   std::uint64_t last_time_ns_ = 0;
 };
 

@@ -1,11 +1,9 @@
-// Checks a whole .cmt, section by section (format-spec/cmt.md). A fault does not end the check. After a damaged start
-// of a section, the check continues at the next block that the index names. After a section that cannot be decoded,
-// each further block is checked by itself, but tags, addresses, times and totals are not: they depend on the missing
-// events.
+// Checks a whole .cmt, section by section (format-spec/cmt.md), and goes on after a fault. If the start of a section is
+// damaged, the check continues at the next block that the index names. If a section cannot be decoded, each further
+// block is checked by itself. Tags, addresses, times and totals are then not checked: they depend on missing events.
 //
-// With two threads one reads and decodes, and the other checks the events, and tells all faults, in their order. Both
-// need the live blocks: the decoder has a table by tag, and tells of each event the block that it was given; the checks
-// have one by address. So there is no third, as it would be for events from anywhere.
+// With two threads, the first reads and decodes. The second checks the events, and reports all faults in their order.
+// The decoder passes on the live block that each event was given, so the checks need no table of blocks by tag.
 
 #include <algorithm>
 #include <cassert>
@@ -49,7 +47,7 @@ class DecodedBlocks : public cmt::LiveBlockSource {
 
 class CmtVerifier {
  public:
-  CmtVerifier(const TraceFile& file, unsigned jobs, const TellFault& tell);
+  CmtVerifier(const TraceFile& file, unsigned jobs, const ReportFault& report);
 
   Verdict run();
 
@@ -59,11 +57,11 @@ class CmtVerifier {
     std::vector<cmt::Event> events;
     std::vector<cmt::LiveBlock> given;
     std::uint64_t number = 0;  // of the first event, from 1
-    std::uint64_t offset = 0;  // of the section, or of the one whose events were here before
+    std::uint64_t offset = 0;  // of the section whose events are here now
   };
 
   void fault(std::uint64_t offset, const std::string& what);
-  void tell_fault(std::uint64_t offset, const std::string& what);
+  void report_fault(std::uint64_t offset, const std::string& what);
   std::uint64_t faults_so_far();
   template <class Step>
   void in_order(Step step);
@@ -91,9 +89,9 @@ class CmtVerifier {
   auto in_stream(StreamId id, const Step& step);
 
   const TraceFile& file_;
-  const TellFault& tell_;
+  const ReportFault& report_;
   Verdict verdict_;
-  std::vector<std::uint64_t> resume_offsets_;  // of sections, from the index: where the check can go on after damage
+  std::vector<std::uint64_t> resume_offsets_;  // of sections, from the index: the check can go on there after damage
 
   std::uint64_t offset_ = 0;  // of the section that is checked
   bool intact_ = true;        // all events so far could be decoded
@@ -105,7 +103,7 @@ class CmtVerifier {
   std::optional<Section> index_, totals_, tail_;
 
   Decompressor decompressor_;
-  std::map<StreamId, std::string> streams_;  // of this block, decompressed
+  std::map<StreamId, std::string> streams_;  // the streams of this block, decompressed
   std::map<StreamId, std::uint64_t> frame_offsets_;
   AddressDecoder addresses_;
   TimeDecoder times_;
@@ -120,9 +118,9 @@ class CmtVerifier {
   std::uint64_t origins_time_ns_ = cmt::unknown;  // of the last event that has one
   std::optional<Section> names_;
 
-  // Of the thread, if there is one, while it has tasks.
+  // If there is a thread, these belong to it while it has tasks.
   EventChecks checks_{[this](const std::string& what) {
-    tell_fault(checked_->offset, "event " + std::to_string(checked_->number + checks_.at()) + ": " + what);
+    report_fault(checked_->offset, "event " + std::to_string(checked_->number + checks_.at()) + ": " + what);
   }};
   const Batch* checked_ = nullptr;
 
@@ -131,8 +129,8 @@ class CmtVerifier {
   std::unique_ptr<cmt::TaskThread> thread_;
 };
 
-CmtVerifier::CmtVerifier(const TraceFile& file, unsigned jobs, const TellFault& tell)
-    : file_(file), tell_(tell), batches_(1) {
+CmtVerifier::CmtVerifier(const TraceFile& file, unsigned jobs, const ReportFault& report)
+    : file_(file), report_(report), batches_(1) {
   if (jobs < 2) return;
   try {
     thread_ = std::make_unique<cmt::TaskThread>();
@@ -153,12 +151,12 @@ void CmtVerifier::in_order(Step step) {
 }
 
 void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
-  in_order([this, offset, what] { tell_fault(offset, what); });
+  in_order([this, offset, what] { report_fault(offset, what); });
 }
 
-void CmtVerifier::tell_fault(std::uint64_t offset, const std::string& what) {
+void CmtVerifier::report_fault(std::uint64_t offset, const std::string& what) {
   ++verdict_.faults;
-  tell_(file_.place(offset), what);
+  report_(file_.place(offset), what);
 }
 
 /// Waits for the checks of all events so far.
@@ -201,7 +199,7 @@ void CmtVerifier::check_sections() {
   if (totals_) check_totals();
 }
 
-/// The offset after the file header; nothing where that is damaged, because then nothing after it can be trusted.
+/// The offset after the file header. Nothing if the header is damaged, because then no later byte can be trusted.
 std::optional<std::uint64_t> CmtVerifier::check_header() {
   try {
     const auto size = file_header_size(file_.at(0, 16));
@@ -225,7 +223,7 @@ void CmtVerifier::find_resume_offsets() {
     resume_offsets_.push_back(index->offset);
     checks_origins_ = std::any_of(blocks.begin(), blocks.end(), [this](const auto& each) { return has_origins(each); });
   } catch (const WireError&) {
-    // The check of those sections will report it.
+    // The checks of these sections report the fault.
   }
 }
 
@@ -253,7 +251,7 @@ std::uint64_t CmtVerifier::check_section(const Section& section) {
   };
   switch (static_cast<SectionType>(section.start.type)) {
     case SectionType::block:
-      if (index_ || totals_) fault(section.offset, "a block behind the index");
+      if (index_ || totals_) fault(section.offset, "a block after the index");
       check_block(section);
       break;
     case SectionType::names:
@@ -308,7 +306,7 @@ void CmtVerifier::check_state(const BlockHeader& block) {
   if (intact_ && block.time_ns != last_time_ns_) fault(offset_, "the block's time is not the last one before");
 }
 
-/// Decompresses each frame, which verifies its checksum; false where one is damaged.
+/// Decompresses each frame, which verifies its checksum. Returns false if one is damaged.
 bool CmtVerifier::open_streams(const Section& section, const BlockHeader& block) {
   bool whole = true;
   std::uint64_t offset = section.end() - section.start.body_size;
@@ -343,7 +341,7 @@ auto CmtVerifier::in_stream(StreamId id, const Step& step) {
   }
 }
 
-/// The table of a keyframe has the blocks that the events before left alive.
+/// Checks that the table of a keyframe has the blocks that the events before left alive.
 void CmtVerifier::check_keyframe(const BlockHeader& block) {
   if (!block.keyframe || blocks_.size() == 1) return;
   if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
@@ -354,7 +352,8 @@ void CmtVerifier::check_keyframe(const BlockHeader& block) {
   }
 }
 
-/// The origins are those of the blocks that the events before left alive, and their stacks are defined before.
+/// Checks that the origins are those of the blocks that the events before left alive, and that their stacks are
+/// defined.
 void CmtVerifier::check_origins(const BlockHeader& block) {
   if (!streams_.contains(StreamId::origins)) return;
   const auto stated_live = streams_.find(StreamId::live);
@@ -371,7 +370,7 @@ void CmtVerifier::check_origins(const BlockHeader& block) {
   fault(frame_offsets_[StreamId::origins], "the origins are not those of the blocks that the events before left alive");
 }
 
-/// Numbers of stacks are checked as long as the definitions of all blocks before are whole.
+/// Starts the check of stacks. It is possible as long as the definitions of all blocks before are whole.
 void CmtVerifier::start_stacks(const BlockHeader& block) {
   has_all_stacks_ &= intact_;
   if (!has_all_stacks_) return;
@@ -438,7 +437,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
   if (has_all_stacks_) check_end(StreamId::stacks, stacks_);
 }
 
-/// The batch that was used longest ago: its checks are done. Fields of streams that a section lacks have defaults.
+/// The batch that was used longest ago, whose checks are done. Fields of streams that a section lacks have defaults.
 CmtVerifier::Batch& CmtVerifier::next_batch() {
   Batch& batch = batches_[next_batch_ % batches_.size()];
   if (std::exchange(batch.offset, offset_) != offset_ || batch.events.empty()) batch.events.assign(1024, {});
@@ -494,8 +493,8 @@ void CmtVerifier::check_tail(const Section& section) {
 
 }  // namespace
 
-Verdict verify_cmt(const TraceFile& file, unsigned jobs, const TellFault& tell) {
-  return CmtVerifier(file, jobs, tell).run();
+Verdict verify_cmt(const TraceFile& file, unsigned jobs, const ReportFault& report) {
+  return CmtVerifier(file, jobs, report).run();
 }
 
 }  // namespace cmt::trace2cmt

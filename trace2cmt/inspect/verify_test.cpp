@@ -38,7 +38,7 @@ std::vector<std::string> faults_of(std::string_view bytes) {
   return faults;
 }
 
-/// Random events without those that an invariant forbids: addresses lie apart, times go on.
+/// Random events that keep all invariants: blocks do not overlap, and times do not go back.
 std::string whole_file() {
   std::vector<cmt::Event> events = cmt::fixture::random_events(7, Addresses::none, 200);
   for (cmt::Event& event : events) {
@@ -50,7 +50,7 @@ std::string whole_file() {
   return cmt::fixture::written(events, cmt::fixture::in_blocks_of(64));
 }
 
-/// One section of a file, to be changed; checksum, offsets in index and tail are made anew.
+/// One section of a file that a test changes. Its checksum and the offsets in index and tail are computed again.
 struct Part {
   SectionType type;
   std::string header;
@@ -69,7 +69,7 @@ std::vector<Part> parts_of(std::string_view file, std::size_t header_size) {
   return parts;
 }
 
-/// A file of which `change` has changed the parts.
+/// A file after `change` has changed its parts.
 template <typename Change>
 std::string changed(const Change& change) {
   const std::string whole = whole_file();
@@ -108,7 +108,7 @@ bool has(const std::vector<std::string>& faults, std::string_view words) {
 TEST_CASE("verify: sections in another order, twice, or not at all are faults") {
   CHECK(faults_of(changed([](auto&) {})).empty());
   CHECK(has(faults_of(changed([](auto& parts) { std::swap(parts[parts.size() - 4], parts[parts.size() - 3]); })),
-            "a block behind the index"));
+            "a block after the index"));
   CHECK(has(faults_of(changed([](auto& parts) { parts.insert(parts.end() - 1, parts[parts.size() - 3]); })),
             "a second section of the index"));
   CHECK(has(faults_of(changed([](auto& parts) { parts.insert(parts.end() - 1, parts[parts.size() - 2]); })),
@@ -121,8 +121,7 @@ TEST_CASE("verify: sections in another order, twice, or not at all are faults") 
 
 TEST_CASE("verify: a block that does not go on where the one before ended is a fault") {
   const std::string words = "the block does not begin with what the one before ended with";
-  // The items of the block stand, so its tags or threads are others than those that follow from it: more than one
-  // fault.
+  // The items of the block stay as they are, so its tags or threads contradict them, and there is more than one fault.
   for (int field = 0; field < 3; ++field) {
     const auto faults = faults_of(changed([&](std::vector<Part>& parts) {
       BlockHeader header = BlockHeader::take(parts[2].header);

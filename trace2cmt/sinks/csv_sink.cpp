@@ -1,4 +1,5 @@
-// The rows of event_rows.h as RFC 4180 has them: a line of names, CRLF, texts in quotes, an empty field for null.
+// Writes the rows of event_rows.h as RFC 4180 defines them: a line of names, CRLF, texts in quotes, an empty field for
+// null.
 
 #include "libcmt/text/format.h"
 #include "toolkit/output/fields.h"
@@ -34,7 +35,7 @@ class CsvSink : public LedgerSink {
       }
       out += ',';
     }
-    // In quotes always, so that an empty label differs from null.
+    // A label is always in quotes, so that an empty label differs from null.
     if (row.label) out += cmt::output::csv_quoted(*row.label);
     out += line_end;
     output_.flush_if_full();

@@ -16,7 +16,7 @@ Number time_of(std::uint64_t time_ns) {
   return where(time_ns <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, time_ns);
 }
 
-/// Bytes asked for in all; null where the product has more than 64 bits. Of touched pages: the offset of the first.
+/// The bytes requested in all; null if the product has more than 64 bits. For touched pages, the offset of the first.
 Number size_of(const cmt::Event& event) {
   if (cmt::tells_pages(event.kind)) return event.size;
   std::uint64_t product;

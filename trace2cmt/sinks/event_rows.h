@@ -12,15 +12,13 @@
 
 namespace cmt::trace2cmt {
 
-// The table that --to=csv and --to=parquet write: one row an event.
-//
 // A query about lifetimes or leaks should not have to join the table with itself. But a block's lifetime is not known
-// when the block is made. So the row of the event that ends a block has the block's lifetime and size, beside its tag
-// in old_tag. A leaked block has a row with its tag, and no row with that old_tag and a lifetime. This takes one pass
-// over the trace, and memory for the live blocks only.
+// when the block is made. So the row of the event that ends a block has the block's lifetime and size, and its tag in
+// old_tag. A leaked block has a row with its tag, and no row with that old_tag and a lifetime. This takes one pass over
+// the trace, and memory for the live blocks only.
 
 enum class ColumnType : std::uint8_t {
-  int64,   // counts and times: never negative, and signed so that differences of them work in SQL
+  int64,   // counts and times: never negative, but signed, so that SQL can subtract them
   uint64,  // sizes, tags, addresses: may use all 64 bits
   uint32,
   kind,  // text, a name of cmt::Kind
@@ -52,17 +50,17 @@ inline constexpr std::array<ColumnSpec, 16> event_columns{{
     {"label", ColumnType::text, true},
 }};
 
-/// The values of one event. `numbers` are in the order of event_columns, the kind as its number on the wire; an empty
-/// one is null. The label, the last column, is valid as long as the event's.
+/// The values of one event. `numbers` are in the order of event_columns; the kind is its number on the wire, and an
+/// empty number is null. The label, the last column, is valid as long as the event's label.
 struct EventRow {
   std::array<std::optional<std::uint64_t>, event_columns.size() - 1> numbers;
   std::optional<std::string_view> label;
 };
 
-/// Makes rows of consistent events. Memory: 24 bytes a live block.
+/// Makes rows of events. The events have to be consistent. Memory: 24 bytes a live block.
 class EventRows {
  public:
-  /// `old` is the live block that the event was given, or nullptr where the trace does not know it.
+  /// `old` is the live block that the event was given, or nullptr if the trace does not know it.
   EventRow next(const cmt::Event& event, const cmt::format::LiveBlock* old);
 
  private:

@@ -1,5 +1,5 @@
-// The interpreted form of heaptrack 1.x, file format 3, as heaptrack_print and heaptrack_gui read it. Its records are
-// those that trace2cmt/formats/heaptrack.cpp shows. A number stands for what was defined before:
+// Writes the interpreted form of heaptrack 1.x, file format 3, for heaptrack_print and heaptrack_gui. Its records are
+// those that trace2cmt/formats/heaptrack.cpp shows. A number refers to a definition before it:
 //
 //     v 10400 3            versions of heaptrack and of the form
 //     X ./prog --fast      the command
@@ -13,8 +13,8 @@
 //     - 0                  and freed
 //     R 3ef                resident pages
 //
-// The functions' names are known when all events are read (trace2cmt --symbolise), and have to stand before them. So
-// the events are kept in a temporary file until then.
+// The names of functions have to come before the events, but are known only after all events are read (trace2cmt
+// --symbolise). So the events are kept in a temporary file until then.
 
 #include <unistd.h>
 
@@ -43,12 +43,12 @@ constexpr std::uint64_t usual_page_size = 4096;
 
 void append_hex(std::string& out, std::uint64_t number) { cmt::text::append_number(out, number, 16); }
 
-/// The stacks that blocks have, as heaptrack's tree and tables. Callers have lower numbers than who they call.
+/// The stacks of blocks, as heaptrack's tree and tables. A caller has a lower number than the functions that it calls.
 class HeaptrackTree {
  public:
   void use_stacks(const cmt::StackTable& stacks) { stacks_ = &stacks; }
 
-  /// The number of a stack's node; 0 where the stack is not known.
+  /// The number of a stack's node; 0 if the stack is not known.
   std::uint32_t number_of(cmt::StackId stack);
 
   bool has_nodes() const { return !nodes_.empty(); }
@@ -83,7 +83,7 @@ std::uint32_t HeaptrackTree::number_of(cmt::StackId stack) {
   return numbers_[stack];
 }
 
-/// Of a text on one line; 0 stands for none.
+/// The number of a text, which is made one line; 0 for an empty text.
 std::uint64_t HeaptrackTree::text_number(std::string_view text) {
   if (text.empty()) return 0;
   const auto [found, is_new] = text_numbers_.try_emplace(cmt::text::to_line(text), texts_.size() + 1);
@@ -172,7 +172,7 @@ class HeaptrackSink : public LedgerSink {
   HeaptrackTree tree_;
   PlainCalls calls_{{.least = 0}};
   std::unordered_map<SizeAndNode, std::uint32_t, boost::hash<SizeAndNode>> kinds_;
-  cmt::BlockTable<NumberedBlock> blocks_;  // that live
+  cmt::BlockTable<NumberedBlock> blocks_;  // the live blocks
   cmt::process::Fd temporary_{cmt::open_temporary_file()};
   BufferedOutput events_{temporary_.get(), "writing a temporary file"};
 };

@@ -1,8 +1,8 @@
-// The .cmt of 2019, written such that its own replayer reads it (LegacySource has the bytes). Two limits of
-// that replayer matter here:
+// Writes the .cmt of 2019 in such a way that the replayer of 2019 reads it (legacy_source.h has the bytes). Two limits
+// of that replayer matter here:
 //
-// - Its numbers have four bytes at most, 28 bits. Larger sizes cannot be written, nor a free of a block that more than
-//   268,435,455 tags followed.
+// - Its numbers have four bytes at most, 28 bits. So larger sizes cannot be written. The same is true of a free of a
+//   block that more than 268,435,455 tags followed.
 // - It refuses a trace that ever frees the very first tag. So the first record steps by 2, and no block has tag 1.
 //
 // Differences between tags are kept, unless one is too large to be written.
@@ -30,7 +30,7 @@ class LegacySink : public LedgerSink {
   }
 
  private:
-  /// From tag `from` on, tags in the file are by `less` smaller than those of the trace.
+  /// From tag `from` on, tags in the file are `less` smaller than in the trace.
   struct Shift {
     cmt::Tag from;
     std::uint64_t less;

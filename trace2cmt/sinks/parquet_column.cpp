@@ -20,8 +20,8 @@ constexpr std::size_t dictionary_size = static_cast<std::size_t>(cmt::known_kind
 constexpr unsigned kind_bits = std::bit_width(dictionary_size - 1);
 static_assert(kind_bits <= 8);
 
-/// Small numbers in Parquet's hybrid of runs and packed bits: one run if all are the same, else all packed, least
-/// significant bit first, in groups of eight.
+/// Writes small numbers in Parquet's hybrid of runs and packed bits. If all are the same, writes one run, else packs
+/// all of them in groups of eight, the least significant bit first.
 void put_hybrid(std::string& out, std::span<const std::uint8_t> numbers, unsigned bits) {
   assert(bits >= 1 && bits <= 8);
   if (std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end()) {
@@ -104,7 +104,7 @@ void ParquetColumn::add(std::optional<std::string_view> text) {
   put_text(values_, cmt::text::to_utf8(*text));
 }
 
-/// Which rows have a value, where some may have none; then the values.
+/// A page says first which rows have a value, if some may have none. Then come the values.
 std::string ParquetColumn::data_page() const {
   assert(spec_->may_lack || nulls_ == 0);
   assert(!is_kind() || values_.size() == present_.size());

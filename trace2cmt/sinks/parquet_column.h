@@ -15,9 +15,9 @@
 
 namespace cmt::trace2cmt {
 
-/// Writes structs in the compact protocol of Apache Thrift, as far as Parquet's metadata need it: a field is a byte,
-/// its type and its step from the field before, and its value; numbers are zigzag varints; a struct ends with a zero
-/// byte.
+/// Writes structs in the compact protocol of Apache Thrift, as far as Parquet's metadata need it. A field is a byte,
+/// with its type and its step from the field before, and its value. Numbers are zigzag varints. A struct ends with a
+/// zero byte.
 ///
 ///     ThriftCompact thrift;
 ///     thrift.i32(1, 2);
@@ -33,7 +33,7 @@ class ThriftCompact {
   void truth(int field, bool value) { start(field, value ? 1 : 2); }
   void text(int field, std::string_view value) { start(field, text_type), this->value(value); }
 
-  /// `fields()` writes what is in the struct.
+  /// `fields()` writes the fields of the struct.
   template <class Fields>
   void structure(int field, const Fields& fields) {
     start(field, struct_type);
@@ -64,11 +64,11 @@ class ThriftCompact {
     last_field_ = outer;
   }
 
-  /// The struct that was written, ended.
+  /// Ends the struct and returns its bytes.
   std::string take() { return std::move(out_) + '\0'; }
 
  private:
-  /// Fields come by rising number, fewer than 16 apart.
+  /// Fields have to come by rising number, fewer than 16 apart.
   void start(int field, int type) {
     assert(field > last_field_ && field - last_field_ < 16);
     out_ += static_cast<char>((field - last_field_) << 4 | type);
@@ -79,24 +79,25 @@ class ThriftCompact {
   int last_field_ = 0;
 };
 
-/// What the footer says of a column in a row group.
+/// The footer's facts about one column of a row group.
 struct ParquetChunk {
   std::uint64_t raw_size = 0;  ///< with the pages' headers, before compression
   std::uint64_t size = 0;
   std::uint64_t data_page_offset = 0;  ///< from the chunk's begin
   std::uint64_t null_count = 0;
-  std::string least, greatest;  ///< as they stand in a page; empty: not known
+  std::string least, greatest;  ///< as bytes of a page; empty: not known
 };
 
 /// Parquet's numbers for a column's type.
 struct ParquetType {
   std::int32_t physical;   ///< INT32 1, INT64 2, BYTE_ARRAY 6
-  std::int32_t converted;  ///< what old readers know: UTF8 0, UINT_32 13, UINT_64 14, INT_64 18
+  std::int32_t converted;  ///< the type for old readers: UTF8 0, UINT_32 13, UINT_64 14, INT_64 18
   int integer_bits;        ///< 0: a string
 };
 ParquetType parquet_type(ColumnType type);
 
-/// Gathers one column of a row group, and makes it a chunk: a data page, before it a dictionary for the kinds.
+/// Gathers one column of a row group, and makes it a chunk: a data page, for the kinds with a dictionary page before
+/// it.
 class ParquetColumn {
  public:
   explicit ParquetColumn(const ColumnSpec& spec);
@@ -104,7 +105,7 @@ class ParquetColumn {
   void add(std::optional<std::uint64_t> number);
   void add(std::optional<std::string_view> text);
 
-  /// Bytes of the values so far.
+  /// The bytes of the values so far.
   std::size_t bytes() const { return values_.size(); }
 
   /// Appends the pages to `out`, and starts afresh.
@@ -119,7 +120,7 @@ class ParquetColumn {
 
   const ColumnSpec* spec_;
   std::size_t number_size_;
-  std::string values_;                 // as plain pages have them; of kinds one byte each
+  std::string values_;                 // as in a plain page; kinds have one byte each
   std::vector<std::uint8_t> present_;  // one a row
   std::uint64_t least_ = ~std::uint64_t{0}, greatest_ = 0, nulls_ = 0;
 };

@@ -1,12 +1,13 @@
-// A Parquet file, as https://parquet.apache.org/docs/file-format/ lays it out:
+// Writes a Parquet file, by https://parquet.apache.org/docs/file-format/:
 //
 //     file      = "PAR1" row_group* footer u32(size of the footer) "PAR1"
 //     row_group = a chunk for each column, one after the other
 //     chunk     = [ dictionary page ] data page, each a header in Thrift's compact protocol and a zstd frame
-//     footer    = in the same protocol: the schema, where each chunk lies, its nulls, its least and its greatest value
+//     footer    = in the same protocol: the schema, and each chunk's offset, nulls, least and greatest value
 //
-// A file is written front to back, so it can go to a pipe. A row group is held in memory until it is written: 122,880
-// rows, the size that DuckDB prefers (it reads one a thread), or fewer where labels take 4 MiB. That is some 16 MiB.
+// A file is written from front to back, so it can go to a pipe. A row group is kept in memory until it is written. It
+// has 122,880 rows, the size that DuckDB prefers (each of its threads reads one row group), or fewer if labels take 4
+// MiB. The memory is some 16 MiB.
 
 #include <cassert>
 

@@ -9,7 +9,7 @@
 namespace cmt::trace2cmt {
 namespace {
 
-/// By Loss.
+/// The message of each Loss, by its number.
 constexpr std::array<std::string_view, loss_count> loss_words{
     "calls that were refused: left out",
     "calls that were given NULL to free, or returned NULL for 0 bytes: left out",
@@ -75,7 +75,7 @@ void PlainCalls::report_losses(std::string_view form, const Say& say) const {
   std::string text;
   for (std::size_t i = 0; i < loss_count; ++i) {
     if (losses_[i] == 0) continue;
-    text += text.empty() ? " cannot say " : "; ";
+    text += text.empty() ? " cannot express " : "; ";
     text += cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]);
   }
   if (!text.empty()) say(std::string(form) + text);

@@ -10,7 +10,7 @@
 
 namespace cmt::trace2cmt {
 
-/// A call of malloc, realloc or free: all that the forms legacy, rep and heaptrack can express.
+/// A call of malloc, realloc or free. The forms legacy, rep and heaptrack can express no others.
 struct PlainCall {
   enum class Kind { none, malloc, realloc, free };
 
@@ -20,8 +20,8 @@ struct PlainCall {
   cmt::Tag old_tag = 0;
 };
 
-/// How an event differs from the plain call that is written for it. The messages are in plain_calls.cpp; a table of the
-/// manual page says the same.
+/// How an event differs from the plain call that is written for it. The messages are in plain_calls.cpp, and a table of
+/// the manual page has the same list.
 enum class Loss : std::uint8_t {
   refused,
   null_block,
@@ -51,12 +51,12 @@ class PlainCalls {
  public:
   explicit PlainCalls(SizeRange sizes) : sizes_(sizes) {}
 
-  /// `old_known`: the trace has the allocation of the block that the event was given.
+  /// `old_known`: the trace has the allocation of the block that the event is given.
   PlainCall nearest(const cmt::Event& event, bool old_known);
 
   void count(Loss loss) { ++losses_[static_cast<std::size_t>(loss)]; }
 
-  /// Says in one line which kinds of losses were counted, if any.
+  /// Prints one line with the number of each kind of loss, if there are any.
   void report_losses(std::string_view form, const Say& say) const;
 
  private:

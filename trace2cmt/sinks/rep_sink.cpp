@@ -1,4 +1,4 @@
-// The traces of the malloc lab in Bryant and O'Hallaron, "Computer Systems: A Programmer's Perspective":
+// Writes a trace for the malloc lab in Bryant and O'Hallaron, "Computer Systems: A Programmer's Perspective":
 //
 //     4096     suggested heap size: the peak of live bytes; the driver ignores it
 //     1        ids
@@ -8,9 +8,9 @@
 //     r 0 16   realloc
 //     f 0      free
 //
-// An id names a block through all its reallocs and is never used again; ids have no gaps: the driver checks that. Its
-// numbers are of type int. A block alive at the end is freed there, as in the lab's "balanced" traces. The counts in
-// the header are known last, so the operations are kept in a temporary file until then.
+// An id names a block through all its reallocs and is never used again. Ids have no gaps, which the driver checks. The
+// driver's numbers are of type int. A block alive at the end is freed there, as in the lab's "balanced" traces. The
+// counts in the header are known last, so the operations are kept in a temporary file until then.
 
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ class RepSink : public LedgerSink {
   int fd_;
   Say say_;
   PlainCalls calls_{{.most = int_max}};
-  cmt::BlockTable<NamedBlock> blocks_;  // that live
+  cmt::BlockTable<NamedBlock> blocks_;  // the live blocks
   std::uint64_t id_count_ = 0;
   std::uint64_t operation_count_ = 0;
   cmt::process::Fd temporary_{cmt::open_temporary_file()};

@@ -10,7 +10,7 @@
 
 namespace cmt::trace2cmt {
 
-// The forms of this folder's other files.
+// The forms that other files of this folder define.
 extern const OutputForm legacy_form, rep_form, csv_form, parquet_form, heaptrack_form;
 
 namespace {
@@ -30,7 +30,7 @@ class WriterSink : public Sink {
   cmt::Writer writer_;
 };
 
-/// The same where the source knows the live blocks.
+/// The same for a source that knows the live blocks.
 class BookedSink : public Sink {
  public:
   BookedSink(SinkSettings settings, cmt::Format format)

@@ -22,20 +22,20 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Writes an event. False, and nothing is written, if it contradicts the events before: the rule of
+  /// Writes an event. Returns false and writes nothing if it contradicts the events before, by the rule of
   /// cmt::Writer::add().
   virtual bool add(const cmt::Event& event) = 0;
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
 
-  /// Whether add_booked() can be used instead of add(), and then for all events.
+  /// Whether the sink takes events by add_booked() instead of add(). It then takes all events so.
   virtual bool takes_booked() const { return false; }
-  /// Writes the events of the last read() of the settings' source, none of which contradicts those before.
+  /// Writes the events of the last read() of the settings' source. None of them contradicts the events before.
   virtual void add_booked(std::span<const cmt::Event>) {}
 
-  /// The events' stacks are of this table, as with cmt::Writer::use_stacks(). Forms without stacks leave them out.
+  /// The events' stacks are numbers of this table, as with cmt::Writer::use_stacks(). Forms without stacks ignore it.
   virtual void use_stacks(const cmt::StackTable&) {}
 
-  /// Of the events written so far.
+  /// The totals of the events written so far.
   virtual const cmt::Totals& totals() const = 0;
 };
 
@@ -51,14 +51,14 @@ class LedgerSink : public Sink {
   const cmt::Totals& totals() const final { return ledger_.totals(); }
 
  protected:
-  /// `old` is the live block that the event was given, or nullptr where the trace does not know it.
+  /// `old` is the live block that the event was given, or nullptr if the trace does not know it.
   virtual void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) = 0;
 
  private:
   cmt::Ledger ledger_;
 };
 
-/// Takes a line, without its end, for what the form cannot express.
+/// Prints a message, a line without LF, such as one about losses of a form.
 using Say = std::function<void(const std::string&)>;
 
 struct SinkSettings {
@@ -67,32 +67,31 @@ struct SinkSettings {
   int level;           ///< of compression with zstd
   unsigned jobs;       ///< how many threads may work at once
   Say say;
-  std::string path{};  ///< of the output; empty or "-": it has no name
-  /// Whose events come as they are, and which knows the live blocks; nullptr: there is none.
+  std::string path{};  ///< of the output; empty or "-" if it has none
+  /// The source whose events come unchanged, if it knows the live blocks; else nullptr.
   const cmt::Source* source = nullptr;
 };
 
 /// One form of output.
 struct OutputForm {
-  std::string_view name;  ///< as --to takes it
-  std::string_view
-      binary_name;  ///< "a .cmt", for a message to a user who would get it on a terminal; empty: it is text
+  std::string_view name;         ///< as --to takes it
+  std::string_view binary_name;  ///< "a .cmt", for the message that refuses to write it to a terminal; empty for text
   std::unique_ptr<Sink> (*make_sink)(SinkSettings settings);
-  bool has_stacks = false;  ///< call stacks are written
+  bool has_stacks = false;  ///< the form has call stacks
 };
 
-/// All of them. Each is defined in a file of this folder; the list is in sink.cpp.
+/// All output forms. Each is defined in a file of this folder; the list is in sink.cpp.
 std::span<const OutputForm> output_forms();
 
-/// nullptr where there is none of this name.
+/// The output form of this name, or nullptr.
 const OutputForm* find_output_form(std::string_view name);
 
-/// Text that is written 64 KiB at a time.
+/// Gathers text and writes it 64 KiB at a time.
 class BufferedOutput {
  public:
   explicit BufferedOutput(int fd, const char* doing = "writing") : output_(fd, doing) {}
 
-  /// To append to.
+  /// The text that is not yet written. The caller appends to it.
   std::string& text() { return text_; }
 
   void flush_if_full() {

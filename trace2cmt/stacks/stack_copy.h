@@ -9,12 +9,12 @@
 
 namespace cmt::trace2cmt {
 
-/// Copies stacks from one table to another, each when it is asked for: several traces become one, or a trace loses what
-/// identifies it. Memory: 4 bytes for each node, frame and module that the first table has.
+/// Copies stacks from one table to another, each when it is first needed. Memory: 4 bytes for each node, frame and
+/// module of the first table.
 class StackCopy {
  public:
-  /// Changes a module, or a frame of a module, on its way. A changed frame has the number of its module in the new
-  /// table.
+  /// Functions that change a module or a frame before it is added. `module` of the frame is already the number in the
+  /// new table.
   struct Changes {
     std::function<void(cmt::Module&)> module;
     std::function<void(cmt::Frame&)> frame;
@@ -26,7 +26,7 @@ class StackCopy {
   /// The number of a stack in the new table.
   cmt::StackId copy(cmt::StackId id);
 
-  /// Copies the names of the frames that were copied, and when their modules went.
+  /// Copies the names of the copied frames, and the times at which their modules were unloaded.
   void copy_names();
 
  private:

@@ -10,9 +10,9 @@
 
 namespace cmt::trace2cmt {
 
-/// A copy of a table with names for the frames that have none, as they are found on this machine, below the root folder
-/// `root` if that is not empty. It borrows texts of the table. `say` gets a line for each module that cannot be read,
-/// and one that says how many names were found.
+/// A copy of a table with names for the frames that have none. Looks for programs and libraries on this machine, below
+/// the folder `root` if that is not empty. The copy borrows texts of the table. `say` gets a line for each module that
+/// cannot be read, and a line with the number of names that were found.
 cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
                            const std::vector<std::string>& debug_directories, const std::string& root,
                            const std::function<void(const std::string&)>& say);

@@ -175,9 +175,9 @@ TEST_CASE("cmt file: a tail that names something else as totals is refused") {
     return read_all(header + std::string(middle) + format::put_tail(0, totals)).error;
   };
   CHECK(error(index, header.size()) == "app: offset 0x16: no totals where the tail says");
-  CHECK(error("", 10000) == "app: offset 0x16: the totals lie behind the tail");
+  CHECK(error("", 10000) == "app: offset 0x16: the totals are after the tail");
   const std::string long_totals = format::put_section(format::SectionType::totals, "", 100);
-  CHECK(error(long_totals, header.size()) == "app: offset 0x16: the totals reach behind the tail");
+  CHECK(error(long_totals, header.size()) == "app: offset 0x16: the totals reach beyond the tail");
 }
 
 TEST_CASE("cmt file: what breaks off is an error to a strict reader") {

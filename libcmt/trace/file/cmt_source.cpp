@@ -56,11 +56,11 @@ auto CmtSource::take_from_tail(std::uint64_t offset, SectionType type, const cha
   const std::uint64_t tail_offset = input_->size() - format::tail_size;
   section_offset_ = tail_offset;
   const std::string name = what;
-  if (offset > tail_offset - SectionStart::size) throw WireError(0, "the " + name + " lie behind the tail");
+  if (offset > tail_offset - SectionStart::size) throw WireError(0, "the " + name + " are after the tail");
   section_offset_ = offset;
   const SectionStart start = format::take_section_start(input_->at(offset, SectionStart::size));
   if (start.type != static_cast<std::uint32_t>(type)) throw WireError(0, "no " + name + " where the tail says");
-  if (start.total() > tail_offset - offset) throw WireError(0, "the " + name + " reach behind the tail");
+  if (start.total() > tail_offset - offset) throw WireError(0, "the " + name + " reach beyond the tail");
   return take_fields(take, format::take_section_header(input_->at(offset, start.total()), start));
 }
 
