@@ -24,9 +24,8 @@ from cmt_text import StackLines, header_text, line
 # ## Index
 
 
-# "A varint, the number of blocks of the stream; then for each, less the block before (all 0 before the first):
-# (offset << 1) | keyframe, where offset is the difference of the sections' offsets in the file; first event; next
-# tag; time."
+# "Each block has four varints, each less the value of the block before (all 0 before the first): 1. (offset << 1) |
+# keyframe, where offset is the difference of the sections' offsets in the file; 2. first event; 3. next tag; 4. time."
 def index(cursor):
     entries, offset, first_event, next_tag, time = [], 0, 0, 0, 0
     for _ in range(cursor.varint()):
@@ -111,7 +110,8 @@ class Decoder:
         self.whole = self.broke_off = False
         self.unknown_kinds = 0
 
-    # "A reader that can seek finds it through the index. If it is damaged, the events are good all the same."
+    # "A reader that can seek finds the section through the index. If the section is damaged, the events are good all
+    # the same."
     def find_names(self):
         try:
             met = list(sections(self.data, self.header.size))
@@ -142,12 +142,12 @@ class Decoder:
                     # "nothing after them"
                     if section.end != len(self.data):
                         raise FormatError(section.end, "bytes after the tail")
-                    # "Two u64: offset of the index section, offset of the totals section."
+                    # "two u64: offset of the index section, offset of the totals section."
                     stated = struct.unpack("<QQ", section.header.bytes(16))
                     if self.check and stated != (self.index_offset, self.totals_offset):
                         raise FormatError(section.offset, "the tail differs from the sections met")
                 # "A reader skips a section of a type that it does not know" "the input ends inside a section, or
-                # without a tail | hands out all whole blocks, says that the trace breaks off"
+                # without a tail | returns all whole blocks, reports that the trace breaks off"
         except CutOff:
             pass
 
@@ -187,7 +187,7 @@ class Decoder:
 
 def print_text(decoder, path):
     out = sys.stdout.buffer
-    # "16 the text form has header lines (so it has where there is metadata)"
+    # "16 the text form has header lines (set if there is metadata)"
     lines = decoder.header.flags & HEADER_LINES or decoder.header.metadata
     if lines:
         out.write(header_text(decoder.header))

@@ -45,8 +45,8 @@ class Cursor:
     def at_end(self):
         return self.at == len(self.data)
 
-    # "A varint is LEB128: seven bits a byte, the least significant group first, the high bit set on every byte but
-    # the last; at most 10 bytes, at most 64 bits."
+    # "A varint is LEB128: seven bits a byte, the least significant group first, the high bit set on every byte but the
+    # last. It has at most 10 bytes and at most 64 bits."
     def varint(self, what=None, limit=MASK):
         start, value = self.at, 0
         for shift in range(0, 70, 7):
@@ -168,7 +168,7 @@ def sections(data, offset):
         crc = offset + 12 + header_size
         if crc + 4 > len(data):
             raise CutOff
-        # "crc | u32 | CRC-32 of type, sizes and header; verified before the sizes are believed"
+        # "crc | u32 | CRC-32 of type, sizes and header; a reader verifies it before it uses the sizes"
         if struct.unpack_from("<I", data, crc)[0] != zlib.crc32(data[offset:crc]):
             raise FormatError(crc, "the checksum of a section is wrong")
         end = crc + 4 + body_size
@@ -222,7 +222,7 @@ def block_header(section):
                 raise FormatError(section.offset, "a block with two streams of one kind")
             cursor = block.raw[stream] = Cursor(b"", at, STREAM_NAMES[stream])
             cursor.data = decompress(section.body[start:start + size], raw_size, cursor)
-    # "Core is always there."
+    # "Core is always present."
     if CORE not in block.raw:
         raise FormatError(section.offset, "a block without a core stream")
     return block

@@ -51,8 +51,8 @@ def origins(block, table, stacks):
     all_made = {}
     for i, tag in enumerate(tags):
         kind, alignment = calls[i] >> 2, alignments[i]
-        # "A block of a kind that the reader does not know becomes one of calloc if it counts, else of aligned_alloc if it
-        # has an alignment, else of malloc."
+        # "A block of an unknown kind becomes a block of calloc if it counts, else of aligned_alloc if it has an
+        # alignment, else of malloc."
         if kind > LAST_KNOWN:
             kind = CALLOC if calls[i] & 2 else ALIGNED_ALLOC if alignment else MALLOC
             alignment = alignment if kind == ALIGNED_ALLOC else 0
@@ -73,8 +73,8 @@ def touched(cursor, tags, table):
         for _ in range(cursor.varint()):
             at = cursor.at
             kind, gap, length, page_size = (cursor.varint("a kind", 63), *(cursor.varint() for _ in range(3)))
-            # "from the end of the run before (0 at first) to the run's begin, and from there to its end, which is not
-            # behind the block's. The length is above 0"
+            # "From the end of the run before (0 at first) to the run's begin, and from there to its end, which is not
+            # beyond the block's end. The length is above 0"
             begin, end = end + gap, end + gap + length
             if kind not in (TOUCH, RESIDENT) or page_size.bit_count() != 1 or not length or end > table[tag][1]:
                 cursor.fail("pages that the block does not have", at)
@@ -98,7 +98,7 @@ class Made:
         if event.ends():
             self.blocks.pop(event.old_tag, None)
         if event.tag:
-            # "a block that one which also releases has made (realloc) has the kind malloc"
+            # "a block that a realloc has made has the kind malloc"
             kind, count, size = (event.kind, event.count, event.size) if event.kind not in RELEASES else (
                 MALLOC, 1, event.bytes())
             count = count if kind in COUNTS else 1
@@ -114,7 +114,8 @@ class Made:
         # "Page i of a run, from 0, has the byte size + i · alignment of the block." "0: all up to the block's end"
         end = begin + event.count * page_size - (self.addresses[event.old_tag] % page_size if begin == 0 else 0)
         end = min(end, size) if event.count else size
-        # "What was told of a byte first stands; runs of one kind and page size that follow one another are one."
+        # "If several events name a byte, its run is that of the first event. Consecutive runs of one kind and page size
+        # are one run."
         runs = made[8]
         for other_begin, other_end, _, _ in list(runs):
             if begin < other_begin < end:

@@ -55,7 +55,7 @@ class Stacks:
             if event.kind not in kinds:
                 continue
             # "0 for the next stack that this block defines, any other v for the stack before (0 at the block's begin) +
-            # unzigzag(v - 1), which has to be one that was defined or, in this block, has had a 0."
+            # unzigzag(v - 1). This stack has to be defined in an earlier block, or has had a 0 in this block."
             at, value = cursor.at, cursor.varint()
             if value == 0:
                 known += 1
@@ -123,7 +123,7 @@ class Stacks:
         below = self.below[parent_frame]
         if rank > len(below):
             cursor.fail("a frame that this caller does not call", at)
-        # "The rank-th of the list of the parent's frame, from 1."
+        # "The frame is the rank-th of the list of the parent's frame, from 1."
         if rank:
             return below[rank - 1]
         # "the frame is the newest less (distance - 1)"
@@ -131,7 +131,7 @@ class Stacks:
         if distance > len(self.frames):
             cursor.fail("a frame before the first", at)
         frame = len(self.frames) - distance if distance else self.definition(cursor)
-        # "Behind 0 the new node's frame is appended to that list"
+        # "After a rank of 0 the new node's frame is appended to that list"
         below.append(frame)
         return frame
 

@@ -49,12 +49,12 @@ class Event:
     stack: int = 0  # a node
     stated_kind: int = 0  # as the stream has it, where the kind is not known
 
-    # "bytes(event) is size times count, or 2^64 - 1 where that overflows."
+    # "bytes(event) is size times count, or 2^64 - 1 if the product overflows."
     def bytes(self):
         return min(self.size * self.count, MASK)
 
-    # "An event ends the block that it was given, unless that is NULL, or the kind only names it, or the event allocates,
-    # returned NULL and asked for more than 0 bytes (a realloc that was refused)."
+    # "An event ends the block that it was given. There are three exceptions: the block is NULL, the kind only names it,
+    # or a realloc was refused (the event allocates, returned NULL and asked for more than 0 bytes)."
     def ends(self):
         return (self.old_tag != 0 and self.kind not in NAMES and
                 not (self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0))
@@ -66,20 +66,19 @@ class Event:
 # ### Unknown kinds
 
 
-# "A reader replaces an event of a kind that it does not know by one with the same effect on blocks, and counts it as a
-# repair"
+# "A reader replaces an event of an unknown kind by one with the same effect on blocks, and counts it as a repair"
 def replaced(event, has):
     event.stated_kind = event.kind
     # "allocates and releases | reallocarray if it counts, else realloc"
     if has("allocates") and has("releases"):
         event.kind = KINDS.index("reallocarray" if has("counts") else "realloc")
-    # "allocates | calloc if it counts, else aligned_alloc where the alignment is not 0, else malloc"
+    # "allocates | calloc if it counts, else aligned_alloc if the alignment is not 0, else malloc"
     elif has("allocates"):
         event.kind = KINDS.index("calloc" if has("counts") else "aligned_alloc" if event.alignment else "malloc")
     # "releases | free" "does neither | unknown_kind"
     else:
         event.kind = KINDS.index("free") if has("releases") else UNKNOWN_KIND
-    # "A size is kept where the new kind has one: without a count it is bytes(event). Other operands and the label are
+    # "A size is kept if the new kind has one: without a count it is bytes(event). Other operands and the label are
     # dropped, and so is a block that is only named."
     kind = event.kind
     if kind not in COUNTS:
@@ -121,14 +120,15 @@ class Form:
         value, kind = self.value, self.operation
         operands = (self.is_control() or self.properties & ~(PROPERTIES["allocates"] | PROPERTIES["may align"]) or
                     self.further or value & ALIGNED)
-        # "By delta is only for kinds that release or name, NULL for those that allocate, aligned for those that may
-        # align, wide for what has an operand. No kind both releases and names."
+        # "By delta is only for kinds that release or name. NULL is only for kinds that allocate, aligned only for kinds
+        # that may align, wide only for operations that have an operand. No kind both releases and names."
         return not (value > 1023 or
                     (value & DELTA and not self.has("releases") and not self.has("names")) or
                     (value & NULL and not self.has("allocates")) or
                     (value & ALIGNED and not self.has("may align")) or
                     (value & WIDE and not operands) or (self.has("releases") and self.has("names")) or
-                    # "A known kind is refused with other properties than its own, and a next run with others than names"
+                    # "A reader refuses a known kind with other properties than its own, and a next run with other
+                    # properties than names"
                     (kind == NEXT_RUN and self.properties != PROPERTIES["names"]) or
                     (is_known(kind) and self.properties != properties(kind)))
 
@@ -160,8 +160,8 @@ def table_of_forms(cursor):
         # "The sum of 2^-length over the forms is at most 1."
         if sum(128 >> length for _, length in forms) > 128:
             cursor.fail("more codes than there is room for", at)
-    # "code = 0; for each length from 1 to 7, shift code left by one; for each form of this length, in the table's
-    # order, the form gets code, and code rises by one. A code stands in an item with its bits reversed"
+    # "At first, code is 0. For each length from 1 to 7, code is shifted left by one. Then each form of this length, in
+    # the table's order, gets code, and code rises by one. An item has a code with its bits reversed"
     codes, code = {}, 0
     for length in range(1, 8):
         code <<= 1
@@ -180,7 +180,8 @@ def core(block):
     codes = table_of_forms(cursor)
     # "The state is next tag, named tag and thread, from the block header,"
     next_tag, named_tag, thread = block.next_tag, block.named_tag, block.thread
-    # "and a last run of touched pages: its kind, block, count, alignment and end; at first touch, NULL, 0, 4,096 and 0."
+    # "and a last run of touched pages. The last run has a kind, block, count, alignment and end, at first touch, NULL,
+    # 0, 4,096 and 0."
     last = Event(TOUCH, 0, count=0, alignment=4096)
     last_end = 0
     events = []
@@ -202,8 +203,8 @@ def core(block):
         def operand():
             return operands.pop() if operands else cursor.varint()
 
-        # "A thread switch has one operand: the thread of the events after it. A tag skip has one: the next tag rises
-        # by it."
+        # "A thread switch has one operand: the thread of the events after it. A tag skip has one: the increase of the
+        # next tag."
         if kind == THREAD_SWITCH:
             thread = operand()
             if thread > 2**32 - 1:
@@ -229,7 +230,7 @@ def core(block):
             event.count = operand()
         if has("aligns") or form.value & ALIGNED:
             event.alignment = operand()
-        # "the further operands, for a reader of this version without meaning;"
+        # "the further operands, which have no meaning for a reader of this version"
         for _ in range(form.further):
             operand()
         if has("labels"):
@@ -241,20 +242,20 @@ def core(block):
         if any(operands):
             cursor.fail("a code that no form has")
         if kind in (TOUCH, RESIDENT, NEXT_RUN):
-            # "A touch or resident is never given NULL: instead of it the block is that of the last run, which must not
-            # be NULL; the named tag stays."
+            # "A touch or resident is never given NULL. NULL here means the block of the last run, which must not be
+            # NULL; the named tag stays."
             event.old_tag = event.old_tag or last.old_tag
             if event.old_tag == 0:
                 cursor.fail("a touch of no block")
-            # "A next run is an event whose only operand is the block, and the size operand counts as 0; kind, count and
+            # "A next run is an event whose only operand is the block. Its size operand counts as 0; its kind, count and
             # alignment are those of the last run."
             if kind == NEXT_RUN:
                 event.kind = kind = last.kind
                 event.count, event.alignment = last.count, last.alignment
-            # "Its size operand is zigzag(size - end); the end counts as 0 if the block is not that of the last run."
+            # "The size operand is zigzag(size - end); the end counts as 0 if the block is not that of the last run."
             before = last_end if event.old_tag == last.old_tag else 0
             event.size = unzigzag(event.size) + before & MASK
-            # "It becomes the last run, with the end size + count · alignment (modulo 2^64)."
+            # "The event becomes the last run, with the end size + count · alignment (modulo 2^64)."
             last, last_end = event, event.size + event.count * event.alignment & MASK
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
         # one."
@@ -270,16 +271,16 @@ def core(block):
 # ## The address stream
 
 
-# "The class of a size is c = floor(size / 16) + floor((size mod 16 + 23) / 16) if c is below 4,096; else 4,096 + the
-# number of significant bits of c."
+# "Let c be floor(size / 16) + floor((size mod 16 + 23) / 16). The class of a size is c if c is below 4,096; else 4,096
+# + the number of significant bits of c."
 def size_class(size):
     small = size // 16 + (size % 16 + 23) // 16
     return small if small < 4096 else 4096 + small.bit_length()
 
 
-# "after(address, size) is the address plus, by rounding: 0: max(32, (size + 23) with the low four bits cleared); 1:
-# max(16, (size + 15) with the low four bits cleared); 2: max(8, (size + 7) with the low three bits cleared); 3:
-# size."
+# "after(address, size) is the address plus a number that depends on the rounding:" "0 | max(32, (size + 23) with the
+# low four bits cleared)" "1 | max(16, (size + 15) with the low four bits cleared)" "2 | max(8, (size + 7) with the low
+# three bits cleared)" "3 | size"
 def after(address, size, rounding):
     grown = (max(32, size + 23 & MASK & ~15), max(16, size + 15 & MASK & ~15), max(8, size + 7 & MASK & ~7), size)
     return address + grown[rounding] & MASK
@@ -292,7 +293,7 @@ class Addresses:
         self.known = {}  # tag -> (address, size)
         self.restart()
 
-    # "At a keyframe the model starts afresh; the known blocks stay what they are"
+    # "At a keyframe the model starts afresh, and the known blocks stay the same"
     def restart(self):
         self.freed = defaultdict(list)
         self.last_of_class = defaultdict(int)
@@ -315,7 +316,7 @@ class Addresses:
             # block, or 0."
             elif event.old_tag and cursor and event.kind not in NAMES:
                 event.old_address = cursor.varint()
-            # "if it makes a block, that one's address as a place"
+            # "if it makes a block, the address of the new block as a place"
             if event.tag:
                 if cursor:
                     event.address = self.place(cursor, given, event.bytes(), rounding, shift)
@@ -323,8 +324,8 @@ class Addresses:
                 self.last_of_class[size_class(event.bytes())] = event.address
             if event.ends() and given:
                 del self.known[event.old_tag]
-                # "If the event ended a known block, and did not make one at the same address, that one's address is
-                # pushed on the stack of its size's class, unless it is 0."
+                # "The event may have ended a known block and not made one at the same address. Then the ended block's
+                # address is pushed on the stack of its size's class, unless it is 0."
                 if given[0] and not (event.tag and event.address == given[0]):
                     self.push(*given)
             if event.tag:
@@ -334,7 +335,7 @@ class Addresses:
 
     def place(self, cursor, given, size, rounding, shift):
         value = cursor.varint()
-        # "If the event was given a known block, v = 0 means that block's address, and from any other v 1 is taken off
+        # "If the event was given a known block, v = 0 means that block's address, and 1 is subtracted from any other v
         # first."
         if given:
             if value == 0:
@@ -366,9 +367,9 @@ class Addresses:
 # ### Live blocks
 
 
-# "The table of a keyframe: a varint, the number of blocks known before the block's first event; then for each, by
-# rising tag, three varints: tag less the tag before (0 at first), size, and zigzag(address less the address before (0
-# at first))."
+# "The table of a keyframe begins with a varint, the number of blocks known before the block's first event. Each of
+# them, by rising tag, has three varints: tag less the tag before (0 at first), size, and zigzag(address less the
+# address before (0 at first))."
 def live_blocks(cursor):
     table, tag, address = {}, 0, 0
     for _ in range(cursor.varint()):

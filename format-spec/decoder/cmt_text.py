@@ -21,7 +21,7 @@ def quoted(text):
     return b'"' + b"".join(written) + b'"'
 
 
-# "A value is written bare where it can be, else as a string."
+# "A value is written bare if possible, else as a string."
 def value_text(value):
     bare = value and all(33 <= c <= 126 and c not in b'"#' for c in value)
     return value if bare else quoted(value)
@@ -56,8 +56,7 @@ def line(event):
     return text + b"\n"
 
 
-# "A definition stands before the first event that needs it, its numbers count from 1 in the
-# order of the lines"
+# "A definition is before the first event that needs it. Its numbers count from 1 in the order of the lines"
 class StackLines:
     def __init__(self, stacks):
         self.stacks = stacks
@@ -88,7 +87,7 @@ class StackLines:
                      b" exact=1" * exact + b"\n")
         return lines + self.name(frame)
 
-    # "the names of a frame behind it"
+    # "the names of a frame directly after the frame"
     def name(self, frame):
         if frame in self.named or frame not in self.stacks.names:
             return []

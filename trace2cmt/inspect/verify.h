@@ -39,7 +39,7 @@ std::string missing_end(std::uint64_t events);
 /// verify() for a .cmt.
 Verdict verify_cmt(const TraceFile& file, unsigned jobs, const ReportFault& report);
 
-/// Checks the invariants of the events of every trace (format-spec/text.md, "What a line means"):
+/// Checks the invariants of the events of every trace (format-spec/text.md, "Meaning of a line"):
 ///
 /// - tags rise;
 /// - a block is ended once, and at the address where it was allocated;
