@@ -14,7 +14,7 @@ namespace {
 
 const std::string room(64, '\n');
 
-/// The canonical line of what the short way makes of one; "" where it leaves the line to the Parser.
+/// The canonical line of the event that parse_plain() makes of a line; "" if it leaves the line to the Parser.
 std::string plain(const std::string& line) {
   const std::string window = line + "\n" + room;
   Event event;

@@ -16,7 +16,7 @@ namespace {
 
 enum class Blocks { by_address, by_tag, by_both };
 
-/// A text with frees, reallocs, sized deletes, marks, races and blocks that a free was lost of.
+/// A text with frees, reallocs, sized deletes, marks, races, and blocks whose free was lost.
 std::string busy_text(Blocks named, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::pair<Tag, std::uint64_t>> live;

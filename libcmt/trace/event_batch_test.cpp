@@ -19,7 +19,7 @@ using namespace cmt;
 
 namespace {
 
-/// A .cmt in memory, by a sink and the ledger that keeps its live blocks.
+/// A .cmt in memory, which a sink writes, with the ledger that keeps its live blocks.
 struct FileInMemory {
   int fd = memfd_create("trace", MFD_CLOEXEC);
   Output output{fd};
@@ -36,7 +36,7 @@ struct FileInMemory {
   }
 };
 
-/// Events of all kinds, more forms than a block may have, but mostly such that have a short form.
+/// Events of all kinds, in more forms than a block may have. Most of them have a short form.
 std::vector<Event> random_events(bool has_times) {
   std::mt19937 random(7);
   std::vector<Event> live;

@@ -1,4 +1,4 @@
-// Entering a trace in the middle, several threads, and the places of events.
+// The Reader: it enters a trace in the middle, reads with several threads, and names the places of events.
 
 #include <doctest/doctest.h>
 
@@ -17,13 +17,13 @@ using namespace cmt::fixture;
 
 namespace {
 
-/// Blocks of 10 events; keyframes where the writer thinks that one is due.
+/// A .cmt with blocks of 10 events, and keyframes by the writer's own rule.
 struct Trace {
   std::vector<Event> events = random_events(11, Addresses::reused, 1005);
   std::string bytes = written(events, in_blocks_of(10));
 };
 
-/// Few live blocks at strange addresses: a keyframe is cheap, and due every 16 blocks.
+/// Few live blocks at random addresses: a keyframe is cheap, and due every 16 blocks.
 std::vector<Event> churn(std::size_t count) {
   std::vector<Event> events;
   std::mt19937_64 random(13);
@@ -48,7 +48,7 @@ std::vector<std::string> from(const std::vector<Event>& events, std::size_t firs
   return lines(std::span(events).subspan(first));
 }
 
-/// A file with a name, gone at the end.
+/// A file with a name, which the destructor removes.
 class NamedFile {
  public:
   explicit NamedFile(std::string_view bytes) : path_("reader_test." + std::to_string(getpid())) {

@@ -1,4 +1,4 @@
-// Call stacks in a .cmt: they come back, wherever reading begins, and what damage does.
+// Call stacks in a .cmt: they come back wherever reading begins, and damage changes only later ones.
 
 #include <doctest/doctest.h>
 
@@ -21,8 +21,8 @@ ReadOptions with_stacks(unsigned threads = 1) {
   return options;
 }
 
-/// Events with stacks, in blocks of 10. Every event that allocates may have one; with `releasing_too`, every one that
-/// releases too.
+/// Events with stacks, in blocks of 10. Every event that allocates may have a stack; with `releasing_too`, also every
+/// event that releases.
 struct StackTrace {
   explicit StackTrace(unsigned seed, bool releasing_too = false, std::size_t count = 400,
                       Addresses addresses = Addresses::reused)

@@ -83,7 +83,7 @@ AT, GONE = 0x1000, 0x2000  # addresses of a block that is made here, and of one 
 
 
 def with_unknown_kinds():
-    """A file of a later version: each kind of what an event can do to blocks, in a kind of its own; all streams."""
+    """A file of a later version, with all streams: a new kind for each effect that an event can have on blocks."""
     core = numbers(9)  # forms, all with codes of 4 bits: 0 to 8, reversed
     for form, *described in ((0,), (1,), (40 - 32 + 512, NAMES + SIZES, 2), (41 - 32 + 512, LABELS, 0), (42 - 32 + 512, ALLOCATES + SIZES + MAY_ALIGN, 1),
                              (42 - 32 + 512 + 256, ALLOCATES + SIZES + MAY_ALIGN, 1), (63 - 32 + 512, RELEASES + SIZES, 0),
@@ -128,7 +128,7 @@ def with_unknown_kinds():
 def files():
     head, good = file_header(), block([(1, CORE)])
     whole = end(head + good)
-    # Not damaged: all of these are read.
+    # These are not damaged: all are read.
     yield "skip_unknown_section", end(head + section(b"NEWS", b"header", b"body") + good + section(b"LAST"))
     yield "skip_unknown_stream", end(head + block([(40, b"?"), (1, CORE), (50, b"later")]))
     yield "skip_more_fields", end(file_header(numbers(0, 0) + b"more") + good, extra=b"more")
@@ -212,7 +212,7 @@ def files():
     yield "bad_times_early_end", with_stream(4, numbers(1))
     yield "bad_times_late_end", with_stream(4, numbers(1, 1, 1))
     yield "bad_usable_late_end", with_stream(5, numbers(1, 1))
-    # Call stacks: of CORE's two events, the first allocates.
+    # Call stacks. The first of CORE's two events allocates.
     module = numbers(3) + b"app" + numbers(0, 0x1000, 0x1000, 0, 0, 0)
     one = numbers(0, 0, 1, 0, 0, 0) + module + numbers(2 * 5)  # no module went; a stack of one frame, at 0x1005
 

@@ -1,8 +1,8 @@
-// Writes a .cmt with all that a trace can hold, of few live blocks, so that even a short trace has origins:
+// Writes a .cmt with all kinds of events and few live blocks, so that even a short trace has origins:
 //
 //     make_random EVENTS BLOCK_EVENTS SEED none|reused|random >FILE
 //
-// The last says which addresses it has.
+// The last argument chooses the addresses.
 
 #include <unistd.h>
 

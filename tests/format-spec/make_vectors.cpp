@@ -2,8 +2,8 @@
 //
 //     make_vectors FOLDER
 //
-// Every FOLDER/NAME.text becomes FOLDER/NAME.cmt; those in the table below in small blocks of the stream, so that a
-// file of a few hundred bytes has several, and keyframes.
+// Every FOLDER/NAME.text becomes FOLDER/NAME.cmt. The files in the table below have small blocks of the stream, so that
+// a file of a few hundred bytes has several blocks, and keyframes.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -38,10 +38,10 @@ std::uint32_t block_events(std::string_view name) {
   return cmt::WriteOptions{}.block_events;
 }
 
-/// Vectors of what .cmt can say and a reader of text mends: blocks on one another, and times that go back.
+/// Vectors that .cmt can express and a reader of text mends: overlapping blocks, and times that go back.
 constexpr std::string_view contradictory[] = {"large", "times"};
 
-/// Writes the events of such a text as they stand there.
+/// Writes the events of such a text as they are, without repairs.
 void encode_lines(const std::filesystem::path& text, cmt::Writer& writer) {
   std::ifstream lines(text);
   cmt::text::Parser parser;

@@ -1,4 +1,4 @@
-# Each file of each release is read as that release meant it: events, stacks, touched pages, times, labels, metadata.
+# Each file of each release is read as that release read it: events, stacks, touched pages, times, labels, metadata.
 
 count=0 failed=0
 complain() { echo "$*" >&2; failed=1; }

@@ -1,8 +1,6 @@
 /// Random call stacks, for the tests of stacks in a .cmt.
 #pragma once
 
-// Call stacks for tests of traces.
-
 #include <random>
 #include <string>
 #include <vector>
@@ -11,14 +9,14 @@
 
 namespace cmt::fixture {
 
-/// A table that grows as a program's would: modules are loaded, some go, and paths share their outer frames.
+/// A table that grows as a program's does: modules are loaded, some are unloaded, and paths share their outer frames.
 class RandomStacks {
  public:
   explicit RandomStacks(unsigned seed) : random_(seed) {}
 
   const StackTable& table() const { return table_; }
 
-  /// A stack: 0 now and then, else one that may be new.
+  /// A stack, which may be new; sometimes 0.
   StackId next() {
     if (below(10) == 0) return 0;
     if (known_.size() > 1 && below(3) != 0) return known_[below(known_.size())];
@@ -57,8 +55,8 @@ class RandomStacks {
   std::vector<StackId> known_;
 };
 
-/// A stack as a test compares it: all of its frames with their modules, innermost first, or "?" where it is unknown.
-/// A module's end is known only at the trace's, so it is left out.
+/// A stack as text, for a comparison: all frames with their modules, innermost first, or "?" if it is unknown. Leaves
+/// out when a module was unloaded, which is known only at the end of the trace.
 inline std::string stack_text(const StackTable& stacks, StackId id) {
   if (id == 0) return "?";
   std::string text;

@@ -3,10 +3,10 @@
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 
-# run COMMAND...: leaves `status`, and the files out and err.
+# run COMMAND...: sets `status`, and writes the files out and err.
 run() { status=0; "$@" >out 2>err || status=$?; }
 
-# says STATUS LINE: that the last run ended so, with this line as the only one on standard error.
+# says STATUS LINE: checks that the last run ended with STATUS, and LINE as the only line on standard error.
 says() {
   [ "$status" = "$1" ] || complain "exit $status, not $1: $(cat err)"
   [ "$(cat err)" = "$2" ] || complain "it said: $(cat err), not: $2"
@@ -16,7 +16,7 @@ cp "$SOURCE/format-spec/vectors/readme_6655.text" t
 cp "$SOURCE/format-spec/vectors/legacy.cmt" "$SOURCE/format-spec/vectors/header.text" .
 trace2cmt <t >t.cmt
 
-# Text, .cmt and legacy .cmt, from a file and from a pipe alike; text to text is canonical.
+# Text, .cmt and legacy .cmt are read from a file and from a pipe alike. Text to text is canonical.
 for input in t t.cmt legacy.cmt header.text; do
   run trace2cmt -s $input
   says 0 ""
@@ -49,7 +49,7 @@ if command -v script >/dev/null; then
   script -qec "trace2cmt -s t" /dev/null </dev/null | tr -d '\r' | cmp - t || complain "text goes to a terminal"
 fi
 
-# Lines that are wrong are said with their place, counted, and left out; with --strict the first is an error.
+# Wrong lines are reported with their place, counted, and left out. With --strict, the first is an error.
 printf 'malloc(8) = 1000<1>\nmalloc(8\nfoo(3)\nfree(1000<1>)\n' >bad.trace
 run trace2cmt -s bad.trace
 says 0 "trace2cmt: bad.trace:2: expected ')': malloc(8
@@ -62,7 +62,7 @@ yes 'foo(3)' | sed '12s/.*/free(0)/;12q' >many.trace || true
 run trace2cmt -s many.trace
 [ "$(wc -l <err)" = 11 ] && grep -qx 'trace2cmt: 1 event, 11 repairs: 11 lines not understood' err || complain "many wrong lines: $(cat err)"
 
-# What has no event is no trace, and said to be what it looks like. An empty trace is said to be empty.
+# An input without an event is no trace, and the message names what it looks like. An empty trace is reported as empty.
 while IFS='|' read -r bytes words; do
   printf "$bytes" >nonsense
   for task in -s --info --verify; do
@@ -126,7 +126,7 @@ printf '#cmt text=2\n' >version.trace
 run trace2cmt version.trace
 says 1 "trace2cmt: version.trace:1: text version 2; this reader knows version 1"
 
-# Output that cannot be written, or input that cannot be read, is an error in one line.
+# An output that cannot be written, or an input that cannot be read, is an error in one line.
 for to in cmt text legacy rep csv parquet; do
   status=0; trace2cmt --to=$to t >/dev/full 2>err || status=$?
   says 1 "trace2cmt: writing: No space left on device"
@@ -143,7 +143,7 @@ run trace2cmt .
 run trace2cmt -o no/such/folder t
 says 1 "trace2cmt: no/such/folder: No such file or directory"
 
-# -o gives a name only to what is whole, and replaces only then.
+# -o names and replaces a file only when the output is whole.
 mkdir o
 run trace2cmt --strict -o o/new.cmt bad.trace
 [ "$status" = 1 ] && [ -z "$(ls o)" ] || complain "a failure leaves: $(ls o)"
@@ -154,7 +154,7 @@ run trace2cmt -o o/old.cmt t
 says 0 ""
 [ "$(ls o)" = old.cmt ] && cmp -s o/old.cmt t.cmt && [ ! -s out ] || complain "-o: $(ls o)"
 
-# What ends the program early leaves nothing, not even where it cannot be caught, and replaces nothing.
+# If the program is ended early, even by SIGKILL, it leaves no file and replaces none.
 mkfifo fifo
 for signal in TERM HUP KILL; do
   trace2cmt -o o/old.cmt fifo &
@@ -168,7 +168,7 @@ for signal in TERM HUP KILL; do
   [ "$(ls o)" = old.cmt ] || [ "$(ls o | sort | tr '\n' ' ')" = "old.cmt old.cmt.part " ] || complain "SIG$signal leaves: $(ls o)"
 done
 
-# What breaks off is read to its last whole block, with a warning; with --strict it is an error.
+# A file that breaks off is read to its last whole block, with a warning. With --strict, it is an error.
 cp "$SOURCE/format-spec/vectors/blocks.cmt" .
 head -c 400 blocks.cmt >cut.cmt
 for input in cut.cmt -; do
@@ -183,7 +183,7 @@ run trace2cmt -s cut.text
 says 0 "trace2cmt: warning: cut.text: the trace breaks off; all that is whole was read"
 [ "$(tail -n 1 out)" = '#cmt end=truncated' ] || complain "the end of cut.text: $(tail -n 1 out)"
 
-# Wrong use: exit 2, one line, and where to look.
+# Wrong use: exit status 2, a line with the fault, and a line that refers to --help.
 while IFS='|' read -r arguments words; do
   run trace2cmt $arguments
   says 2 "trace2cmt: $words

@@ -1,6 +1,5 @@
+/// Consistent random events, and files in memory, for the tests of traces.
 #pragma once
-
-// What the tests of traces share: consistent random events, and files in memory.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,12 +20,12 @@ namespace cmt::fixture {
 
 enum class Addresses { none, reused, random };
 
-/// Events of all kinds that a Writer accepts, the same for the same seed.
+/// Random events of all kinds that a Writer accepts; the same events for the same seed.
 class RandomTrace {
  public:
   static constexpr Tag first_tag = 1000;
 
-  /// With `live_max` live blocks, each further event frees.
+  /// When `live_max` blocks are live, each further event frees one.
   RandomTrace(unsigned seed, Addresses addresses, std::size_t live_max = -1)
       : random_(seed), addresses_(addresses), live_max_(live_max) {}
 
@@ -132,7 +131,7 @@ inline std::vector<std::string> lines(std::span<const Event> events) {
   return all;
 }
 
-/// A file in memory with these bytes, read from its begin.
+/// A descriptor of a file in memory with these bytes, at its begin.
 inline int file_of(std::string_view bytes) {
   const int fd = memfd_create("trace", MFD_CLOEXEC);
   if (fd < 0 || pwrite(fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) abort();
@@ -152,7 +151,7 @@ inline WriteOptions in_blocks_of(std::uint32_t events) {
   return options;
 }
 
-/// The file that a Writer makes of events, all of which it accepts.
+/// The file that a Writer makes of these events. The Writer has to accept all of them.
 inline std::string written(std::span<const Event> events, WriteOptions options, Header header = {}) {
   const int fd = file_of("");
   Writer writer(fd, std::move(header), options);
@@ -163,7 +162,7 @@ inline std::string written(std::span<const Event> events, WriteOptions options, 
   return bytes_of(fd);
 }
 
-/// All that a Reader says of a file.
+/// All results of a Reader of a file.
 struct WhatWasRead {
   std::vector<std::string> lines;
   bool truncated = false;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the document, the vectors, the library and the second decoder together. The format's test runs it."""
+"""Checks that the documents, the vectors, the library and the second decoder agree. vectors_test.sh runs it."""
 import os
 import re
 import subprocess
@@ -32,7 +32,7 @@ def second_decoder(*arguments):
 
 
 def raw_streams(path):
-    """What is compared of two encodings: block headers without the frames' sizes, and the streams decompressed."""
+    """The parts of an encoding that are compared: block headers without the frames' sizes, and decompressed streams."""
     data = Path(path).read_bytes()
     header = cmt_decode.file_header(data)
     blocks = [cmt_decode.block_header(section) for section in cmt_decode.sections(data, header.size)
@@ -61,7 +61,7 @@ def test_text_vectors():
 
 
 def test_damaged_vectors():
-    """Both decoders say the same of what is damaged or only looks so; the legacy form only the first reads."""
+    """Both decoders report the same for files that are damaged or only look so. Only the first reads the legacy form."""
     for path in sorted(vectors.glob("*.cmt")):
         name = path.stem
         if path.with_suffix(".text").exists():
@@ -81,7 +81,7 @@ def test_damaged_vectors():
 
 
 def test_worked_bytes():
-    """The bytes of the section "Worked bytes" are those that the encoder makes."""
+    """The encoder makes the bytes of the section "Worked bytes"."""
     text = (source / "format-spec/cmt.md").read_text().split("## Worked bytes")[1].split("\n## ")[0]
     parts = [re.findall(r"^    (?:([0-9a-f]{2}(?: {1,2}[0-9a-f]{2})*)(?:  .*)?|.*)$", part, re.M)
              for part in re.split(r"core stream is|address\s+stream", text)]
@@ -92,7 +92,7 @@ def test_worked_bytes():
 
 
 def test_kinds():
-    """Every kind of kinds.h stands in cmt.md with its value and its properties, and in text.md."""
+    """Every kind of kinds.h is in cmt.md with its value and its properties, and in text.md."""
     header = (source / "libcmt/include/cmt/kinds.h").read_text()
     document = (source / "format-spec/cmt.md").read_text()
     text = (source / "format-spec/text.md").read_text().split("## Calls")[1].split("\n## ")[0]
@@ -118,7 +118,7 @@ def test_kinds():
 
 
 def test_limits():
-    """The limits of coding.h and parser.h stand in the documents."""
+    """The limits of coding.h and parser.h are in the documents."""
     numbers = {}
     for path in "libcmt/format/coding.h", "libcmt/text/parser.h":
         for name, value in re.findall(r"(\w+_limit) = ([^;]+);", (source / path).read_text()):
@@ -150,7 +150,7 @@ def test_limits():
 
 
 def test_quotations():
-    """What the second decoder quotes stands in the documents."""
+    """The sentences that the second decoder quotes are in the documents."""
     def plain(text):
         return re.sub(r"\s+", " ", re.sub(r"[`*|]", "", text))
 

@@ -1,12 +1,12 @@
-# Logs of other tools from outside: the samples, compression, several processes, repairs.
+# Logs of other tools through trace2cmt: the samples, compression, several processes, repairs.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 
-# run COMMAND...: leaves `status`, and the files out and err.
+# run COMMAND...: sets `status`, and writes the files out and err.
 run() { status=0; "$@" >out 2>err || status=$?; }
 
-# says STATUS LINES: that the last run ended so, with these lines on standard error.
+# says STATUS LINES: checks that the last run ended with STATUS, and with LINES on standard error.
 says() {
   [ "$status" = "$1" ] || complain "exit $status, not $1: $(cat err)"
   [ "$(cat err)" = "$2" ] || complain "it said: $(cat err), not: $2"
@@ -14,7 +14,7 @@ says() {
 
 cp "$SOURCE"/tests/logs/samples/* .
 
-# Each sample becomes its text: from a file, from a pipe, where the format is insisted upon, and through .cmt.
+# Each sample becomes its text: from a file, from a pipe, with --from, and through .cmt.
 for text in *.text; do
   name=${text%.text}
   run trace2cmt -s $name.log
@@ -25,7 +25,7 @@ for text in *.text; do
   trace2cmt -s whole.cmt 2>/dev/null | cmp -s - $text || complain "$name through .cmt"
 done
 
-# Compressed input is opened as it is, by whichever tool, whatever its name.
+# Compressed input is decompressed, whatever tool compressed it and whatever its name.
 packers=
 for packer in gzip zstd xz bzip2; do
   ! command -v $packer >/dev/null || packers="$packers $packer"
@@ -37,17 +37,17 @@ for packer in $packers; do
   cmp -s out mtrace.text && [ "$status" = 0 ] || complain "$packer: $(cat err)"
   run trace2cmt -s < <(cat packed)
   cmp -s out mtrace.text || complain "$packer from a pipe: $(cat err)"
-  # Streams behind each other are one, as for the packer itself.
+  # Several compressed streams in a row are read as one, as the compressor itself does.
   { head -n 20 mtrace.log | $packer -c; tail -n +21 mtrace.log | $packer -c; } >packed
   run trace2cmt -s packed
   cmp -s out mtrace.text || complain "two streams of $packer: $(cat err)"
   trace2cmt -o whole.cmt mtrace.log
   $packer -c whole.cmt >packed
-  # Names stand where they are known: at the end, where the input cannot be sought in.
+  # Names are where they are known: at the end, if the input cannot seek.
   cmp -s <(trace2cmt -s packed | sort) <(sort mtrace.text) || complain ".cmt in $packer"
   $packer -c mtrace.text >packed
   lifetimes packed >out && lifetimes mtrace.text | cmp -s - out || complain "lifetimes of $packer"
-  # What is cut off is read to its cut, with a warning; what is damaged is an error with its place.
+  # An input that is cut off is read to its cut, with a warning. Damage is an error with its place.
   $packer -c long.log >packed
   head -c $(($(wc -c <packed) * 2 / 3)) packed >cut
   run trace2cmt -o whole.cmt --from=mtrace cut
@@ -68,7 +68,7 @@ if command -v zstd >/dev/null; then
   cmp -s out mtrace.text || complain "a window of 256 MiB: $(cat err)"
 fi
 
-# --from insists; what a log does not say is an error.
+# --from overrides recognition, and a log that lacks a needed fact is an error.
 run trace2cmt -s --from=kdump mtrace.text
 says 1 "trace2cmt: mtrace.text:1: expected a record of kdump: #cmt text=1 (no line of this input is understood)"
 run trace2cmt -s --from=cmt mtrace.log
@@ -103,13 +103,13 @@ says 1 "trace2cmt: all.61040.trace: process 7 is not in this trace"
 run trace2cmt -s --pid=7 mtrace.text
 says 1 "trace2cmt: mtrace.text: the trace has no process id (needed by --pid)"
 
-# A pid that was damaged is another process, of which nothing may be left: the others are written all the same.
+# A damaged pid is another process, which may have no event: the others are written all the same.
 printf '     7 make     USER  fr(0x1)\n' | cat - kdump_several.log >pids.log
 run trace2cmt -s -o pids.trace pids.log
 [ "$status" = 0 ] && cmp -s <(grep -v '^#' pids.61040.trace) <(grep -v '^#' all.61040.trace) && ! grep -qv '^#' pids.7.trace &&
   grep -qx 'trace2cmt: 0 events, 1 repair: 1 line not understood' err || complain "a damaged pid: $status $(cat err)"
 
-# Each kind of repair is told with its place, counted by itself, kept in either form, and an error with --strict.
+# Each kind of repair is reported with its place, counted by itself, kept in either form, and an error with --strict.
 cat >broken.log <<'END'
    1 100001 a USER  0x1000 = malloc(64)
    1 100001 a USER  frob(0x1000)

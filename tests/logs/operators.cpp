@@ -1,3 +1,5 @@
+// The program of the C++ samples in this folder: each form of operator new and delete, and a malloc.
+
 #include <cstdlib>
 #include <new>
 struct alignas(64) A {

@@ -1,6 +1,6 @@
-# Logs that mtrace, valgrind, ltrace and heaptrack write today are read as the stored samples are. Addresses, stacks, times, pids and
-# the turns of threads differ from run to run, and libraries allocate for themselves: so calls and sizes are compared,
-# sorted.
+# Logs that the installed mtrace, valgrind, ltrace and heaptrack write are read as the stored samples are. Addresses, stacks,
+# times, pids and the order of threads differ from run to run, and libraries allocate for themselves. So the test compares
+# sorted calls and sizes.
 
 calls() {
   grep -v '^#\|^sample' | sed -E 's/[0-9a-f]*<[0-9]+>/B/g; s/ thread=.*//; s/ time=.*//; s/ stack=.*//' |
@@ -14,7 +14,7 @@ while read -r name; do
   trace2cmt -s "again/$name.log" 2>err | calls >new
   calls <"$SOURCE/tests/logs/samples/$name.text" >old
   if [ "$name" = ltrace ]; then
-    # With several threads ltrace now and then misses a call, so nothing is said of those.
+    # With several threads, ltrace sometimes misses a call, so these logs are not compared.
     for call in 'calloc(3, 8) = B' 'aligned_alloc(32, 96) = B' 'reallocarray(B, 5, 16) = B' 'valloc(100) = B'; do
       grep -qF "$call" new || { echo "wrong: $name has no $call" >&2; failed=1; }
     done

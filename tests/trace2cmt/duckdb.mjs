@@ -1,5 +1,5 @@
-// duckdb.mjs types|facts|questions FILE: asks DuckDB of a Parquet file, for parquet_test.sh. The questions are read from
-// standard input, each ended by a semicolon.
+// duckdb.mjs types|facts|questions FILE: runs DuckDB on a Parquet file, for parquet_test.sh. Reads the queries from standard
+// input, each ended by a semicolon.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

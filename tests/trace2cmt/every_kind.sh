@@ -1,4 +1,4 @@
-# Sourced: writes every_kind.trace, with each thing that a trace can hold; `write_many EVENTS` writes many.trace.
+# Other tests source this file. It writes every_kind.trace, with events of every kind. `write_many EVENTS` writes many.trace.
 cat >every_kind.trace <<'END'
 #cmt text=1
 #cmt program="app, \"deep\""

@@ -1,5 +1,5 @@
-# trace2cmt --to=heaptrack: the log as text; what it cannot say is said; back to .cmt with the same totals and stacks; and,
-# where heaptrack_print is here, the same totals as heaptrack's own.
+# trace2cmt --to=heaptrack: the text of the log, the message about losses, and a .cmt of it with the same totals and stacks.
+# If heaptrack_print is installed, it reports the same totals as for heaptrack's own log.
 
 shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
@@ -69,15 +69,15 @@ a 64 0
 + 3
 - 3
 END
-same "what it cannot say" messages <<'END'
+same "the losses" messages <<'END'
 trace2cmt: heaptrack cannot express 1 threads' starts, ends and names, and marks: left out; 1 calls of other kinds: written as the nearest of malloc, realloc and free; 1 alignments: dropped; 2 events of other threads than the first: written as if there were one
 END
 
-# The same log compressed, by the name's ending.
+# The name's ending chooses the compression of the same log.
 trace2cmt --to=heaptrack -o app.gz app.trace 2>/dev/null && gzip -dc app.gz | cmp - app.heaptrack || complain "gzip"
 trace2cmt --to=heaptrack -o app.zst app.trace 2>/dev/null && zstd -dqc app.zst | cmp - app.heaptrack || complain "zstd"
 
-# To .cmt and back again nothing changes.
+# A conversion to .cmt and back changes nothing.
 logs="$SOURCE/tests/logs/samples/heaptrack.log app.heaptrack"
 for log in $logs; do
   trace2cmt -o back.cmt $log 2>messages || complain "$log: $(cat messages)"
@@ -91,12 +91,12 @@ for log in $logs; do
   diff back.stacks again.stacks >difference || complain "$log: other stacks: $(head -5 difference)"
 done
 
-# Without names the user is told how to get them.
+# Without names, a message says how to get them.
 sed '/^#name/d' app.trace | trace2cmt --to=heaptrack 2>messages | grep -x 'i 1010 1' >/dev/null || complain "without names"
 grep -qx "trace2cmt: the call stacks have no names of functions; --symbolise looks for them" messages || complain "$(cat messages)"
 sed '/^#\(name\|node\|frame\|module\)/d; s/ stack=[0-9]*//; s/ time=[0-9]*//' app.trace | trace2cmt --to=heaptrack 2>messages | grep -x 'a 18 0' >/dev/null || complain "without stacks"
 
-# heaptrack's own reader: the log that heaptrack wrote, and ours of it, give the same report.
+# heaptrack_print reports the same for a log by heaptrack and for our conversion of it.
 command -v heaptrack_print >/dev/null || { [ $failed = 0 ] && echo "skipped: heaptrack_print is not here" && exit 77; exit 1; }
 report() { heaptrack_print --print-leaks yes --print-temporary yes "$1" 2>&1 | sed '/^reading file/d'; }
 log=$SOURCE/tests/logs/samples/heaptrack.log
@@ -106,7 +106,7 @@ report own.zst >ours
 diff theirs ours >difference || complain "another report: $(head -20 difference)"
 grep -q "^total memory leaked" theirs || complain "no report: $(cat theirs)"
 
-# Its temporary ones are two: the first free is of another block of the size and stack allocated last.
+# heaptrack_print counts two temporary allocations: the first free ends another block of the last allocation's size and stack.
 report app.heaptrack >out
 grep -e "^calls to" -e "^peak heap" -e "^total memory leaked" -e "^temporary memory" out | sed 's| (.*/s)||' | same "totals" /dev/fd/3 3<<'END'
 calls to allocation functions: 5

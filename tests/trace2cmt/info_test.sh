@@ -1,4 +1,4 @@
-# --info: the contents of a file, of a whole .cmt without decoding an event; the same from any form and from a pipe.
+# --info: the facts about a file, the same for any form and from a pipe. For a whole .cmt, no event is decoded.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
@@ -43,7 +43,7 @@ FIRST
 END
 [ ! -s err ] || complain "$(cat err)"
 
-# The same figures from .cmt, text, and through a pipe; streams and the rest are the whole file.
+# The figures are the same for .cmt, text, and through a pipe. Streams and the rest add up to the file.
 check='
 import json, sys
 of = {name: json.load(open(name)) for name in sys.argv[1:]}
@@ -62,7 +62,7 @@ cat every_kind.cmt | trace2cmt --info --json - >c.json
 trace2cmt --info --json <every_kind.trace >d.json
 [ "$(python3 -c "$check" a.json b.json c.json d.json)" = "True False True False True False True False" ] || complain "figures"
 
-# A cut file is read through, to its last whole block.
+# A cut file is read to its last whole block.
 head -c 400 blocks.cmt >cut.cmt
 trace2cmt --info --json cut.cmt >cut.json
 trace2cmt -s cut.cmt 2>/dev/null | trace2cmt --info --json >text.json
@@ -74,7 +74,7 @@ assert cut["stream_blocks"] > 0 and cut["streams"][0]["name"] == "core", cut
 END
 trace2cmt --info cut.cmt | grep -qx '  breaks off: the figures are of what is whole' || complain "a cut file does not say so"
 
-# Where the blocks are whole but not their events, nothing is decoded: the figures are those that the file states.
+# If the blocks are whole but their events are damaged, --info shows the figures that the file states.
 python3 - <<'END'
 data = bytearray(open("blocks.cmt", "rb").read())
 frame = data.index(b"\x28\xb5\x2f\xfd")
@@ -86,7 +86,7 @@ trace2cmt --info --json damaged.cmt | sed 's/damaged.cmt/X/' | cmp - whole.json 
 status=0; trace2cmt --verify damaged.cmt >out || status=$?
 [ "$status" = 1 ] || complain "a damaged frame passes for whole"
 
-# What is damaged in what it reads, it says with the place in the file.
+# Damage in the parts that --info reads is reported with the place in the file.
 python3 - <<'END'
 import struct, zlib
 def change(name, at, new):

@@ -1,10 +1,10 @@
-# --jobs: what trace2cmt writes, says and answers is the same with one thread, with two and with five: of whole traces,
-# of damaged ones, of texts and of foreign logs.
+# --jobs: output, messages and exit status of trace2cmt are the same with one thread, with two and with five. Checks whole
+# traces, damaged ones, texts and foreign logs.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 
-# run JOBS ARGUMENT...: output, messages and status in one file.
+# run JOBS ARGUMENT...: writes output, messages and status to one file.
 run() {
   local status=0
   trace2cmt --jobs="$@" >out 2>err || status=$?
@@ -20,11 +20,11 @@ same() {  # same ARGUMENT...; of the numbers of threads in $many
 
 many='2 5'
 
-# Part of a real program, longer than a piece of text and than a block of a .cmt.
+# A part of a real trace, longer than a piece of text and than a block of a .cmt.
 trace2cmt --slice=:40000 -o real.cmt "$SOURCE/corpus/jq.cmt"
 trace2cmt -s real.cmt >real.trace
 [ "$(wc -l <real.trace)" -gt 30000 ] || complain "the sample is small"
-# Addresses and no tags; some blocks are freed twice, some not before their address is used again.
+# A log with addresses but no tags. Some blocks are freed twice, some only after their address is used again.
 awk 'BEGIN { for (i = 0; i < 15000; ++i) {
   printf "malloc(%d) = %x\n", i % 300, 4096 + 512 * (i % 999)
   if (i % 97 != 5) printf "free(%x)\n", 4096 + 512 * (i % 999) } }' >unnamed.trace

@@ -1,5 +1,5 @@
-# --slice of a .cmt begins at the origins before it: the same bytes as from the start, which --strict reads. So does that of
-# lifetimes --by.
+# --slice of a .cmt begins to read at the origins before the slice, and writes the same bytes as from the start (which
+# --strict reads). The same is true of lifetimes --by.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
@@ -7,17 +7,17 @@ make_random="$BUILD/tests/format-spec/make_random"
 decode="python3 $SOURCE/format-spec/decoder/cmt_decode.py"
 export PYTHONDONTWRITEBYTECODE=1
 
-# uses SLICE FILE: what lifetimes says of it, in each form, with messages.
+# uses SLICE FILE: the output of lifetimes for the slice, in each form, with messages.
 uses() {
   for form in "--by=function --json" "--by=caller --clock=time" "--by=size --json" "--by=size --clock=time --json"; do
     lifetimes $form --slice=$1 "${@:3}" $2 2>&1 || echo "failed: $?"
   done
 }
 
-# Whatever a trace holds, with and without addresses, by events and by time, with one thread and two.
+# Slices of random traces, with and without addresses, by events and by time, with one thread and two.
 for addresses in none reused random; do
   "$make_random" 20000 250 ${#addresses} $addresses >$addresses.cmt
-  # Its blocks lie on one another, and its touched pages are anywhere: only that is wrong with it.
+  # Blocks of the trace overlap, and its touched pages are anywhere. It has no other faults.
   ! trace2cmt --verify $addresses.cmt | grep -Ev 'names pages|lies on|begins where|more of the kind' ||
     complain "--verify $addresses.cmt"
   $decode --check $addresses.cmt 2>err | cmp - <(trace2cmt -s $addresses.cmt) || complain "cmt_decode $addresses.cmt: $(cat err)"
@@ -55,11 +55,11 @@ for addresses in none reused random; do
   cat $addresses.cmt | trace2cmt -s --slice=19000: - | cmp - out || complain "$addresses.cmt from a pipe is another"
 done
 
-# damage OFFSET: none.cmt with other bytes there, as damaged.cmt
+# damage OFFSET: writes damaged.cmt, a copy of none.cmt with other bytes at OFFSET.
 damage() { cat none.cmt >damaged.cmt; printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=$(($1 + 12)) conv=notrunc status=none; }
 stream() { sed -n "s/^ *\\(0x[0-9a-f]*\\)   $1: .*/\\1/p" none.sections | sed -n "$2"; }
 
-# Damage before the origins does not matter; damaged origins and a damaged index cost only time.
+# Damage before the origins does not matter. Damaged origins and a damaged index cost only time.
 trace2cmt -s --strict --slice=19000: none.cmt >expected
 index=$(sed -n 's/^ *\(0x[0-9a-f]*\) INDX.*/\1/p' none.sections)
 for offset in $(stream core 3p) $(stream stack 5p) $(stream origin '$p') $index; do
@@ -68,7 +68,7 @@ for offset in $(stream core 3p) $(stream stack 5p) $(stream origin '$p') $index;
   [ ! -s err ] || complain "damage at $offset: $(cat err)"
   trace2cmt -s --strict --slice=19000:19900 none.cmt | cmp - out || complain "damage at $offset: another slice"
 done
-# Nor for lifetimes, unless the calls are damaged that made a block which ends in the slice.
+# Damage before the origins does not matter for lifetimes, unless it hits the call that made a block which ends in the slice.
 for offset in $(stream stack 5p) $(stream origin '$p') $index; do
   damage $offset
   for by in function size; do
@@ -76,16 +76,16 @@ for offset in $(stream stack 5p) $(stream origin '$p') $index; do
     lifetimes --by=$by --json --slice=19000:19900 --strict none.cmt 2>/dev/null | cmp - out || complain "lifetimes, damage at $offset: $(cat err)"
   done
 done
-# Damaged definitions of stacks do, as they did: the error names them.
+# Damaged definitions of stacks do matter: the error names them.
 damage $(stream 'stack definition' 2p)
 status=0; trace2cmt -s --slice=19000: damaged.cmt >out 2>err || status=$?
 [ $status = 0 ] || grep -q 'damaged.cmt: offset 0x.*: stack definition stream' err || complain "damaged definitions: $status $(cat err)"
-# Behind the origins, a file that breaks off has the whole events.
+# A file that breaks off after the origins has the whole events.
 head -c $(($(stream core '$p') + 9)) none.cmt >cut.cmt
 trace2cmt -s --slice=19000: cut.cmt >out 2>err
 grep -q 'cut.cmt: the trace breaks off' err && grep -v '^#' out | cmp - <(grep -v '^#' expected | head -n $(grep -vc '^#' out)) || complain "cut off: $(cat err)"
 
-# --verify tells of origins that are not what the events say.
+# --verify reports origins that contradict the events.
 python3 - "$SOURCE" <<'END' || complain "origins of another trace"
 import subprocess, sys
 sys.path.insert(0, sys.argv[1] + "/format-spec/decoder")

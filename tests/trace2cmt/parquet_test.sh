@@ -32,7 +32,7 @@ lifetime_ns BIGINT
 label VARCHAR
 END
 
-# Each column has the same values, whatever wrote it: from a file and a pipe, of one row group and of several.
+# Each column has the same values as in the CSV, from a file and a pipe, with one row group and with several.
 printf '' >nothing.trace
 for trace in every_kind many; do
   trace2cmt --to=csv -o $trace.csv $trace.trace
@@ -47,7 +47,7 @@ trace2cmt --to=parquet nothing.trace >nothing.parquet
 duckdb facts nothing.parquet >facts
 grep -qx 'event 0 None None None' facts || complain "a table without rows"
 
-# Row groups are bounded, rows come in order, the least and the greatest of a column let readers skip groups.
+# Row groups are bounded, and rows are in order. The least and the greatest value of a column let readers skip groups.
 duckdb questions many.parquet <<'END' >groups
 SELECT row_group_id, row_group_num_rows, stats_min_value, stats_max_value, stats_null_count, compression
 FROM parquet_metadata('many.parquet') WHERE path_in_schema = 'event' ORDER BY row_group_id;
@@ -65,7 +65,7 @@ cmt.repairs 0
 cmt.end complete
 END
 
-# The manual page's questions, as it prints them, to the folder that it names.
+# The queries of the manual page, as printed there, on the folder that they name.
 mkdir traces
 mv many.parquet traces
 sed -n '/^In DuckDB/,/^The same in Spark/{/^\.Bd/,/^\.Ed/{/^\./!p}}' "$SOURCE/man/trace2cmt.1" >questions.sql
@@ -74,7 +74,7 @@ duckdb questions traces/many.parquet <questions.sql >answers
 python3 "$tests/table_facts.py" many.csv answers >expected
 diff -u expected answers || complain "the answers to the manual page's questions"
 
-# Over two files of the same tags, leaks are those of both.
+# For two files with the same tags, the query finds the leaks of both.
 cp traces/many.parquet traces/twin.parquet
 duckdb questions traces/many.parquet <questions.sql | awk '{ print $2 }' >twice
 awk '{ print $2 * 2 }' answers | diff - twice || complain "the answers over two files"

@@ -1,4 +1,4 @@
-# --to=legacy and --to=rep: the nearest calls that the forms have; other events are counted; the programs for these forms
+# --to=legacy and --to=rep write the nearest calls that the forms have, and count the losses. The programs for these forms
 # read the files.
 
 failed=0
@@ -13,9 +13,9 @@ printf 'malloc(8) = 10\nrealloc(10, 16) = 20\nfree(20)\n' | trace2cmt --to=legac
 trace2cmt -s readme.cmt >out
 printf 'malloc(8) = <2>\nrealloc(<2>, 16) = <3>\nfree(<3>)\n' | diff -u - out || complain "the example, read again"
 
-# Everything that it cannot say.
+# Every kind of loss.
 trace2cmt --to=legacy -o every_kind.cmt every_kind.trace 2>err
-diff -u - err <<'END' || complain "what legacy cannot say"
+diff -u - err <<'END' || complain "losses of legacy"
 trace2cmt: legacy cannot express 3 calls that were refused: left out; 1 calls that were given NULL to free, or returned NULL for 0 bytes: left out; 1 frees of blocks that the trace does not know: left out; 1 reallocs of blocks that the trace does not know: written as malloc; 4 threads' starts, ends and names, and marks: left out; 1 samples: left out; 6 calls of other kinds: written as the nearest of malloc, realloc and free; 3 alignments: dropped; 1 sizes of 0: written as 1; 1 sizes that are too large: written as the largest that there is; 2 events of other threads than the first: written as if there were one
 END
 trace2cmt -s every_kind.cmt >out
@@ -61,7 +61,7 @@ END
 [ "$(cat err)" = "trace2cmt: legacy cannot express 2 blocks given back that are too old to be named: left out, a realloc written as malloc" ] ||
   complain "$(cat err)"
 
-# .rep: header, ids that follow a block through its reallocs, balance; counts that are true.
+# .rep: header, ids that follow a block through its reallocs, balance, and true counts.
 trace2cmt --to=rep every_kind.trace >every_kind.rep 2>err
 diff -u - every_kind.rep <<'END' || complain "what rep says"
 2147483647
@@ -95,7 +95,7 @@ awk 'NR == 2 { ids = $1 } NR == 3 { operations = $1 } NR <= 4 { next }
 
 trace2cmt --to=rep many.rep | cmp - many.rep || complain "a .rep that was read is written otherwise"
 
-# Neither of the two goes to a terminal or survives a failure.
+# Neither form goes to a terminal, and no output is left after a failure.
 status=0; trace2cmt --to=rep many.trace >/dev/full 2>err || status=$?
 [ "$status" = 1 ] && grep -q 'No space left on device' err || complain "a full disk: $status, $(cat err)"
 exit $failed

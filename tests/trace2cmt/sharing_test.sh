@@ -5,7 +5,7 @@ complain() { echo "wrong: $*" >&2; failed=1; }
 . "$SOURCE/tests/trace2cmt/every_kind.sh"
 write_many 30000
 
-# A thread's events, with what others do to its blocks and without what it does to theirs.
+# A thread's events, with other threads' frees of its blocks, and without its frees of their blocks.
 cat >three.trace <<'END'
 free(90<5>) thread=1
 malloc(1) = 10<10>
@@ -39,7 +39,7 @@ for thread in 1 2 3; do
     ! grep malloc out | grep -qv thread=$thread || complain "thread $thread of many.trace: $(cat err)"
 done
 
-# Several files: tags, threads, addresses apart, times one after the other, a mark before each.
+# Several files have distinct tags, threads and addresses, rising times, and a mark before each file.
 trace2cmt -o three.cmt three.trace
 trace2cmt -s three.cmt three.trace >out 2>err
 { echo 'mark("three.cmt") time=0' && cat three.trace; } >expected
@@ -84,7 +84,7 @@ head -n 8 every_kind.trace >cut.trace
 trace2cmt -s cut.trace every_kind.trace 2>err | tail -n 1 | grep -qx '#cmt end=truncated' || complain "a cut file"
 grep -qx 'trace2cmt: warning: cut.trace: the trace breaks off; all that is whole was read' err || complain "$(cat err)"
 
-# Anonymous: nothing of the names, addresses or the time of day is left, and every call is.
+# An anonymous trace has no names, addresses or time of day, but every call.
 cat >secret.trace <<'END'
 #cmt text=1
 #cmt program=hush-program
@@ -121,7 +121,7 @@ trace2cmt --anonymise -o hidden.cmt many.cmt
 sed 's/[0-9a-f]*</</; s/ time=.*//' many.trace | cmp - <(trace2cmt -s hidden.cmt | sed 's/ time=.*//') || complain "calls of an anonymous trace"
 trace2cmt -s --slice=5:8 many.cmt | trace2cmt -s --anonymise | grep -q 'mark("slice 5:8")' || complain "the mark of a slice goes"
 
-# Times rounded down to a step, after those of an anonymous trace begin with 0.
+# Times are rounded down to a step, after --anonymise has made them begin with 0.
 trace2cmt -s --anonymise --time-resolution=150ns secret.trace >out
 printf '%s\n' 0 0 150 300 | diff -u - <(sed -n 's,.* time=\([0-9]*\).*,\1,p' out) || complain "rounded times"
 trace2cmt -s --time-resolution=1ns many.cmt | cmp - <(trace2cmt -s many.cmt) || complain "a step of 1 ns changes something"
@@ -131,7 +131,7 @@ for wrong in 0 100 x -1us ''; do
   [ $status = 2 ] && grep -q "^trace2cmt:.*time-resolution" err || complain "--time-resolution=$wrong: $(cat err)"
 done
 
-# All of them replay: the same of an anonymous trace as of the whole.
+# All of these traces replay, an anonymous trace with the same results as the whole one.
 replay() {
   cmtreplay --alloc=libc --runs=1 --threads=1 --json "$1" 2>err | python3 -c '
 import json, sys

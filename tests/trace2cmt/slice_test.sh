@@ -4,7 +4,7 @@ failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 . "$SOURCE/tests/trace2cmt/every_kind.sh"
 
-# By events; from .cmt and text alike. What is made again has its kind, thread, time, alignment, usable size.
+# A slice by events, from .cmt and text alike. A block that is made again has its kind, thread, time, alignment, usable size.
 trace2cmt -o every_kind.cmt every_kind.trace
 for input in every_kind.trace every_kind.cmt; do
   trace2cmt -s --slice=5:12 $input >out
@@ -28,7 +28,7 @@ realloc(0, 5) = 6000<13>
 END
 done
 
-# By time; what a realloc made is made by malloc; a slice of a slice says both.
+# A slice by time. A block of a realloc is made by malloc. The header of a slice of a slice names both.
 trace2cmt -s --slice=0.02us:30ns every_kind.cmt | trace2cmt -s --slice=11: | LC_ALL=C sed 's/^mark("a, .*/MARK/' >out
 diff -u - out <<'END' || complain "a slice of a slice, by time"
 #cmt text=1
@@ -49,11 +49,11 @@ thread_name("worker, 2") thread=2
 #cmt end=complete
 END
 
-# From the start there is nothing to make first; the whole is the whole.
+# A slice from the start makes no blocks first, and a slice without bounds is the whole trace.
 trace2cmt -s --slice=:3 every_kind.trace | grep -v '#' | cmp - <(grep -v '#' every_kind.trace | head -n 3) || complain ":3"
 trace2cmt -s --slice=0: every_kind.trace | grep -av '#cmt slice' | cmp - <(trace2cmt -s every_kind.trace) || complain "0:"
 
-# Slices of a long trace hold together, hold just these events, and leave alive what the whole has alive there.
+# Slices of a long trace are in order, have just their events, and leave the blocks alive that are live there.
 write_many 30000
 alive_in() { sed -n 's/^[mf].*<\([0-9]*\)>.*/\1/p' | sort | uniq -u | md5sum; }  # tags that are named once
 trace2cmt -o many.cmt many.trace
@@ -72,7 +72,7 @@ END
 [ "$(trace2cmt --slice=100us:200us many.cmt | trace2cmt -s | sed '1,/^mark/d; /^#/d' | sed 's/.*time=//' | awk '$1 < 100000 || $1 >= 200000' | wc -l)" = 0 ] ||
   complain "times outside of 100us:200us"
 
-# What is no slice.
+# Wrong values of --slice.
 says() {  # says STATUS WORDS ARGUMENT...
   status=0; trace2cmt "${@:3}" >out 2>err || status=$?
   [ "$status" = "$1" ] && [ "$(head -n 1 err)" = "trace2cmt: $2" ] || complain "${*:3}: $status, $(cat err)"
@@ -86,7 +86,7 @@ says 1 "many.cmt: the trace ends before --slice=1h:" -o out.cmt --slice=1h: many
 printf 'malloc(8) = 10\n' >untimed.trace
 says 1 "untimed.trace: times were not recorded (needed by --slice=1s:2s)" --slice=1s:2s untimed.trace
 
-# Of a damaged .cmt, what is before the damage: the tool says how many events these are.
+# The events before the damage of a .cmt can be extracted: the tool reports how many there are.
 cp "$SOURCE/format-spec/vectors/blocks.cmt" whole.cmt
 cat whole.cmt >damaged.cmt
 printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=300 conv=notrunc status=none
@@ -97,7 +97,7 @@ before=$(sed -n 's/.* before the damage can be taken out by --slice=:\([0-9]*\)$
 trace2cmt -s --slice=":$before" damaged.cmt >out 2>err || complain "what is whole of it: $? $(cat err)"
 trace2cmt -s --slice=":$before" whole.cmt | cmp - out || complain "what is whole of it is another"
 
-# And what is behind it, from a keyframe on.
+# The events after the damage can be extracted, too, from a keyframe on.
 cp "$SOURCE/format-spec/vectors/keyframe.cmt" whole.cmt
 for place in 0x1d0 0x190; do
   cat whole.cmt >damaged.cmt
@@ -117,7 +117,7 @@ for place in 0x1d0 0x190; do
   says 1 "$error" --slice=512: --strict damaged.cmt
 done
 
-# Between marks; a slice that is named by marks is hidden where traces are anonymised.
+# A slice between marks. --anonymise hides the names of these marks.
 printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' >marked.trace
 [ "$(trace2cmt -s --slice=@load:@done marked.trace | sed '/^#/d' | tr '\n' ' ')" = \
   'malloc(8) = 10<1> mark("slice @load:@done") mark("load") malloc(9) = 20<2> ' ] || complain "a slice between marks"

@@ -1,4 +1,4 @@
-# Call stacks through trace2cmt: slices, threads, several inputs, --anonymise, --info, --verify, and what damage does.
+# Call stacks through trace2cmt: slices, threads, several inputs, --anonymise, --info, --verify, and damage.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
@@ -30,7 +30,7 @@ trace2cmt -s <app.cmt | grep -v '^#name' | cmp - <(grep -v '^#name' app.trace) |
 trace2cmt -s <app.cmt | trace2cmt | trace2cmt -s >piped
 [ "$(grep -c '^#name' piped)" = 2 ] || complain "names through pipes"
 
-# A part has what it uses, with numbers of its own.
+# A part of a trace has only the stacks that it uses, with its own numbers.
 trace2cmt --slice=2: app.cmt | trace2cmt -s >part
 diff -u - part <<'END' || complain "a slice"
 #cmt text=1
@@ -62,14 +62,14 @@ free(30<2>) time=400 stack=1
 realloc(0, 32) = 90<4> thread=1 time=500 stack=3
 END
 
-# Several inputs have a tree that they share, and modules of their own.
+# Several inputs share a tree, but each has its own modules.
 trace2cmt -s app.cmt app.trace >both
 [ "$(grep -c '^#module' both) $(grep -c '^#frame' both) $(grep -c '^#unloaded' both)" = "4 6 2" ] || complain "joined: $(cat both)"
 grep -qF 'malloc(8) = 1000000000010<5> thread=2 time=700 stack=5' both || complain "joined stacks: $(cat both)"
 grep -qF '#module 3 begin=1000 end=9000 bias=1000 build_id=8c1fba20 loaded=605' both || complain "joined modules: $(cat both)"
 trace2cmt app.cmt app.trace | trace2cmt --verify - >/dev/null || complain "joined and verified"
 
-# Of an anonymous trace the shape of the stacks stays.
+# In an anonymous trace, the shape of the stacks stays.
 trace2cmt --anonymise app.cmt | trace2cmt -s >hidden
 ! grep -E 'secret|lib.so|main|parse|8c1f|1100|20010|loaded' hidden >&2 || complain "--anonymise tells"
 grep '^#' hidden >part
@@ -86,7 +86,7 @@ diff -u - part <<'END' || complain "--anonymise"
 #cmt end=complete
 END
 
-# What a trace has of stacks, and that all of it is right.
+# --info counts the stacks of a trace, and --verify checks them.
 for form in app.cmt app.trace; do
   trace2cmt --info $form >out
   grep -q 'call stacks  3 nodes of 3 frames (2 with names) in 2 modules' out || complain "--info $form: $(cat out)"

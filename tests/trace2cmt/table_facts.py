@@ -1,5 +1,5 @@
-"""table_facts.py CSV: a line for each column of a table of events: how many values, their sum, least and greatest (of
-texts: of their lengths in bytes). And with a further argument the answers to the manual page's questions."""
+"""table_facts.py CSV: prints a line for each column of a table of events: the number of values, their sum, least and
+greatest (for texts, of their lengths in bytes). With a further argument, prints the results of the manual page's queries."""
 import csv, sys
 from collections import Counter, defaultdict
 

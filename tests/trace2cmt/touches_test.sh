@@ -1,4 +1,4 @@
-# Touched pages and calls that give memory back, through all that trace2cmt does; figures beside an independent count.
+# Touched pages and calls that give memory back, through all functions of trace2cmt. An independent count checks figures.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
@@ -28,8 +28,9 @@ END_OF_TRACE
 trace2cmt -o pages.cmt pages.trace
 trace2cmt -s pages.cmt | cmp - pages.trace || complain "text to .cmt to text"
 
-# Blocks from 16 KiB: 65,536, 40,000, 16,384 and 80,000 bytes. Of <2> the first 8,176 bytes were in memory, and 4 pages
-# were touched; of <3> 4,080 bytes in front and 3,152 at the end; of <4> nothing; of <5> 4,080 bytes were in memory.
+# Blocks from 16 KiB have 65,536, 40,000, 16,384 and 80,000 bytes. In <2>, the first 8,176 bytes were in memory, and 4 pages
+# were touched. In <3>, the first 4,080 and the last 3,152 bytes were touched. In <4>, no byte was touched. In <5>, 4,080
+# bytes were in memory.
 for file in pages.trace pages.cmt; do
   trace2cmt --info --json $file >info.json
   python3 - <<'END_OF_CHECK' || complain "figures of $file"
@@ -52,7 +53,7 @@ diff -u - out <<'END_OF_TEXT' || complain "the words of --info"
   never touched  162 KiB of 197 KiB in 4 blocks, of which 1 wholly
 END_OF_TEXT
 
-# A made-up trace, and a count of its own: pages of the block's own bytes, a flag each.
+# A random trace, and an independent count with a flag for each page of a block.
 python3 - >many.trace <<'END_OF_PROGRAM'
 import random
 random.seed(11)
@@ -80,7 +81,7 @@ for _ in range(4000):
         print(f"touch({address:x}<{tag_}>, 4096, {count}, {max(0, first * 4096 - before)})")
 print("#cmt end=complete")
 END_OF_PROGRAM
-# Bytes of all blocks that were live after the event FROM or made later, and of these those never touched.
+# The bytes of all blocks that were live after the event FROM or made later, and how many of them were never touched.
 count_after() {  # count_after FROM
   awk -F'[(,<>) =]+' -v from="$1" '
     function end(tag) {
@@ -101,7 +102,7 @@ trace2cmt --verify many.trace >out || complain "many.trace: $(cat out)"
 trace2cmt -o many.cmt many.trace
 trace2cmt -s many.cmt | cmp - many.trace || complain "many.trace to .cmt to text"
 
-# --verify: a page that the block does not have, one that was told before, one in memory behind a touched one, no pages.
+# --verify: a page that the block does not have, a page for the second time, a resident page after a touched one, no pages.
 for file in touches_wrong.text touches_wrong.cmt; do
   status=0; trace2cmt --verify "$vectors/$file" >out || status=$?
   [ "$status" = 1 ] || complain "$file: $status"
@@ -116,7 +117,7 @@ printf 'malloc(20000) = 10<1>\nfree(10<1>)\ntouch(10<1>, 4096, 1, 0)\ntouch(<9>,
 trace2cmt --verify ended.trace >out && complain "touches of no live block pass"
 [ "$(grep -c 'ended.trace:3: its tag contradicts the events before: dropped' out)" = 1 ] && grep -q '2 more' out || complain "$(cat out)"
 
-# A slice has what was touched of the blocks that live at its start; runs that follow one another are one.
+# A slice has the touched pages of the blocks that live at its start. Consecutive runs become one.
 trace2cmt -s --slice=9: pages.cmt >out
 diff -u - <(head -n 14 out) <<'END_OF_SLICE' || complain "a slice"
 #cmt text=1
@@ -140,7 +141,7 @@ for from in 100 900 2500; do
   figures_of slice.cmt | diff - <(count_after $from) || complain "figures of a slice from $from"
 done
 
-# One thread: pages of its blocks stay, whatever thread told them; those of others' blocks go.
+# --thread: pages of its blocks stay, whatever thread touched them. Pages of other blocks are dropped.
 trace2cmt -s --thread=1 pages.cmt >out
 diff -u - out <<'END_OF_THREAD' || complain "the events of a thread"
 #cmt text=1
@@ -155,7 +156,7 @@ free(10010<2>) thread=1 time=13
 #cmt end=complete
 END_OF_THREAD
 
-# Anonymous: no addresses, and all that a replay needs.
+# An anonymous trace has no addresses, and all that a replay needs.
 trace2cmt -s --anonymise pages.cmt | grep -E '^(#cmt touched|touch|malloc_|mallopt|mallctl)' >out
 diff -u - out <<'END_OF_ANONYMOUS' || complain "anonymous"
 #cmt touched_min=16384
@@ -167,7 +168,7 @@ touch(<3>, 4096, 0, 36848) time=10
 mallctl("arena.0.purge") thread=1 time=11
 touch(<3>, 4096, 1, 0) time=13
 END_OF_ANONYMOUS
-# Without addresses a first page may hold as little as a byte of the block: the second may begin there.
+# Without addresses, a first page may have only one byte of the block, so the second page may begin there.
 cat >neighbours.trace <<'END_OF_NEIGHBOURS'
 #cmt text=1
 #cmt page_size=4096
@@ -181,7 +182,7 @@ trace2cmt --verify hidden.trace >out || complain "pages beside each other, anony
 sed 's/4096, 2, 4080/4096, 2, 0/' hidden.trace >twice.trace
 trace2cmt --verify twice.trace >out && complain "a page told twice, anonymous: $(cat out)"
 
-# Two traces: the size from which both tell; nothing where one does not tell.
+# Two traces become one with the larger touched_min, and with none if one of them has none.
 sed 's/touched_min=16384/touched_min=32768/' pages.trace >coarse.trace
 trace2cmt -s pages.trace coarse.trace >both.trace
 grep -q '^#cmt touched_min=32768$' both.trace || complain "two traces: $(head -n 3 both.trace)"
@@ -189,7 +190,7 @@ grep -q '^#cmt touched_min=32768$' both.trace || complain "two traces: $(head -n
 trace2cmt --verify both.trace >out || complain "two traces: $(cat out)"
 trace2cmt -s pages.trace ended.trace 2>/dev/null | grep -q touched_min && complain "one of two does not tell"
 
-# Tables: the offset, the number of pages and their size; other forms leave them out and say so.
+# Tables have the offset, the number of pages and their size. Other forms leave touched pages out and report the loss.
 trace2cmt --to=csv pages.cmt | tr -d '\r' | grep -E 'touch|mallopt' >out
 diff -u - out <<'END_OF_TABLE' || complain "the table"
 6,touch,0,6,8176,3,4096,,,,2,65552,65536,,,

@@ -6,7 +6,7 @@ complain() { echo "wrong: $*" >&2; failed=1; }
 verify() { status=0; trace2cmt --verify "$@" >out 2>err || status=$?; }
 vectors=$SOURCE/format-spec/vectors
 
-# Vectors: of the damaged ones, the fault that readers find, at the same offset.
+# Vectors: --verify finds in damaged ones the same fault as a reader, at the same offset.
 for file in "$vectors"/*.cmt "$vectors"/*.text; do
   name=${file##*/}
   verify "$file"
@@ -33,8 +33,8 @@ done
 
 cp "$vectors/blocks.cmt" .
 
-# One statement is wrong, and its checksum right: changed.cmt with BYTES at the first place in the section TYPE where
-# they stand.
+# Files with one wrong value and a right checksum: changed.cmt has other bytes at the first place of BYTES in the section
+# TYPE.
 change() {  # change TYPE OLD NEW, in hex
   python3 - "$@" <<'END'
 import struct, sys, zlib
@@ -64,7 +64,7 @@ change TAIL "$(printf %02x $((index % 256)))" "$(printf %02x $((index % 256 + 1)
 verify changed.cmt
 grep -q "changed.cmt: offset $(printf 0x%x "$tail"): no index where the tail says" out || complain "tail: $(cat out)"
 
-# After damage in one block the others are still checked: two faults of one kind are the first and a count.
+# After damage in one block, the others are still checked. The second of two faults of one kind is only counted.
 python3 - <<'END'
 data = bytearray(open("blocks.cmt", "rb").read())
 starts = [i for i in range(len(data)) if data[i:i + 4] == b"BLCK"]
@@ -76,7 +76,7 @@ verify changed.cmt
 first=$(grep 'the checksum of a section is wrong' out)
 grep -qx "changed.cmt: 1 more of the kind of ${first%: *}" out || complain "two damaged blocks: $(cat out)"
 
-# Events that contradict each other, with their number, in any form.
+# Events that contradict each other are reported with their number, in any form.
 cat >wrong.trace <<'END'
 malloc(16) = 1000<1> time=5
 malloc(16) = 1008<2> time=4
@@ -94,7 +94,7 @@ trace2cmt -o mended.cmt wrong.trace 2>err
 verify mended.cmt
 [ "$status" = 0 ] || complain "what is made of wrong.trace: $(cat out)"
 
-# The first fault of each kind is told, the others are counted.
+# The first fault of each kind is reported, the others are counted.
 { cat wrong.trace; for i in 1 2 3; do echo "malloc(8) = 1008<$((3 + i))>"; done; } >more.trace
 verify more.trace
 [ "$(wc -l <out)" = 5 ] && [ "$(tail -n 1 out)" = "more.trace: 3 more of the kind of more.trace:4" ] || complain "more.trace: $(cat out)"
@@ -106,7 +106,7 @@ head -n 5 "$vectors/header.text" >cut.trace
 verify cut.trace
 [ "$status" = 1 ] && grep -qx 'cut.trace: the end of the trace is missing: it breaks off after its header' out || complain "a cut text: $(cat out)"
 
-# What trace2cmt writes is in order.
+# --verify finds no fault in files that trace2cmt writes.
 . "$SOURCE/tests/trace2cmt/every_kind.sh"
 write_many 30000
 trace2cmt -o many.cmt many.trace
@@ -123,7 +123,7 @@ status=0; trace2cmt --verify - <many.cmt >out || status=$?
 [ "$status" = 0 ] && grep -q '^standard input: ok, 30,000 events in 1 block, ' out || complain "-: $(cat out)"
 cat many.cmt | trace2cmt --verify | grep -q 'ok, 30,000 events' || complain "a pipe"
 
-# What cannot be read, and wrong use.
+# Files that cannot be read, and wrong use.
 verify missing
 [ "$status" = 1 ] && [ "$(cat err)" = "trace2cmt: missing: No such file or directory" ] || complain "$(cat err)"
 for wrong in "--verify --to=text t" "--verify -o x t" "--verify --info t" "--verify a b" "--json --verify t"; do

@@ -1,4 +1,4 @@
-// A .cmt as a whole: round trips, and what damage does.
+// A .cmt as a whole: round trips, and damage.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ Header metadata() {
   return header;
 }
 
-/// Whether `some` are the first of `all`.
+/// Whether `some` is a prefix of `all`.
 bool are_first_of(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   return some.size() <= all.size() && std::equal(some.begin(), some.end(), all.begin());
 }
