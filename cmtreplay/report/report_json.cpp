@@ -1,27 +1,20 @@
+// Makes the JSON of a replay, whose fields report_fields.h describes, and the figures that all reports share.
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "cmtreplay/protocol.h"
-#include "cmtreplay/report/comparison.h"
-#include "cmtreplay/report/report.h"
+#include "cmtreplay/report/report_fields.h"
 #include "cmtreplay/report/warnings.h"
-#include "cmtreplay/run/machine.h"
-#include "toolkit/output/fields.h"
 
 namespace cmt::replay {
 namespace {
 
-using output::JsonWriter;
-using output::write_field;
-using output::write_fields;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 constexpr std::array<std::string_view, 3> order_names{"one_thread", "free", "strict"};
 
-std::optional<std::string> unless_empty(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
+const char* operations_name(const PreparedChunks& chunks) {
+  if (chunks.in_memory()) return "prepared";
+  return chunks.kept() ? "spooled" : "streamed";
 }
 
 const char* clock_name(const Report& report) {
@@ -29,89 +22,24 @@ const char* clock_name(const Report& report) {
   return report.options.clock == ClockRuns::all ? "recorded" : "recorded in memory runs";
 }
 
-/// How the trace was replayed.
-void write_mode(JsonWriter& json, const Report& report) {
-  const PreparedTrace& trace = report.trace;
-  output::JsonFields field(json);
-  json.begin_object("mode");
-  const PreparedChunks& chunks = trace.chunks();
-  field("operations",
-        chunks.in_memory() ? "prepared"
-        : chunks.kept()    ? "spooled"
-                           : "streamed",
-        "prepared: in memory; spooled: in a file; streamed: planned again in each run");
-  field("operations_bytes", trace.operations_bytes(), "in memory or in the file");
-  field("slots", trace.plan().slots, "entries of the table of live blocks");
-  field("replay_bytes", report.results.baseline.replay_bytes, "of the worker's memory, those of the replay");
-  field("order", order_names[static_cast<std::size_t>(trace.plan().order)], "one_thread, free or strict");
-  field("threads", trace.plan().counts.threads, "");
-  field("threads_at_once", trace.plan().lanes, "");
-  field("true_dependencies", trace.plan().counts.true_dependencies, "calls that need a block of another thread");
-  field("false_dependencies", trace.plan().counts.false_dependencies, "points at which a thread may be too far ahead");
-  field("touch", report.options.touch, "the bytes of each block that are written: page, none, first or all");
-  field("pace", report.options.pace > 0 ? report.options.pace : nan, "recorded time over the replay's");
-  field("clock", clock_name(report), "that allocators read: recorded, recorded in memory runs, or system");
-  field("counters_missing", unless_empty(report.results.counters_missing), "why there are no hardware counters");
-  field("runs", report.options.runs == 0 ? std::nullopt : std::optional(report.options.runs),
-        "timed runs of each allocator that were asked for; null: as many as the medians needed");
-  field("budget_ns", report.options.budget_ns,
-        "spent on an allocator's timed runs, at most, unless runs were asked for");
-  field("interrupted", report.results.interrupted, "");
-  json.end_object();
-}
-
-/// The timed samples with a list for each figure instead of a struct for each run.
-struct SampleColumns {
-  std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> columns;
-  std::size_t next = 0;
-
-  void operator()(std::string_view key, std::uint64_t value, std::string_view) {
-    if (next == columns.size()) columns.emplace_back(key, std::vector<std::uint64_t>());
-    columns[next++].second.push_back(value);
-  }
-};
-
-void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& report) {
-  const bool timed = !result.timed.empty();
-  const TraceFacts& facts = report.trace.plan().facts;
-  const double calls = static_cast<double>(facts.calls);
-  const double wall_ns = spread_of(result, &TimedSample::wall_ns).median;
-  const double null_ns = spread_of(report.results.baseline, &TimedSample::wall_ns).median;
-  json.field("ns_per_call", timed ? wall_ns / calls : nan);
-  json.field("ns_per_call_over_null",
-             timed && !report.results.baseline.timed.empty() ? (wall_ns - null_ns) / calls : nan);
-  json.field("user_ns_per_call", user_ns_per_call(result, facts));
-  const bool has_speed_up = timed && facts.recorded_ns != unknown && wall_ns > 0;
-  json.field("speed_up", has_speed_up ? static_cast<double>(facts.recorded_ns) / wall_ns : nan);
-  if (!timed) return;
-  SampleColumns samples;
-  for (const TimedSample& sample : result.timed) {
-    samples.next = 0;
-    describe(samples, sample);
-  }
-  for (auto& [key, values] : samples.columns) write_field(json, key, spread_of(std::move(values)));
-  write_field(json, "warm_up_wall_ns",
-              result.warm_up ? std::optional(result.warm_up->wall_ns) : std::optional<std::uint64_t>());
-  write_field(json, "wall_ns_median_95", bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples));
-  write_field(json, "latency", result.latencies);
-  json.begin_object("counters");
-  for (std::size_t i = 0; i < process::counter_names.size(); ++i)
-    json.field(process::counter_names[i], median_counter(result, i));
-  json.end_object();
-}
-
-void write_result(JsonWriter& json, const AllocatorResult& result, const Report& report) {
-  const Allocator& allocator = result.allocator;
-  output::JsonFields field(json);
-  field("name", allocator.name, "");
-  field("library", allocator.null ? std::nullopt : std::optional(allocator.library), "");
-  field("prefix", unless_empty(allocator.prefix), "");
-  field("settings", allocator.settings, "");
-  field("replaced_calls", replaced_names(allocator), "");
-  field("death", result.death, "");
-  write_timed(json, result, report);
-  if (result.memory) write_fields(json, *result.memory);
-  field("memory_runs", result.memory_runs, "each of them; all figures above are of the one with the median peak");
+ReplayMode mode_of(const Report& report) {
+  const TracePlan& plan = report.trace.plan();
+  const ReplayOptions& options = report.options;
+  ReplayMode mode{.operations = operations_name(report.trace.chunks()),
+                  .operations_bytes = report.trace.operations_bytes(),
+                  .slots = plan.slots,
+                  .replay_bytes = report.results.baseline.replay_bytes,
+                  .order = std::string(order_names.at(static_cast<std::size_t>(plan.order))),
+                  .counts = plan.counts,
+                  .lanes = plan.lanes,
+                  .touch = options.touch,
+                  .clock = clock_name(report),
+                  .budget_ns = options.budget_ns,
+                  .interrupted = report.results.interrupted};
+  if (options.pace > 0) mode.pace = options.pace;
+  if (!report.results.counters_missing.empty()) mode.counters_missing = report.results.counters_missing;
+  if (options.runs != 0) mode.runs = options.runs;
+  return mode;
 }
 
 }  // namespace
@@ -123,7 +51,7 @@ double mean_kernel_ns(const AllocatorResult& result) {
 }
 
 double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts) {
-  if (result.timed.empty() || facts.calls == 0) return nan;
+  if (result.timed.empty() || facts.calls == 0) return std::numeric_limits<double>::quiet_NaN();
   const double cpu_ns = spread_of(result, &TimedSample::cpu_ns).median;
   return std::max(cpu_ns - mean_kernel_ns(result), 0.0) / static_cast<double>(facts.calls);
 }
@@ -150,33 +78,25 @@ std::vector<std::string> replaced_names(const Allocator& allocator) {
 }
 
 std::string json_text(const Report& report) {
-  JsonWriter json;
-  json.begin_object();
-  json.field("schema", "cmt.replay/1");
-  json.begin_object("trace");
-  json.field("file", report.options.file);
-  json.field("format", name(report.trace.plan().format));
-  write_fields(json, report.trace.plan().facts);
-  json.end_object();
-  write_mode(json, report);
-  write_field(json, "machine", this_machine());
-  json.begin_array("allocators");
-  for (const AllocatorResult& result : report.results.allocators) {
-    json.begin_object();
-    write_result(json, result, report);
-    json.end_object();
-  }
-  json.end_array();
-  output::JsonFields field(json);
-  field("time_comparisons", compare_times(report.results.allocators), "every pair, by the time of their runs");
-  field("peak_comparisons", compare_peaks(report.results.allocators), "every pair, by peak resident memory");
-  field("verdict", verdict_lines(report.results.allocators), "both in words, a line each");
-  field("warnings", warning_lines(report), "what was not replayed as recorded, and what stood out, a line each");
-  json.begin_object("baseline");
-  write_result(json, report.results.baseline, report);
-  json.end_object();
-  json.end_object();
-  return json.take();
+  const ReplayResults& results = report.results;
+  const TracePlan& plan = report.trace.plan();
+  const auto fields_of = [&](const AllocatorResult& result) {
+    AllocatorFields fields{.result = result, .facts = plan.facts};
+    if (!results.baseline.timed.empty())
+      fields.null_wall_ns = spread_of(results.baseline, &TimedSample::wall_ns).median;
+    return fields;
+  };
+  ReportFields fields{
+      .trace = {.file = report.options.file, .format = std::string(name(plan.format)), .facts = plan.facts},
+      .mode = mode_of(report),
+      .machine = this_machine(),
+      .times = compare_times(results.allocators),
+      .peaks = compare_peaks(results.allocators),
+      .verdict = verdict_lines(results.allocators),
+      .warnings = warning_lines(report),
+      .baseline = fields_of(results.baseline)};
+  for (const AllocatorResult& result : results.allocators) fields.allocators.push_back(fields_of(result));
+  return output::json_text(fields);
 }
 
 }  // namespace cmt::replay
