@@ -105,10 +105,10 @@ static inline void put_block(const struct variant variant, struct runner* runner
     *slot = block;
 }
 
-static inline void touch(const struct variant variant, const struct runner* runner, char* block, uint64_t from,
+static inline void touch(const struct variant variant, struct runner* runner, char* block, uint64_t from,
                          uint64_t size) {
   if (variant.tests || (variant.touches && size > runner->touched_at_once_max))
-    touch_block(runner->replay->control, block, from, size);
+    runner_touch_block(runner, block, from, size);
   else if (variant.touches)
     write_pages(block, from, size);
 }

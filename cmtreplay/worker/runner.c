@@ -32,6 +32,13 @@ void runner_end_touching(struct runner* runner, uint64_t bytes) {
   if (bytes > touch_slow_bytes) set_state(runner, lane_running);
 }
 
+void runner_touch_block(struct runner* runner, char* block, size_t from, size_t size) {
+  const uint64_t bytes = from < size ? size - from : 0;
+  runner_begin_touching(runner, bytes);
+  touch_block(runner->replay->control, block, from, size);
+  runner_end_touching(runner, bytes);
+}
+
 /* Wakes the parent, unless it waits for more changes than these. */
 static void tell_change(struct control* control, int urgent) {
   const uint32_t changes = __atomic_add_fetch(&control->changes, 1, __ATOMIC_SEQ_CST);
@@ -195,8 +202,12 @@ static void start_thread(struct runner* starter, uint32_t number) {
 static void touch_slot(struct runner* runner, uint32_t number) {
   const struct replay* const replay = runner->replay;
   void** const slot = &replay->slots[number];
-  if (replay->control->touches_recorded && !may_be_smaller(replay))
+  if (replay->control->touches_recorded && !may_be_smaller(replay)) {
+    const uint64_t bytes = runner->at[1] * page_bytes;
+    runner_begin_touching(runner, bytes);
     touch_recorded(runner->several ? runner->held : *slot, runner->at);
+    runner_end_touching(runner, bytes);
+  }
   runner->at += 4;
   if (runner->several) schedule_put_block(&runner->replay->schedule, slot, runner->held);
 }

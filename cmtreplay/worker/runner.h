@@ -1,6 +1,7 @@
 /* A thread of the worker on its way through its lane. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cmtreplay/latency.h"
@@ -54,6 +55,9 @@ static inline int may_be_smaller(const struct replay* replay) {
  * allocator. */
 void runner_begin_touching(struct runner* runner, uint64_t bytes);
 void runner_end_touching(struct runner* runner, uint64_t bytes);
+
+/* Touches a new block, or a resized one from its first new byte on, as touch_block() does. */
+void runner_touch_block(struct runner* runner, char* block, size_t from, size_t size);
 
 /* Starts a thread's way through a lane, where the previous thread stopped. */
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane);

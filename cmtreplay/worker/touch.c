@@ -4,7 +4,6 @@
 
 void touch_block(const struct control* control, char* block, size_t from, size_t size) {
   if (!block || from >= size || size >= control->touched_min) return;
-  runner_begin_touching(current_runner, size - from);
   switch ((enum touch)control->touch) {
     case touch_none:
       break;
@@ -18,14 +17,11 @@ void touch_block(const struct control* control, char* block, size_t from, size_t
       memset(block + from, 1, size - from);
       break;
   }
-  runner_end_touching(current_runner, size - from);
 }
 
 void touch_recorded(char* block, const uint64_t* words) {
   const uint64_t offset = words[0], count = words[1], distance = words[2], size = words[3];
   if (!block) return;
-  runner_begin_touching(current_runner, count * page_bytes);
   for (uint64_t i = 0; i < count; ++i) *(volatile char*)(block + offset + i * distance) = 1;
   if (size) *(volatile char*)(block + size - 1) = 1;
-  runner_end_touching(current_runner, count * page_bytes);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmtreplay/worker/runner.h"
+#include "cmtreplay/protocol.h"
 
 static inline char* next_page(char* at) { return (char*)(((uintptr_t)at | (page_bytes - 1)) + 1); }
 
