@@ -51,4 +51,7 @@ void plan_cells(MatrixPlan& plan, const MatrixSettings& settings);
 /// not_replayed, with the reason. Returns false on Ctrl-C: the cells of the trace that was under way are lost.
 bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings);
 
+/// "2 min 5 s left" of so many seconds, in the two largest units.
+std::string time_left_text(double seconds);
+
 }  // namespace cmt::replay

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cmt/error.h"
-#include "cmtreplay/matrix/time_left.h"
+#include "cmtreplay/matrix/matrix.h"
 
 using namespace cmt::replay;
 

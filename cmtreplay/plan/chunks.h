@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cmtreplay/plan/shared_memory.h"
-#include "cmtreplay/plan/spool.h"
 #include "cmtreplay/protocol.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 
@@ -44,6 +44,20 @@ class ChunkSource {
 
  private:
   MappedMemory mapping_;
+};
+
+/// Chunks of operations in a temporary file without a name (open_temporary_file(), libcmt/trace/files.h). Functions
+/// throw std::system_error.
+class Spool {
+ public:
+  Spool();
+
+  void write(std::uint32_t chunk, const std::uint64_t* words);
+  /// Zeros, where the chunk was not written whole.
+  void read(std::uint32_t chunk, std::uint64_t* words) const;
+
+ private:
+  process::Fd file_;
 };
 
 /// The lane that a chunk is a part of, and its words but for the link.

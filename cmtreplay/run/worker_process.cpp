@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +13,6 @@
 #include <csignal>
 #include <system_error>
 
-#include "cmtreplay/run/fixed_addresses.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -38,6 +38,26 @@ touch touch_of(const std::string& name) {
 Order order_for(const PreparedTrace& trace, const RunOptions& options) {
   return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
 }
+
+/// Processes that this thread starts while it lives get the same addresses each time, where that is allowed: an
+/// allocator that draws random numbers from its addresses (jemalloc spreads its purges by them) then draws the same in
+/// every run. A sandbox may forbid it.
+class FixedAddresses {
+ public:
+  explicit FixedAddresses(bool wanted) : before_(wanted ? personality(unknown_persona) : -1) {
+    if (before_ != -1) personality(static_cast<unsigned long>(before_) | ADDR_NO_RANDOMIZE);
+  }
+  ~FixedAddresses() {
+    if (before_ != -1) personality(static_cast<unsigned long>(before_));
+  }
+  FixedAddresses(const FixedAddresses&) = delete;
+  FixedAddresses& operator=(const FixedAddresses&) = delete;
+
+ private:
+  static constexpr unsigned long unknown_persona = 0xffffffff;  ///< only asks
+
+  int before_;
+};
 
 }  // namespace
 
