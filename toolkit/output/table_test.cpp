@@ -6,6 +6,30 @@
 
 using namespace cmt::output;
 
+namespace {
+
+struct ColumnsRow {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::int64_t change = 0;
+  std::uint64_t pages = static_cast<std::uint64_t>(-1);
+};
+
+template <class Visitor, DescribedAs<ColumnsRow> R>
+void describe(Visitor& field, R& row) {
+  field("name", row.name, "");
+  field("bytes", row.bytes, "");
+  field("change", row.change, "");
+  field("pages", nullable(row.pages), "");
+  field("share", 0.5, "");
+}
+
+std::string change_cell(std::int64_t change) { return std::to_string(change); }
+std::string share_cell(double share) { return fixed(share, 1); }
+std::string name_cell(std::string_view name) { return "<" + std::string(name) + ">"; }
+
+}  // namespace
+
 TEST_CASE("table: columns are aligned and lines end without blanks") {
   Table table({"name", "bytes", "note"}, {0, 2});
   table.add({"a", "1", ""});
@@ -79,4 +103,39 @@ TEST_CASE("table: in a narrow place numbers are left out from behind, and the la
         " resident  shared  file\n"
         "1,234 KiB  12 KiB  /usr/li...-gnu/libc.so.6\n");
   CHECK(table.text(200) == table.text());
+}
+
+TEST_CASE("table: columns have fields of a description, each in its form") {
+  Columns<ColumnsRow> columns;
+  columns.add("size", "bytes", bytes_text);
+  columns.add("changed by", "change", change_cell);
+  columns.add("share", "share", share_cell);
+  columns.add("called", "name", name_cell);
+  CHECK(columns.cells({"a", 2048, -3, 1}) == std::vector<std::string>{"2.00 KiB", "-3", "0.5", "<a>"});
+}
+
+TEST_CASE("table: a column has a text of its own for what is not known") {
+  Columns<ColumnsRow> columns;
+  columns.add("pages", "pages", with_commas);
+  columns.add("again", "pages", with_commas, "none");
+  CHECK(columns.cells({"a", 0, 0, 1000}) == std::vector<std::string>{"1,000", "1,000"});
+  CHECK(columns.cells({"a", 0, 0}) == std::vector<std::string>{"-", "none"});
+}
+
+TEST_CASE("table: columns of fields, numbers and texts are in the order in which they were added") {
+  Columns<ColumnsRow> columns;
+  columns.add("bytes", "bytes", with_commas);
+  columns.add_computed("half", [](const ColumnsRow& row) { return std::to_string(row.bytes / 2); });
+  columns.add_text("name", [](const ColumnsRow& row) { return row.name; });
+  const std::vector<ColumnsRow> rows{{"a", 1000}, {"longer", 8}};
+  CHECK(columns.table(rows).text() == "bytes  half  name\n1,000   500  a\n    8     4  longer\n");
+  CHECK(columns.table().text() == "bytes  half  name\n");
+}
+
+TEST_CASE("table: a form may carry a setting") {
+  const std::string unit = " ns";
+  const std::function timed = [unit](std::uint64_t number) { return std::to_string(number) + unit; };
+  Columns<ColumnsRow> columns;
+  columns.add("time", "bytes", timed);
+  CHECK(columns.cells({"a", 5}) == std::vector<std::string>{"5 ns"});
 }
