@@ -1,7 +1,6 @@
 // The board as text: tables, Markdown, CSV and JSON.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <set>
 #include <utility>
 
@@ -34,28 +33,71 @@ std::string short_state(const std::string& state) {
   return text;
 }
 
-/// One figure of all cells.
-struct Figure {
-  const char* title;
-  std::function<std::string(const BoardCell&)> text;
-  Ratio BoardAllocator::*mean = nullptr;  ///< the geometric mean; null: has none
+/// A row of the CSV, and of what the tables for people show of a cell.
+struct BoardRow {
+  BoardCell cell = {};
+  CellTrace trace = {};
 };
 
-std::string bytes_or_none(const std::optional<std::uint64_t>& bytes) { return bytes ? bytes_text(*bytes) : none; }
+template <class Visitor, output::DescribedAs<BoardRow> Row>
+void describe(Visitor& field, Row& row) {
+  const BoardCell& cell = row.cell;
+  field("trace", cell.trace, "");
+  field("allocator", cell.allocator, "");
+  field("state", cell.is_measured() ? std::string("measured") : cell.state, "");
+  field("events", row.trace.events, "");
+  field("threads", row.trace.threads, "");
+  field("time_ratio", cell.time.ratio, "");
+  field("time_ratio_low", cell.time.low, "");
+  field("time_ratio_high", cell.time.high, "");
+  field("time_interval", cell.time.interval, "");
+  field("peak_ratio", cell.peak.ratio, "");
+  field("mean_ratio", cell.mean.ratio, "");
+  field("ns_per_call", cell.ns_per_call, "");
+  field("peak_resident_bytes", cell.peak_bytes, "");
+  field("mean_resident_bytes", cell.mean_bytes, "");
+  field("fragmentation", cell.fragmentation, "");
+  field("malloc_p999_ns", cell.p999_ns, "");
+  field("minor_faults", cell.minor_faults, "");
+  field("faults", cell.faults, "");
+}
+
+/// One figure of all cells, for people.
+struct Figure {
+  std::string title;
+  output::Columns<BoardRow> column;
+  Ratio BoardAllocator::*mean = nullptr;  ///< the geometric mean; null: has none
+
+  std::string text(const BoardRow& row) const { return column.cells(row).front(); }
+};
+
+/// A figure that is a field of the CSV, in a form for people.
+Figure field_figure(const std::string& title, const std::string& key, const output::Form& form) {
+  Figure figure{title, {}};
+  figure.column.add(title, key, form);
+  return figure;
+}
+
+Figure ratio_figure(const std::string& title, Ratio BoardCell::*ratio, Ratio BoardAllocator::*mean) {
+  Figure figure{title, {}, mean};
+  figure.column.add_computed(title, [ratio](const BoardRow& row) { return ratio_text(row.cell.*ratio); });
+  return figure;
+}
+
+std::string one_decimal(double number) { return number_text(number, 1); }
+std::string two_decimals(double number) { return number_text(number, 2); }
+std::string no_decimals(double number) { return number_text(number, 0); }
 
 std::vector<Figure> figures() {
-  return {
-      {"time, to", [](const BoardCell& cell) { return ratio_text(cell.time); }, &BoardAllocator::time},
-      {"peak memory, to", [](const BoardCell& cell) { return ratio_text(cell.peak); }, &BoardAllocator::peak},
-      {"mean memory, to", [](const BoardCell& cell) { return ratio_text(cell.mean); }, &BoardAllocator::mean},
-      {"ns a call", [](const BoardCell& cell) { return number_text(cell.ns_per_call, 1); }},
-      {"peak", [](const BoardCell& cell) { return bytes_or_none(cell.peak_bytes); }},
-      {"mean", [](const BoardCell& cell) { return bytes_or_none(cell.mean_bytes); }},
-      {"fragmentation", [](const BoardCell& cell) { return number_text(cell.fragmentation, 2); }},
-      {"p99.9 of malloc, ns", [](const BoardCell& cell) { return number_text(cell.p999_ns, 0); }},
-      {"page faults",
-       [](const BoardCell& cell) { return cell.minor_faults ? output::with_commas(*cell.minor_faults) : none; }},
-  };
+  return {ratio_figure("time, to", &BoardCell::time, &BoardAllocator::time),
+          ratio_figure("peak memory, to", &BoardCell::peak, &BoardAllocator::peak),
+          ratio_figure("mean memory, to", &BoardCell::mean, &BoardAllocator::mean),
+          field_figure("ns a call", "ns_per_call", one_decimal),
+          field_figure("peak", "peak_resident_bytes", bytes_text),
+          field_figure("mean", "mean_resident_bytes", bytes_text),
+          field_figure("fragmentation", "fragmentation", two_decimals),
+          field_figure("p99.9 of malloc, ns", "malloc_p999_ns", no_decimals),
+          field_figure("page faults", "minor_faults", output::with_commas)};
 }
 
 std::string faults_text(const std::optional<std::uint64_t>& faults) {
@@ -63,7 +105,7 @@ std::string faults_text(const std::optional<std::uint64_t>& faults) {
 }
 
 std::string figure_table(const Board& board, const Figure& figure) {
-  const std::string title = figure.mean ? std::string(figure.title) + " " + board.reference : figure.title;
+  const std::string title = figure.mean ? figure.title + " " + board.reference : figure.title;
   std::vector<std::string> titles{title};
   for (const BoardAllocator& allocator : board.allocators) titles.push_back(text::to_line(allocator.name));
   output::Table table(titles);
@@ -71,7 +113,7 @@ std::string figure_table(const Board& board, const Figure& figure) {
     std::vector<std::string> cells{text::to_line(board.traces[row].name)};
     for (std::size_t column = 0; column < board.allocators.size(); ++column) {
       const BoardCell& cell = board.at(row, column);
-      cells.push_back(cell.is_measured() ? figure.text(cell) : short_state(cell.state));
+      cells.push_back(cell.is_measured() ? figure.text({cell, board.traces[row]}) : short_state(cell.state));
     }
     table.add(cells);
   }
@@ -190,35 +232,6 @@ std::string markdown_rule(std::size_t columns) {
   return text + "\n";
 }
 
-/// A row of the CSV.
-struct CsvRow {
-  BoardCell cell = {};
-  CellTrace trace = {};
-};
-
-template <class Visitor, output::DescribedAs<CsvRow> Row>
-void describe(Visitor& field, Row& row) {
-  const BoardCell& cell = row.cell;
-  field("trace", cell.trace, "");
-  field("allocator", cell.allocator, "");
-  field("state", cell.is_measured() ? std::string("measured") : cell.state, "");
-  field("events", row.trace.events, "");
-  field("threads", row.trace.threads, "");
-  field("time_ratio", cell.time.ratio, "");
-  field("time_ratio_low", cell.time.low, "");
-  field("time_ratio_high", cell.time.high, "");
-  field("time_interval", cell.time.interval, "");
-  field("peak_ratio", cell.peak.ratio, "");
-  field("mean_ratio", cell.mean.ratio, "");
-  field("ns_per_call", cell.ns_per_call, "");
-  field("peak_resident_bytes", cell.peak_bytes, "");
-  field("mean_resident_bytes", cell.mean_bytes, "");
-  field("fragmentation", cell.fragmentation, "");
-  field("malloc_p999_ns", cell.p999_ns, "");
-  field("minor_faults", cell.minor_faults, "");
-  field("faults", cell.faults, "");
-}
-
 }  // namespace
 
 std::string intervals_text(const Board& board) {
@@ -240,10 +253,9 @@ std::string board_text(const Board& board) {
     for (const Figure& figure : figures()) text += figure_table(board, figure) + "\n";
   }
   if (is_verified(board)) {
-    const auto faults = [](const BoardCell& cell) { return faults_text(cell.faults); };
     Board copy = board;  // also of cells that were only verified
     for (BoardCell& cell : copy.summaries) cell.state = cell.faults ? "" : cell.state;
-    text += figure_table(copy, {"faults", faults}) + "\n";
+    text += figure_table(copy, field_figure("faults", "faults", output::with_commas)) + "\n";
   }
   return text + board_notes(board);
 }
@@ -292,9 +304,9 @@ std::string board_markdown(const Board& board) {
 }
 
 std::string board_csv(const Board& board) {
-  std::string text = output::csv_titles<CsvRow>();
+  std::string text = output::csv_titles<BoardRow>();
   for (std::size_t i = 0; i < board.summaries.size(); ++i)
-    text += output::csv_row(CsvRow{board.summaries[i], board.traces[i / board.allocators.size()]});
+    text += output::csv_row(BoardRow{board.summaries[i], board.traces[i / board.allocators.size()]});
   return text;
 }
 

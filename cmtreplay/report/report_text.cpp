@@ -50,46 +50,12 @@ std::string interval_text(const AllocatorResult& result, bool is_range) {
   return time_text(interval.low) + " - " + time_text(interval.high);
 }
 
-std::vector<std::string> time_row(const AllocatorResult& result, const std::string& name,
-                                  const AllocatorResult* reference, const TraceFacts& facts, bool is_range) {
-  std::vector<std::string> cells{name};
-  if (result.timed.empty() || facts.calls == 0) {
-    cells.insert(cells.end(), 8, none);
-    return cells;
-  }
-  cells.push_back(time_text(wall(result)));
-  cells.push_back(interval_text(result, is_range));
-  cells.push_back(reference ? ratio(wall(result), wall(*reference)) : none);
-  cells.push_back(time_text(spread_of(result, &TimedSample::cpu_ns).median));
-  cells.push_back(time_text(mean_kernel_ns(result)));
-  cells.push_back(fixed(user_ns_per_call(result, facts), 1));
-  cells.push_back(with_commas(static_cast<std::uint64_t>(spread_of(result, &TimedSample::minor_faults).median)));
-  cells.push_back(std::to_string(result.timed.size()));
-  return cells;
-}
-
 /// "3.05 MiB", or "3.05 - 3.21 MiB" where the runs' peaks differ by more than 1 %.
 std::string peak_text(const AllocatorResult& result) {
   const auto [least, most] =
       std::minmax_element(result.memory_runs.begin(), result.memory_runs.end(), MemoryFigures::has_lower_peak);
   if (result.memory_runs.empty() || most->peak - least->peak <= least->peak / 100) return result.memory->peak_text();
   return result.memory->peak_text() + " (" + bytes_text(least->peak) + " to " + bytes_text(most->peak) + ")";
-}
-
-std::vector<std::string> memory_row(const AllocatorResult& result, const std::string& name,
-                                    const AllocatorResult* reference) {
-  std::vector<std::string> cells{name};
-  if (!result.memory) {
-    cells.insert(cells.end(), 6, none);
-    return cells;
-  }
-  cells.push_back(bytes_text(result.memory->start_bytes));
-  cells.push_back(peak_text(result));
-  cells.push_back(reference ? ratio(peak(result), peak(*reference)) : none);
-  cells.push_back(bytes_text(result.memory->mean_bytes()));
-  cells.push_back(bytes_text(result.memory->end_bytes()));
-  cells.push_back(number(result.memory->fragmentation()));
-  return cells;
 }
 
 /// Allocators whose times can be compared come before those that refused calls, and last are those that died or were
@@ -173,14 +139,18 @@ std::string counters_text(const Report& report) {
   return "\n" + table.text();
 }
 
-/// A line of the CSV.
-struct CsvRow {
+/// A row of the CSV, and of the tables for people.
+struct AllocatorRow {
   AllocatorResult result;
   TraceFacts facts;
+  std::string name = {};                       ///< as the tables for people have it
+  const AllocatorResult* reference = nullptr;  ///< that ratios are to; null: there is none
+
+  bool has_times() const { return !result.timed.empty() && facts.calls != 0; }
 };
 
 /// Figures with a fixed number of decimals; empty where they are not known.
-template <class Visitor, output::DescribedAs<CsvRow> Row>
+template <class Visitor, output::DescribedAs<AllocatorRow> Row>
 void describe(Visitor& field, Row& row) {
   const AllocatorResult& result = row.result;
   const auto timed = [&result](double figure, int decimals = 0) {
@@ -212,6 +182,51 @@ void describe(Visitor& field, Row& row) {
   field("peak_live_bytes", row.facts.peak_live.bytes, "");
 }
 
+using AllocatorColumns = output::Columns<AllocatorRow>;
+
+/// A column of the timed runs, with "-" if there are none.
+void add_timed(AllocatorColumns& columns, const std::string& title, const AllocatorColumns::Cell& cell) {
+  columns.add_computed(title, [cell](const AllocatorRow& row) { return row.has_times() ? cell(row) : none; });
+}
+
+/// `is_range`: the range of the runs is shown in place of an interval.
+AllocatorColumns time_columns(bool is_range) {
+  using Row = AllocatorRow;
+  AllocatorColumns columns;
+  columns.add_text("allocator", [](const Row& row) { return row.name; });
+  add_timed(columns, "time", [](const Row& row) { return time_text(wall(row.result)); });
+  add_timed(columns, is_range ? "range" : "95 %",
+            [is_range](const Row& row) { return interval_text(row.result, is_range); });
+  add_timed(columns, "ratio",
+            [](const Row& row) { return row.reference ? ratio(wall(row.result), wall(*row.reference)) : none; });
+  add_timed(columns, "CPU",
+            [](const Row& row) { return time_text(spread_of(row.result, &TimedSample::cpu_ns).median); });
+  add_timed(columns, "kernel", [](const Row& row) { return time_text(mean_kernel_ns(row.result)); });
+  add_timed(columns, "ns/call", [](const Row& row) { return fixed(user_ns_per_call(row.result, row.facts), 1); });
+  add_timed(columns, "faults", [](const Row& row) {
+    return with_commas(static_cast<std::uint64_t>(spread_of(row.result, &TimedSample::minor_faults).median));
+  });
+  add_timed(columns, "runs", [](const Row& row) { return std::to_string(row.result.timed.size()); });
+  return columns;
+}
+
+AllocatorColumns memory_columns() {
+  using Row = AllocatorRow;
+  AllocatorColumns columns;
+  columns.add_text("resident", [](const Row& row) { return row.name; });
+  columns.add("at start", "start_resident_bytes", bytes_text);
+  columns.add_computed("peak", [](const Row& row) { return row.result.memory ? peak_text(row.result) : none; });
+  columns.add_computed("ratio", [](const Row& row) {
+    return row.result.memory && row.reference ? ratio(peak(row.result), peak(*row.reference)) : none;
+  });
+  columns.add("mean", "mean_resident_bytes", bytes_text);
+  columns.add("at end", "end_resident_bytes", bytes_text);
+  columns.add_computed("fragmentation", [](const Row& row) {
+    return row.result.memory ? number(row.result.memory->fragmentation()) : none;
+  });
+  return columns;
+}
+
 }  // namespace
 
 std::string table_text(const Report& report) {
@@ -221,16 +236,14 @@ std::string table_text(const Report& report) {
                      " and at most " + with_commas(facts.peak_live.blocks) + " blocks live\n";
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
-  const bool has_few = has_few_runs(results);
-  output::Table times(
-      {"allocator", "time", has_few ? "range" : "95 %", "ratio", "CPU", "kernel", "ns/call", "faults", "runs"});
-  output::Table memory({"resident", "at start", "peak", "ratio", "mean", "at end", "fragmentation"});
+  std::vector<AllocatorRow> times, memory;
   for (const AllocatorResult* result : fastest_first(results)) {
-    times.add(time_row(*result, name_text(*result), reference, facts, has_few));
-    memory.add(memory_row(*result, name_text(*result) + purge_text(*result, report.options), reference));
+    const std::string name = name_text(*result);
+    times.push_back({*result, facts, name, reference});
+    memory.push_back({*result, facts, name + purge_text(*result, report.options), reference});
   }
-  times.add(time_row(report.results.baseline, "(null)", reference, facts, has_few));
-  text += times.text() + "\n" + memory.text();
+  times.push_back({report.results.baseline, facts, "(null)", reference});
+  text += time_columns(has_few_runs(results)).table(times).text() + "\n" + memory_columns().table(memory).text();
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
   std::string verdict;
   for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
@@ -254,10 +267,10 @@ std::string details_text(const Report& report) {
 }
 
 std::string csv_text(const Report& report) {
-  std::string text = output::csv_titles<CsvRow>();
+  std::string text = output::csv_titles<AllocatorRow>();
   const TraceFacts& facts = report.trace.plan().facts;
-  for (const AllocatorResult& result : report.results.allocators) text += output::csv_row(CsvRow{result, facts});
-  return text + output::csv_row(CsvRow{report.results.baseline, facts});
+  for (const AllocatorResult& result : report.results.allocators) text += output::csv_row(AllocatorRow{result, facts});
+  return text + output::csv_row(AllocatorRow{report.results.baseline, facts});
 }
 
 }  // namespace cmt::replay
