@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -105,6 +106,7 @@ struct Board {
   std::vector<Cell> cells = {};
 
   const BoardCell& at(std::size_t trace, std::size_t allocator) const {
+    assert(trace < traces.size() && allocator < allocators.size());
     return summaries[trace * allocators.size() + allocator];
   }
   std::uint64_t measured() const;

@@ -1,6 +1,7 @@
 #include "cmtreplay/board/ratios.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <random>
 
@@ -10,6 +11,7 @@ namespace {
 constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
 
 double median_of_drawn(const std::vector<double>& samples, std::mt19937& random, std::vector<double>& drawn) {
+  assert(!samples.empty());
   drawn.resize(samples.size());
   for (double& sample : drawn) sample = samples[random() % samples.size()];
   return median_of(drawn);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -50,6 +51,7 @@ std::string node_name() {
 /// The part of `wanted` from `begin` on that is of one trace.
 std::span<const std::size_t> same_trace(const MatrixPlan& plan, const std::vector<std::size_t>& wanted,
                                         std::size_t begin) {
+  assert(begin < wanted.size());
   std::size_t end = begin;
   while (end < wanted.size() && plan.trace_of(wanted[end]) == plan.trace_of(wanted[begin])) ++end;
   return std::span(wanted).subspan(begin, end - begin);
@@ -125,6 +127,7 @@ void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
 }
 
 bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings) {
+  assert(std::is_sorted(wanted.begin(), wanted.end()));
   TimeLeft time_left;
   for (std::size_t begin = 0; begin < wanted.size();) {
     const auto cells = same_trace(plan, wanted, begin);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -24,7 +25,10 @@ struct MatrixPlan {
   Allocator null;
   std::vector<Cell> cells{};  ///< trace by trace; what is known of each before it is run
 
-  std::size_t trace_of(std::size_t cell) const { return cell / allocators.size(); }
+  std::size_t trace_of(std::size_t cell) const {
+    assert(cell < cells.size());
+    return cell / allocators.size();
+  }
   std::size_t allocator_of(std::size_t cell) const { return cell % allocators.size(); }
 };
 

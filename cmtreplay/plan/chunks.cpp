@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -68,6 +69,8 @@ Chunk PreparedChunks::next_chunk() {
 }
 
 void PreparedChunks::close_chunk(const Chunk& chunk, std::uint32_t lane, std::uint32_t words) {
+  assert(chunk.number < closed_.size() && closed_[chunk.number].words == 0);
+  assert(words != 0 && words < chunk_words);  // and one for the link
   closed_[chunk.number] = {.lane = lane, .words = words};
   if (in_memory()) return;
   try {
@@ -79,6 +82,7 @@ void PreparedChunks::close_chunk(const Chunk& chunk, std::uint32_t lane, std::ui
 }
 
 void PreparedChunks::read(std::uint32_t number, std::uint64_t* words) const {
+  assert(kept() && closed(number).words != 0);
   if (spool_)
     spool_->read(number, words);
   else
@@ -131,6 +135,7 @@ Chunk ChunkRing::next_chunk() {
 
 void ChunkRing::collect_freed() {
   if (!free_.empty()) return;
+  assert(freed_ != nullptr);
   for (std::uint32_t number = count_; number-- > 0;) {
     if (__atomic_load_n(&freed_[number], __ATOMIC_ACQUIRE) == 0) continue;
     __atomic_store_n(&freed_[number], std::uint8_t{0}, __ATOMIC_RELAXED);
@@ -143,6 +148,7 @@ void ChunkRing::collect_freed() {
 void LaneWriter::start_chunk(std::uint32_t lane) {
   const Chunk next = chunks_.next_chunk();
   Lane& its = lanes_[lane];
+  assert(its.chunks == 0 || its.used < chunk_words);
   if (its.chunks == 0) {
     its.first_chunk = next.number;
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -82,7 +83,10 @@ class PreparedChunks : public ChunkSource {
   const std::string& problem() const { return problem_; }
 
   /// Once the chunk is closed.
-  const ClosedChunk& closed(std::uint32_t number) const { return closed_[number]; }
+  const ClosedChunk& closed(std::uint32_t number) const {
+    assert(number < closed_.size());
+    return closed_[number];
+  }
   void read(std::uint32_t number, std::uint64_t* words) const;
 
  private:
@@ -126,6 +130,7 @@ class LaneWriter {
 
   /// Adds words that belong together, at most 8. A lane exists from its first word on.
   void append(std::uint32_t lane, std::span<const std::uint64_t> words) {
+    assert(!words.empty() && words.size() <= 8);
     if (lane >= lanes_.size()) lanes_.resize(lane + 1);
     Lane& its = lanes_[lane];
     if (its.used + words.size() + 1 > chunk_words) start_chunk(lane);
@@ -142,6 +147,7 @@ class LaneWriter {
   /// Words of a lane so far, with its links and the words left empty before them. Where the last word ends right before
   /// a link that is not written yet, the next word is in the next chunk.
   std::uint64_t position(std::uint32_t lane) const {
+    assert(lane < lanes_.size());
     const Lane& its = lanes_[lane];
     return its.chunks == 0 ? 0 : (its.chunks - 1) * chunk_words + its.used;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <stdexcept>
 
 #include "cmtreplay/plan/give_back.h"
@@ -9,10 +10,14 @@
 namespace cmt::replay {
 namespace {
 
-void push_word(Step& step, std::uint64_t word) { step.storage[step.size++] = word; }
+void push_word(Step& step, std::uint64_t word) {
+  assert(step.size < step.storage.size());
+  step.storage[step.size++] = word;
+}
 
 /// Adds one operation to a step.
 void push(Step& step, operation kind, std::uint32_t slot, std::uint64_t size) {
+  assert(slot < std::uint32_t{1} << slot_bits);
   const bool wide = size >= SIZE_IN_NEXT_WORD;
   push_word(step, operation_word(kind, slot, wide ? SIZE_IN_NEXT_WORD : static_cast<std::uint32_t>(size)));
   if (wide) push_word(step, size);
@@ -80,6 +85,7 @@ std::uint32_t SlotPool::assign_new() {
 }
 
 void SlotPool::begin_epoch() {
+  assert(windowed_);
   ready_.insert(ready_.end(), previous_.begin(), previous_.end());
   previous_.swap(current_);
   current_.clear();
@@ -95,6 +101,7 @@ Step Planner::plan(const Event& event, std::uint32_t lane) {
 }
 
 const std::vector<std::uint32_t>& Planner::begin_several(Order order) {
+  assert(!several_ && order != Order::one_thread);
   several_ = true;
   if (order == Order::free) slots_.begin_window();
   return slots_.ready();
@@ -150,6 +157,7 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
 
 /// Takes the block out of its slot, for the operation that follows.
 void Planner::append_take(Step& step, const SlottedBlock& block) const {
+  assert(several_ && step.operations == 0);
   step.foreign = block.lane != lane_;
   push_word(step, operation_word(operation_take_block, block.slot, step.foreign ? 1 : 0));
 }
@@ -213,9 +221,11 @@ std::uint32_t Planner::null_slot() {
 }
 
 void Planner::insert_block(Tag tag, std::uint64_t size, std::uint32_t slot) {
+  assert(tag != 0 && slot >= slot_first);
   const SlottedBlock block{.tag = tag, .size = size, .slot = slot, .lane = lane_};
   if (!blocks_.insert(block)) {
     const SlottedBlock* const twice = remove_block(tag);
+    assert(twice != nullptr);
     if (!several_) slots_.release(twice->slot);
     blocks_.insert(block);
   }

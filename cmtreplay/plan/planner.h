@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -65,7 +66,10 @@ class SlotPool {
     ready_.pop_back();
     return slot;
   }
-  void release(std::uint32_t slot) { (windowed_ ? current_ : ready_).push_back(slot); }
+  void release(std::uint32_t slot) {
+    assert(slot >= slot_first && slot < next_);
+    (windowed_ ? current_ : ready_).push_back(slot);
+  }
   void begin_epoch();
   void begin_window() { windowed_ = true; }
 

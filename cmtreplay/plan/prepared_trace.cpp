@@ -5,6 +5,7 @@
 #include "cmtreplay/plan/prepared_trace.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 #include "cmtreplay/plan/assumed_writes.h"
@@ -15,9 +16,16 @@ namespace {
 
 constexpr std::size_t mark_count = 100;
 
+/// At different events, in their order.
+[[maybe_unused]] bool are_ordered(const std::vector<Mark>& marks) {
+  const auto is_not_after = [](const Mark& a, const Mark& b) { return a.event >= b.event; };
+  return std::adjacent_find(marks.begin(), marks.end(), is_not_after) == marks.end();
+}
+
 }  // namespace
 
 void MarkCandidates::add(Mark moment) {
+  assert(wants(moment.event) && (kept_.empty() || kept_.back().event < moment.event));
   const std::size_t lanes = std::max<std::size_t>(moment.positions.size(), 1);
   kept_.push_back(std::move(moment));
   if (kept_.size() < std::max<std::size_t>(std::min(kept_max, positions_max / lanes), 256)) return;
@@ -36,12 +44,14 @@ std::vector<Mark> MarkCandidates::choose(std::size_t count, Mark end) const {
     if (marks.empty() || marks.back().event < std::prev(after)->event) marks.push_back(*std::prev(after));
   }
   if (end.event != 0 && (marks.empty() || marks.back().event < end.event)) marks.push_back(std::move(end));
+  assert(are_ordered(marks) && marks.size() <= count);
   return marks;
 }
 
 void include_mark(std::vector<Mark>& marks, const Mark& moment) {
   const auto after =
       std::lower_bound(marks.begin(), marks.end(), moment.event, [](const Mark& m, auto at) { return m.event < at; });
+  assert(are_ordered(marks));
   if (after == marks.end() || after->event == moment.event) return;
   const bool has_before = after != marks.begin();
   const bool before_is_nearer = has_before && moment.event - std::prev(after)->event <= after->event - moment.event;
@@ -185,6 +195,8 @@ void PreparedTrace::Pass::finish() {
     plan_.first_chunks.push_back(writer_.first_chunk(lane));
     plan_.ends.push_back(writer_.position(lane));
   }
+  assert(plan_.marks.empty() || plan_.marks.back().event == plan_.facts.events);
+  assert(plan_.end_slots.size() == plan_.facts.end_live.blocks);
   trace_.plan_ = std::move(plan_);
   trace_.chunks_ = std::move(chunks_);
 }

@@ -1,5 +1,6 @@
 #include "cmtreplay/plan/router.h"
 
+#include <cassert>
 #include <stdexcept>
 
 namespace cmt::replay {
@@ -37,6 +38,7 @@ bool Router::is_of_second_thread(const Event& event) {
 
 /// Slots that are free have to be empty from now on.
 void Router::begin_several() {
+  assert(first_thread_ && wanted_order_ != Order::one_thread);
   order_ = wanted_order_;
   epoch_steps_ = 0;
   lane_by_thread_[*first_thread_] = 0;
@@ -54,6 +56,7 @@ Step Router::route_several(const Event& event) {
     join_order(0);  // so that an epoch is not over before all of its lanes are known
   }
   const std::uint32_t lane = lane_for(event);
+  assert(lane < lanes_.size() && lanes_[lane].has_thread);
   const Step step = planner_.plan(event, lane);
   if (event.kind == Kind::thread_exit) end_thread(event.thread);
   if (step.size == 0) return step;
@@ -103,6 +106,7 @@ std::uint32_t Router::start_thread(std::uint32_t thread) {
   }
   const std::uint32_t lane = idle_lanes_.front();
   idle_lanes_.pop_front();
+  assert(lane != 0 && !lanes_[lane].has_thread);
   lanes_[lane].has_thread = true;
   ++counts_.threads;
   join_order(0);
@@ -115,6 +119,7 @@ std::uint32_t Router::start_thread(std::uint32_t thread) {
 void Router::end_thread(std::uint32_t thread) {
   const std::uint32_t lane = lane_of(thread);
   if (lane == 0) return;
+  assert(lanes_[lane].has_thread);
   if (order_ == Order::free && lanes_[lane].epoch == epoch_) {
     append_control(lane, control_epoch_end, epoch_);
     lanes_[lane].epoch = no_epoch;
@@ -131,7 +136,9 @@ void Router::end_thread(std::uint32_t thread) {
 /// Writes the control words that must precede an operation.
 void Router::join_order(std::uint32_t lane) {
   if (order_ == Order::strict) return give_turn(lane);
+  assert(order_ == Order::free);
   if (lanes_[lane].epoch == epoch_) return;
+  assert(lanes_[lane].epoch == no_epoch);
   lanes_[lane].epoch = epoch_;
   epoch_lanes_.push_back(lane);
   count_lane_(epoch_, epoch_lanes_.size() == 1);
@@ -140,6 +147,7 @@ void Router::join_order(std::uint32_t lane) {
 }
 
 void Router::give_turn(std::uint32_t lane) {
+  assert(order_ == Order::strict);
   if (lane == turn_lane_) return;
   append_control(turn_lane_, control_pass_turn);
   append_control(lane, control_await_turn, ++turn_);
@@ -158,6 +166,7 @@ void Router::append_time(std::uint32_t lane, const Event& event) {
 
 void Router::end_epoch() {
   for (const std::uint32_t lane : epoch_lanes_) {
+    assert(lanes_[lane].epoch == epoch_);
     append_control(lane, control_epoch_end, epoch_);
     lanes_[lane].epoch = no_epoch;
   }
@@ -165,6 +174,7 @@ void Router::end_epoch() {
 }
 
 void Router::append_control(std::uint32_t lane, control_word what, std::uint32_t argument) {
+  assert(lane < lanes_.size());
   writer_.append(lane, operation_word(operation_control, what, argument));
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/interprocess/mapped_region.hpp>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 
@@ -33,6 +34,7 @@ SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
 
 // Pages that are not allocated now would end this process or the worker with SIGBUS where memory is short.
 void SharedMemory::grow(std::uint64_t from_bytes, std::uint64_t to_bytes) {
+  assert(from_bytes <= to_bytes);
   if (from_bytes == to_bytes) return;
   const int error = posix_fallocate(fd(), static_cast<off_t>(from_bytes), static_cast<off_t>(to_bytes - from_bytes));
   if (error != 0) fail(error, "shared memory for " + name_.substr(name_.find('-') + 1));

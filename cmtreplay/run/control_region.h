@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cassert>
 #include <cstdint>
 #include <span>
 
@@ -22,6 +24,7 @@ struct ControlSizes {
 class ControlRegion {
  public:
   explicit ControlRegion(const ControlSizes& sizes) : sizes_(sizes) {
+    assert(sizes.lanes != 0 && std::has_single_bit(sizes.epochs));
     control& control = get();
     control.lane_count = sizes.lanes;
     control.touched_min = UINT64_MAX;

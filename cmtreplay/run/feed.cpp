@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace cmt::replay {
 void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position) {
   const std::uint64_t before = __atomic_load_n(&lane.published, __ATOMIC_RELAXED);
   if (before == position) return;
+  assert(position > before);
   if (before == 0) lane.first_chunk = first_chunk;
   __atomic_store_n(&lane.published, position, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&lane.sleeping, __ATOMIC_SEQ_CST) != 0)
@@ -79,6 +81,7 @@ void CopyingFeed::copy_chunk() {
   const Chunk chunk = ring_.next_chunk();
   const ClosedChunk& closed = trace_.chunks().closed(next_);
   trace_.chunks().read(next_++, chunk.words);
+  assert(closed.lane < lanes_.size());
   Lane& lane = lanes_[closed.lane];
   const bool was_short = lane.end < lane.wanted;
   if (lane.chunks == 0)
@@ -121,6 +124,7 @@ void PlanningFeed::attach(ControlRegion& region) {
 }
 
 void PlanningFeed::route_until(std::uint64_t event) {
+  assert(router_);
   constexpr std::uint64_t quarter = ring_chunks * chunk_words / 4;
   while (event_ < event) {
     if (batch_.empty()) batch_ = reader_.read();

@@ -1,6 +1,7 @@
 #include "cmtreplay/run/runs.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <numeric>
 #include <random>
@@ -90,6 +91,7 @@ void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
     const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
     result.memory_runs.push_back(figures_of(run));
   }
+  assert(!runs.empty());
   const auto median = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
   std::nth_element(runs.begin(), median, runs.end(),
                    [](const MemoryRun& a, const MemoryRun& b) { return a.peak_bytes() < b.peak_bytes(); });

@@ -1,6 +1,7 @@
 #include "cmtreplay/run/statistics.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -21,6 +22,7 @@ Spread spread_of(std::vector<std::uint64_t> samples) {
 }
 
 double median_of(std::vector<double>& samples) {
+  assert(!samples.empty());
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), half, samples.end());
   if (samples.size() % 2 == 1) return *half;
@@ -28,6 +30,7 @@ double median_of(std::vector<double>& samples) {
 }
 
 Interval bootstrap_median(const std::vector<std::uint64_t>& samples) {
+  assert(!samples.empty());
   constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
   std::mt19937 random(1);
   std::vector<double> drawn(samples.size()), medians(draws);
@@ -40,6 +43,7 @@ Interval bootstrap_median(const std::vector<std::uint64_t>& samples) {
 }
 
 std::optional<Interval> median_interval(std::vector<double> samples, double confidence) {
+  assert(confidence > 0 && confidence < 1);
   const std::size_t count = samples.size();
   double term = std::pow(0.5, static_cast<double>(count));  // that `below` of the samples lie below the median
   double tail = 0;
@@ -50,6 +54,7 @@ std::optional<Interval> median_interval(std::vector<double> samples, double conf
     term *= static_cast<double>(count - below + 1) / static_cast<double>(below);
   }
   if (below == 0) return std::nullopt;
+  assert(below <= count / 2);
   std::sort(samples.begin(), samples.end());
   return Interval{samples[below - 1], samples[count - below]};
 }
@@ -97,6 +102,7 @@ double LatencyCounts::quantile_ticks(const Counts& counts, std::uint64_t rank) c
     below += counts[bucket];
     if (below > rank) return latency_ticks(bucket);
   }
+  assert(!"a rank is below the number of samples");
   return 0;
 }
 
@@ -129,6 +135,7 @@ std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) con
         {static_cast<double>(all) / static_cast<double>(left), std::min(nanoseconds(latency_ticks(bucket)), max)});
     left -= counts[bucket];
   }
+  assert(left == 0 && !points.empty());
   // The longest call is known itself, not only by its bucket.
   if (points.back().one_in < static_cast<double>(all)) points.push_back({static_cast<double>(all), max});
   points.back().ns = max;

@@ -1,6 +1,7 @@
 #include "cmtreplay/run/timeline.h"
 
 #include <algorithm>
+#include <cassert>
 #include <system_error>
 
 #include "cmtreplay/protocol.h"
@@ -24,6 +25,7 @@ Timeline::Timeline(int pid, std::uint64_t start_bytes, const std::string& root)
 void Timeline::resume(std::uint64_t event) {
   {
     const std::lock_guard lock(mutex_);
+    assert(!is_running_);
     is_running_ = true;
     event_ = event;
     resumed_at_ = Clock::now();
@@ -72,6 +74,8 @@ std::uint64_t Timeline::resident_bytes() {
 }
 
 void Timeline::add_sample(const TimelineSample& sample) {
+  assert(samples_.size() < samples_max);
+  assert(samples_.empty() || samples_.back().clock_ns <= sample.clock_ns);
   samples_.push_back(sample);
   if (samples_.size() < samples_max) return;
   for (std::size_t i = 0; i < samples_.size() / 2; ++i) samples_[i] = samples_[2 * i + 1];

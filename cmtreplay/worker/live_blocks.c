@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cmtreplay/worker/live_blocks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static uint64_t hash(uint64_t value) {
 
 /* Index of a block's entry, or of the empty one where it belongs. */
 static uint64_t entry_index(uintptr_t begin) {
+  assert((table_entries & (table_entries - 1)) == 0);
   uint64_t index = hash(begin) & (table_entries - 1);
   while (table[index].begin && table[index].begin != begin) index = (index + 1) & (table_entries - 1);
   return index;
@@ -99,6 +101,7 @@ struct live_block live_blocks_overlapping(uintptr_t begin, uint64_t bytes) {
 }
 
 void live_blocks_insert(const struct live_block* block) {
+  assert(block->begin && block->size <= block->usable);
   if (!block->seed && live_blocks_find(block->begin)) return;
   if (++table_used > table_entries / 2) grow();
   table[entry_index(block->begin)] = *block;
@@ -117,6 +120,7 @@ struct live_block live_blocks_remove(uintptr_t begin) {
     table[gap] = table[index];
     gap = index;
   }
+  assert(table_used > 0);
   table[gap].begin = 0;
   --table_used;
   shadow_range(shadow_clear, removed.begin, removed.usable);
@@ -135,6 +139,7 @@ void live_blocks_for_each(void (*visit)(const struct live_block*)) {
 static uint64_t pattern(uint64_t seed, uint64_t offset) { return hash(seed + offset) | 0x0101010101010101u; }
 
 void fill_pattern(char* bytes, uint64_t size, uint64_t seed) {
+  assert(seed); /* seed 0 stands for a block without a pattern */
   for (uint64_t at = 0; at < size; at += 8) {
     const uint64_t word = pattern(seed, at);
     memcpy(bytes + at, &word, size - at < 8 ? size - at : 8);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cmtreplay/worker/runner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -51,6 +52,7 @@ static void tell_change(struct control* control, int urgent) {
 /* Chunks. */
 
 static void enter_chunk(struct runner* runner, uint32_t chunk, uint64_t sequence, uint64_t word) {
+  assert(word <= chunk_words);
   runner->chunk = chunk;
   runner->sequence = sequence;
   runner->chunk_begin = runner->replay->operations + (uint64_t)chunk * chunk_words;
@@ -94,6 +96,7 @@ void runner_refill(struct runner* runner) {
     wait_for_words(runner, consumed);
     published = __atomic_load_n(&lane->published, __ATOMIC_ACQUIRE);
   }
+  assert(published > consumed);
   if (!lane->cursor.opened) {
     lane->cursor.opened = 1;
     enter_chunk(runner, lane->first_chunk, 0, 0);
@@ -173,6 +176,7 @@ static void join(struct lane* lane) {
 
 static void start_thread(struct runner* starter, uint32_t number) {
   struct replay* const replay = starter->replay;
+  assert(number != 0 && number < replay->control->lane_count);
   struct lane* const lane = &replay->lanes[number];
   if (lane->thread.started) {
     __atomic_store_n(&starter->lane->waits.waiting, (uint32_t)waiting_for_lane, __ATOMIC_RELAXED);
@@ -258,6 +262,7 @@ int runner_control(struct runner* runner, uint64_t word) {
       come_to(runner, *runner->at++);
       return 1;
     case control_alignment:
+      assert(argument < 64);
       runner->alignment = argument;
       return 1;
     case control_touch:

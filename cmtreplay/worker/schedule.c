@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cmtreplay/worker/schedule.h"
 
+#include <assert.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,6 +19,7 @@ static void pause_briefly(void) {
 }
 
 void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending, uint32_t pending_mask) {
+  assert((pending_mask & (pending_mask + 1)) == 0);
   *schedule = (struct schedule){.spins = spins, .pending = pending, .pending_mask = pending_mask};
   const int fenced = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   schedule->sleep_ns = fenced ? sleep_ns_max : sleep_ns_blind;
@@ -60,6 +62,7 @@ void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wai
     block = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   }
   if (!block) block = sleep_for_block(schedule, slot);
+  assert(block);
   end_wait(counts, begin, &counts->block_waits, &counts->block_wait_ns);
   return block;
 }
@@ -102,7 +105,9 @@ void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch) {
   uint32_t* const pending = schedule->pending;
   const uint32_t mask = schedule->pending_mask;
-  if (__atomic_sub_fetch(&pending[epoch & mask], 1, __ATOMIC_ACQ_REL) != 0) return;
+  const uint32_t left = __atomic_sub_fetch(&pending[epoch & mask], 1, __ATOMIC_ACQ_REL);
+  assert(left < COMPLETE / 2); /* else the epoch has ended, or no lane took part */
+  if (left != 0) return;
   __atomic_store_n(&pending[epoch & mask], COMPLETE | (epoch & EPOCH_BITS), __ATOMIC_SEQ_CST);
   for (;;) {
     uint32_t done = __atomic_load_n(&schedule->epochs_done, __ATOMIC_SEQ_CST);

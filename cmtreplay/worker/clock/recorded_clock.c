@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cmtreplay/worker/clock/recorded_clock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -237,6 +238,7 @@ int recorded_clock_meet(void) {
 }
 
 static void fall_asleep(uint64_t due_ns, pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  assert(self); /* the thread was met */
   acquire();
   self->due_ns = due_ns;
   self->condition = condition;

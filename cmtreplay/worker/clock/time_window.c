@@ -1,5 +1,7 @@
 #include "cmtreplay/worker/clock/time_window.h"
 
+#include <assert.h>
+
 enum { check_ns = 1000 * 1000 }; /* lanes that begin to wait for something else tell nobody */
 
 static uint32_t moves; /* a futex, which counts times that were stated while a lane slept */
@@ -37,6 +39,7 @@ static int is_in_window(const struct lane* lanes, uint32_t count, const struct l
 }
 
 void time_window_enter(struct lane* lanes, uint32_t count, struct lane* lane, uint64_t ns) {
+  assert(lane >= lanes && lane < lanes + count);
   __atomic_store_n(&lane->stated_ns, ns, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST)) {
     __atomic_add_fetch(&moves, 1, __ATOMIC_SEQ_CST);
