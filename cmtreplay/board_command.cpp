@@ -1,3 +1,4 @@
+// Prints boards and gates, and derives the exit status from missing or failed cells.
 #include "cmtreplay/board_command.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Shows a board or a gate in the form that the options ask for.
 #pragma once
 
 #include <optional>

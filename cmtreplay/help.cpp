@@ -1,3 +1,4 @@
+// The text of cmtreplay --help. A test compares its options with those that are read.
 #include "cmtreplay/options.h"
 
 namespace cmt::replay {

@@ -1,3 +1,4 @@
+/// The commands for many traces: the matrix, its tasks, the scoreboard and the gate.
 #pragma once
 
 #include "cmtreplay/options.h"

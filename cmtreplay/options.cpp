@@ -1,3 +1,4 @@
+// Reads the options, and refuses those that do not go together.
 #include "cmtreplay/options.h"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+/// The options of cmtreplay, read from its command line.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Tests the values of options, and the messages for options that do not go together.
 #include "cmtreplay/options.h"
 
 #include <doctest/doctest.h>

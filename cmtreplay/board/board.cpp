@@ -1,3 +1,4 @@
+// Puts cells into the board's places, ranks the allocators, and compares the machines that cells come from.
 #include "cmtreplay/board/board.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace cmt::replay {
 namespace {
 
-/// The index of a key in a list of keys, to which it is added where it is new.
+/// The index of a key in a list of keys. A new key is added to the list.
 std::size_t index_in(std::vector<std::string>& keys, const std::string& key) {
   const auto found = std::find(keys.begin(), keys.end(), key);
   if (found != keys.end()) return static_cast<std::size_t>(found - keys.begin());
@@ -66,7 +67,7 @@ void summarise(BoardCell& summary, const Cell& cell) {
     summary.minor_faults = static_cast<std::uint64_t>(median(cell.runs.minor_faults));
 }
 
-/// Fills in the places from the cells.
+/// Finds the places of a board, and fills them with cells.
 class BoardBuilder {
  public:
   BoardBuilder(Board& board, const std::vector<Cell>& expected) : board_(board) {
@@ -89,7 +90,7 @@ class BoardBuilder {
         continue;
       }
       CellTrace& trace = board_.traces[static_cast<std::size_t>(row - rows_.begin())];
-      const std::string name = trace.name;  // as it was asked for: the cell may be of a copy
+      const std::string name = trace.name;  // of the expected trace: the cell may be of a copy of it
       trace = cell.trace;
       trace.name = name;
       fill_place(board_.summaries[static_cast<std::size_t>(row - rows_.begin()) * columns +
@@ -100,7 +101,7 @@ class BoardBuilder {
   }
 
  private:
-  /// By trace, and the reference before the other allocators by their names.
+  /// Sorts cells by trace, with the reference before the other allocators, which are sorted by name.
   static std::vector<Cell> in_order(std::vector<Cell> cells) {
     const auto order = [](const Cell& cell) {
       return std::tuple(cell.allocator.name != cell.reference.name, cell.allocator.name);
@@ -122,8 +123,8 @@ class BoardBuilder {
                        [&name](const BoardAllocator& allocator) { return allocator.allocator.name == name; });
   }
 
-  /// Two builds of one name are told apart by their paths, or where these are the same by the beginning of their
-  /// hashes.
+  /// If two builds have one name, gives them their paths as names, or the first digits of their hashes if the paths are
+  /// equal.
   void name_columns() {
     std::map<std::string, std::vector<std::string>> paths;
     for (const BoardAllocator& allocator : board_.allocators)
@@ -146,7 +147,7 @@ class BoardBuilder {
         return;
       }
     }
-    if (summary.state != "missing" && summary.state != "verified only") return;  // the first one wins
+    if (summary.state != "missing" && summary.state != "verified only") return;  // the first cell of a place is shown
     summary.index = index;
     summarise(summary, cell);
   }
@@ -155,8 +156,8 @@ class BoardBuilder {
   std::vector<std::string> rows_, columns_;
 };
 
-/// An allocator that was measured on few traces would leave few for the means of all. So those are ranked that were
-/// measured on half of the traces, and the means are of the traces that all of them have.
+/// Computes the geometric means. They are over the traces that every ranked allocator was measured on. An allocator is
+/// ranked if it was measured on at least half of the traces: otherwise it would leave few traces for the means of all.
 void rank(Board& board) {
   const std::size_t rows = board.traces.size(), columns = board.allocators.size();
   for (std::size_t column = 0; column < columns; ++column) {
@@ -192,9 +193,9 @@ void rank(Board& board) {
   }
 }
 
-/// The machines, and by how much they differ: by the reference, which every session of a trace has run.
+/// Lists the machines, and by how much they differ. Every session of a trace ran the reference, so its times tell.
 void compare_nodes(Board& board) {
-  std::map<std::string, std::map<std::string, double>> reference_ns;  // by trace, by session
+  std::map<std::string, std::map<std::string, double>> reference_ns;  // by trace and session
   for (const Cell& cell : board.cells) {
     if (!cell.is_measured()) continue;
     const auto same = [&cell](const BoardNode& node) {
@@ -217,8 +218,8 @@ void compare_nodes(Board& board) {
   }
 }
 
-/// Removes the cells that cannot stand beside those that are expected. Returns how many of them are of the same traces
-/// and allocators.
+/// Removes the cells that cannot be compared with the expected ones. Returns how many of them are of the same traces and
+/// allocators.
 std::size_t leave_out(std::vector<Cell>& cells, const std::vector<Cell>& expected) {
   const Cell& first = expected.front();
   std::set<std::pair<std::string, std::string>> places;
@@ -232,7 +233,7 @@ std::size_t leave_out(std::vector<Cell>& cells, const std::vector<Cell>& expecte
   return count;
 }
 
-/// Of several cells for a place the first one is shown.
+/// Sorts cells so that the wanted one of a place is first: the board shows the first.
 void put_wanted_first(std::vector<Cell>& cells, const std::vector<Cell>& expected) {
   std::set<std::string> keys;
   std::map<std::string, std::size_t> builds;

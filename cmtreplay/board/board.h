@@ -1,3 +1,4 @@
+/// The board: the cells of a matrix put together as one table of traces and allocators, with ratios to the reference.
 #pragma once
 
 #include <cassert>
@@ -21,7 +22,7 @@ inline constexpr std::string_view board_schema = "cmt.board/1";
 struct BoardCell {
   std::string trace = {};
   std::string allocator = {};
-  std::string state = {};  ///< outcome and reason of what was not measured; empty: it was
+  std::string state = {};  ///< why it was not measured: outcome and reason; empty: it was
   Ratio time = {}, peak = {}, mean = {};
   double ns_per_call = Ratio::none;
   std::optional<std::uint64_t> peak_bytes = {}, mean_bytes = {};
@@ -53,7 +54,7 @@ void describe(Visitor& field, C& cell) {
   field("finding", cell.finding, "the first of these, in words; null: there is none");
 }
 
-/// A column of the board.
+/// A column of the board: an allocator.
 struct BoardAllocator {
   std::string name = {};
   CellAllocator allocator = {};
@@ -75,7 +76,7 @@ void describe(Visitor& field, A& allocator) {
   field("faults", allocator.faults, "faults that --verify has found on all traces; null: not verified");
 }
 
-/// A machine that cells come from.
+/// A machine that cells were measured on.
 struct BoardNode {
   std::string node = {};
   Machine machine = {};
@@ -89,13 +90,13 @@ void describe(Visitor& field, N& node) {
   field("cells", node.cells, "measured on it");
 }
 
-/// All that the board shows.
+/// The whole board.
 struct Board {
   std::string reference = {};
   std::vector<CellTrace> traces = {};
   std::vector<BoardAllocator> allocators = {};
   std::vector<BoardCell> summaries = {};  ///< trace by trace
-  std::uint64_t counted_traces = 0;       ///< that the geometric means are of
+  std::uint64_t counted_traces = 0;       ///< traces in the geometric means
   std::uint64_t missing = 0;
   std::uint64_t left_out = 0;
   std::vector<std::string> damaged = {};
@@ -110,7 +111,7 @@ struct Board {
     return summaries[trace * allocators.size() + allocator];
   }
   std::uint64_t measured() const;
-  /// The cells of its traces and allocators, in their order, without those that are missing.
+  /// The cells of its traces and allocators, in order, without the places whose cell is missing.
   std::vector<Cell> placed_cells() const;
 };
 
@@ -133,24 +134,24 @@ void describe(Visitor& field, B& board) {
   field("cells", board.cells, "all that was measured, of schema cmt.cell/1");
 }
 
-/// Puts cells together. `expected`: what should be there, in the order of traces and allocators; where it is empty, all
-/// traces on all allocators that occur. Of several cells for a place that of the expected builds is shown, or of the
-/// build of cmtreplay that most cells are of. Throws std::runtime_error where cells cannot be compared: they were
-/// replayed with different options, or with different references.
+/// Makes a board of cells. `expected` has the cells that should be there, in the order of traces and allocators. If it
+/// is empty, these are all traces on all allocators that occur. If a place has several cells, the board shows the one of
+/// the expected builds, or else of the build of cmtreplay that most cells were made with. Throws std::runtime_error if
+/// cells cannot be compared: they were replayed with different options or references.
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
 
-/// "intervals: time, 95 %; memory, range of 3 runs".
+/// One line on the kinds of intervals: "intervals: time, 95 %; memory, range of 3 runs".
 std::string intervals_text(const Board& board);
 /// For people: a table for each figure, with the traces as rows and the allocators as columns.
 std::string board_text(const Board& board);
-/// What stands below these tables: what the figures are, and what they are not.
+/// The lines below these tables: how to read the figures, and what is missing.
 std::string board_notes(const Board& board);
-/// For a README: the geometric means as a table, and the matrix.
+/// For a README, in Markdown: the geometric means as a table, and the matrix.
 std::string board_markdown(const Board& board);
-/// For spreadsheets: a line for each cell.
+/// For spreadsheets: a row for each cell.
 std::string board_csv(const Board& board);
-/// Time against memory, the matrix as maps, and each trace's memory. `tables`: with those of board_text(), which
-/// are higher than the rest.
+/// Time against memory, the matrix as maps, and the memory along each trace. `tables` adds the tables of board_text(),
+/// which are higher than the rest.
 picture::Picture board_picture(const Board& board, bool tables);
 /// For programs: schema cmt.board/1.
 std::string board_json(const Board& board);

@@ -1,5 +1,5 @@
-// The board as a picture: time against memory, the matrix as maps of what each allocator has beyond the best, and on a
-// page the memory along each trace.
+// The board as a picture. It has time against memory, and the matrix as maps: by how much each allocator is above the
+// best. A page (.html) also has the memory along each trace.
 #include <algorithm>
 #include <cmath>
 
@@ -16,13 +16,13 @@ using picture::Panel;
 using picture::Series;
 using picture::Unit;
 
-/// As wide as a column of a map of so many can be labelled.
+/// A name as short as the label of a column has to be if a map has so many columns.
 std::string short_name(const std::string& name, std::size_t columns = 4) {
   constexpr std::size_t letters_max = 112;
   return output::shortened(name, std::max<std::size_t>(8, letters_max / std::max<std::size_t>(1, columns)));
 }
 
-/// Whether one allocator is so far from the others that they would be one spot.
+/// Whether one allocator is so far from the others that these would look like one spot.
 bool is_wide(const Panel& panel, std::vector<double> Series::*values) {
   constexpr double wide = 10;
   double most = 1;
@@ -32,7 +32,7 @@ bool is_wide(const Panel& panel, std::vector<double> Series::*values) {
   return most > wide;
 }
 
-/// One point an allocator: its geometric means.
+/// One point for each allocator: its geometric means.
 Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std::string& what) {
   Panel panel{.title = "Time against " + what + ", geometric means: left and low is good",
               .x = {"time, " + board.reference + " = 100 %", Unit::share},
@@ -51,7 +51,8 @@ Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std:
   return panel;
 }
 
-/// What each cell has beyond the least of its trace; the least has the lightest colour, and what is not known none.
+/// A map of how far each cell is above the least of its trace. The least has the lightest colour, and a cell that is
+/// not known has none.
 Panel beyond_best(const Board& board, Ratio BoardCell::*figure, const std::string& title) {
   constexpr double least_drawn = 1e-4;
   const std::size_t rows = board.traces.size(), columns = board.allocators.size();
@@ -82,7 +83,7 @@ Panel beyond_best(const Board& board, Ratio BoardCell::*figure, const std::strin
   return panel;
 }
 
-/// Memory along one trace.
+/// Resident memory of each allocator, and live bytes, along one trace.
 Panel memory_along(const Board& board, std::size_t row) {
   Panel panel{.title = board.traces[row].name + ": memory along the trace",
               .x = {"events", Unit::count},

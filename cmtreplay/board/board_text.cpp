@@ -19,7 +19,7 @@ constexpr const char* none = "-";
 
 std::string number_text(double number, int decimals) { return std::isnan(number) ? none : fixed(number, decimals); }
 
-/// "0.83 (0.81 - 0.85)"; without the interval where it has no width.
+/// "0.83 (0.81 - 0.85)", or without the interval if that has no width.
 std::string ratio_text(const Ratio& ratio) {
   if (!ratio.is_known()) return none;
   const std::string low = fixed(ratio.low, 2), high = fixed(ratio.high, 2), middle = fixed(ratio.ratio, 2);
@@ -130,7 +130,7 @@ bool is_verified(const Board& board) {
                      [](const BoardAllocator& allocator) { return allocator.faults.has_value(); });
 }
 
-/// The cells that are missing, by name where they are few.
+/// Adds the names of missing cells if they are few, and their number.
 void add_missing(const Board& board, std::vector<std::string>& lines) {
   constexpr std::uint64_t named_max = 10;
   if (board.missing == 0) return;
@@ -142,7 +142,7 @@ void add_missing(const Board& board, std::vector<std::string>& lines) {
                   " missing" + (board.missing <= named_max ? "" : "; --csv names them"));
 }
 
-/// Words for intervals, each once.
+/// The kinds of intervals that occur, each once.
 class IntervalWords {
  public:
   void add(const Ratio& ratio) {
@@ -159,7 +159,7 @@ class IntervalWords {
   std::set<std::string> words_;
 };
 
-/// A line for each kind, with the number of cells that have it.
+/// Adds a line for each kind of warning, with the number of cells that have it.
 void add_warnings(const Board& board, std::vector<std::string>& lines) {
   std::vector<std::pair<std::string, std::uint64_t>> kinds;
   for (const Cell& cell : board.placed_cells()) {
@@ -175,7 +175,7 @@ void add_warnings(const Board& board, std::vector<std::string>& lines) {
   for (const auto& [kind, count] : kinds) lines.push_back(output::counted(count, "cell") + ": " + kind);
 }
 
-/// What stands below the tables, a line each.
+/// The lines below the tables.
 std::vector<std::string> notes(const Board& board) {
   std::vector<std::string> lines;
   if (board.measured() != 0) lines.push_back(intervals_text(board));
@@ -210,7 +210,7 @@ std::vector<std::string> notes(const Board& board) {
   return lines;
 }
 
-/// A text as a cell of a Markdown table: what Markdown and HTML would obey is escaped.
+/// A text as a cell of a Markdown table. Characters that mean something to Markdown or HTML are escaped.
 std::string markdown(const std::string& words) {
   std::string escaped;
   for (const char c : text::to_line(words)) {
@@ -253,7 +253,7 @@ std::string board_text(const Board& board) {
     for (const Figure& figure : figures()) text += figure_table(board, figure) + "\n";
   }
   if (is_verified(board)) {
-    Board copy = board;  // also of cells that were only verified
+    Board copy = board;  // so that cells that were only verified show their faults
     for (BoardCell& cell : copy.summaries) cell.state = cell.faults ? "" : cell.state;
     text += figure_table(copy, field_figure("faults", "faults", output::with_commas)) + "\n";
   }

@@ -1,3 +1,4 @@
+// Counts cells by name, hash and version of what they ran, as builds.h describes.
 #include "cmtreplay/board/builds.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+/// Finds builds: what ran under one name may be several builds, on the nodes of a cluster or over time. A board lists
+/// them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +8,6 @@
 
 #include "cmtreplay/matrix/cell.h"
 
-/// Nodes of a cluster, and days, may differ in what they ran under one name. A board says so.
 namespace cmt::replay {
 
 /// One of several builds of an allocator, or of cmtreplay.
@@ -27,10 +28,10 @@ void describe(Visitor& field, B& build) {
   field("cells", build.cells, "with which it was run");
 }
 
-/// The builds of what has several among these cells, one name after the other.
+/// The builds of each name that has several among these cells, sorted by name.
 std::vector<BoardBuild> find_builds(const std::vector<Cell>& cells);
 
-/// A line for each name.
+/// One line for each name, with all of its builds.
 std::vector<std::string> build_lines(const std::vector<BoardBuild>& builds);
 
 }  // namespace cmt::replay

@@ -1,3 +1,4 @@
+// Judges the figures one by one, and then all together: only the number of figures says which p is certain.
 #include "cmtreplay/board/gate.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 using command::Limit;
 
-/// A row of the CSV.
+/// A row of the CSV of a gate.
 struct GateRow {
   Judgement judgement = {};
 };
@@ -34,7 +35,7 @@ void describe(Visitor& field, Row& row) {
   field("text", judgement.text, "");
 }
 
-/// The name of the judgement of all traces together.
+/// The trace's name in the judgement of all traces together.
 constexpr const char* all_traces = "all traces";
 
 std::string percent_text(double ratio) {
@@ -58,7 +59,7 @@ Judgement not_judged(Judgement judgement, const std::string& reason) {
   return judgement;
 }
 
-/// `is_worse` by the shares; `is_certain` can only be said when all p are known: the caller does that.
+/// Sets `is_worse` by the shares, and the text. The caller sets `is_certain`, since that takes all p.
 void finish(Judgement& judgement, bool is_certain) {
   const double reached = judgement.figure == "time" ? judgement.change.high : judgement.change.ratio;
   judgement.is_worse = is_certain && judgement.change.ratio > 1 && reached >= 1 + judgement.allowed;
@@ -68,8 +69,8 @@ void finish(Judgement& judgement, bool is_certain) {
                    "), allowed +" + output::fixed(100 * judgement.allowed, 1) + " %";
 }
 
-/// The ratios of the rounds. Of one thread they are of processor time, which others on the machine hardly change; of
-/// several threads of wall time, since waiting for each other is a part of it.
+/// The ratios of the rounds. For one thread they are ratios of processor time, which other programs on the machine
+/// hardly change. For several threads they are ratios of wall time, since threads also wait for each other.
 std::vector<double> time_pairs(const Cell& cell) {
   const std::vector<std::uint64_t>&runs = cell.runs.cpu_ns, &reference = cell.reference_runs.cpu_ns;
   if (cell.trace.threads != 1 || runs.size() != cell.runs.wall_ns.size()) return time_samples(cell).pairs;
@@ -81,7 +82,7 @@ std::vector<double> time_pairs(const Cell& cell) {
   return pairs;
 }
 
-/// From the logarithms of the ratios of pairs of runs.
+/// Judges by the logarithms of the ratios of pairs of runs.
 void judge_pairs(Judgement& judgement, const std::vector<double>& logarithms) {
   const SignedRank test = signed_rank(logarithms);
   judgement.p = test.p;
@@ -103,7 +104,7 @@ RatioSamples memory_of(const Cell& cell, const std::string& figure) {
   return memory_samples(cell, figure == "peak" ? &MemoryFigures::peak : &MemoryFigures::mean);
 }
 
-/// By the ranks of all runs among those of the old build.
+/// Judges by the ranks of all runs among those of the old build.
 void judge_ranges(Judgement& judgement, const RatioSamples& samples) {
   judgement.change = range_ratio(samples);
   judgement.p = rank_sum_p(samples.runs, samples.reference);
@@ -111,7 +112,7 @@ void judge_ranges(Judgement& judgement, const RatioSamples& samples) {
   judgement.least_p = least_rank_sum_p(samples.runs.size(), samples.reference.size());
 }
 
-/// A build that does not end as the old one did, which ended well, or whose trace was not replayed.
+/// Judges a cell without figures: the new build died or refused calls, or the trace was not replayed.
 void judge_end(std::vector<Judgement>& judgements, const Cell& cell) {
   const Judgement run = judgement_of(cell, "run", 0);
   if (cell.outcome == outcomes::not_replayed || cell.outcome == outcomes::measured) {
@@ -124,7 +125,7 @@ void judge_end(std::vector<Judgement>& judgements, const Cell& cell) {
   judgement.text = place_of(judgement) + text::to_line(cell.outcome + " " + cell.reason.value_or(""));
 }
 
-/// Judges times of each trace, and of all: a little on each trace may be certain on all together.
+/// Judges times for each trace, and for all: a small change on each trace may be certain over all of them.
 void judge_times(std::vector<Judgement>& judgements, const std::vector<Cell>& cells, double allowed) {
   std::vector<std::string> allocators;
   for (const Cell& cell : cells) {
@@ -154,7 +155,7 @@ void judge_times(std::vector<Judgement>& judgements, const std::vector<Cell>& ce
   }
 }
 
-/// Why a cell cannot be judged by an old one; empty where it can.
+/// Why a cell cannot be judged by an old one; empty if it can.
 std::string baseline_fault(const Cell& cell, const Cell& old) {
   if (!old.is_measured()) return "the baseline's " + old.outcome + " " + old.reason.value_or("");
   if (old.mode != cell.mode) return "the baseline was replayed with other options (as --touch, --clock or --order)";
@@ -163,8 +164,8 @@ std::string baseline_fault(const Cell& cell, const Cell& old) {
   return "";
 }
 
-/// The cell of a board for the same trace and allocator, of whatever build; null, and why, where there is none, or
-/// where there are several builds.
+/// The cell of the baseline for the same trace and allocator, of whatever build. Returns null if there is none, or if
+/// there are several builds; `fault` then says why.
 const Cell* counterpart(const Cell& cell, const std::vector<Cell>& baseline, std::string& fault) {
   fault = "the baseline does not have it";
   const Cell* found = nullptr;
@@ -183,7 +184,7 @@ const Cell* counterpart(const Cell& cell, const std::vector<Cell>& baseline, std
   return found;
 }
 
-/// Why times of two boards cannot be compared; empty where they can.
+/// Why times of two boards cannot be compared; empty if they can.
 std::string time_fault(const Cell& cell, const Cell& old) {
   if (cell.machine.cpu != old.machine.cpu)
     return "the baseline was measured on " + old.machine.cpu.value_or("an unknown processor") + ", and now on " +
@@ -193,7 +194,7 @@ std::string time_fault(const Cell& cell, const Cell& old) {
   return "";
 }
 
-/// Ranges that do not meet, and are farther apart than each is wide.
+/// Whether two ranges do not meet, and are farther apart than each is wide.
 bool are_apart(const RatioSamples& samples) {
   const auto [least, most] = std::minmax_element(samples.runs.begin(), samples.runs.end());
   const auto [old_least, old_most] = std::minmax_element(samples.reference.begin(), samples.reference.end());
@@ -217,8 +218,8 @@ void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, cons
                       std::to_string(samples.reference.size()) + " of the baseline";
 }
 
-/// By the ratios to libc of both days. Their drift from day to day is in no interval, so all of it has to be beyond the
-/// share that is allowed.
+/// Judges time by the ratios to libc of both boards. No interval covers the drift from day to day, so the whole interval
+/// has to be beyond the share that is allowed.
 void judge_old_time(std::vector<Judgement>& judgements, const Cell& cell, const Cell& old, double allowed) {
   RatioSamples samples{.runs = time_pairs(cell), .reference = time_pairs(old)};
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, "time", allowed));
@@ -237,7 +238,7 @@ void judge_old_time(std::vector<Judgement>& judgements, const Cell& cell, const 
                                   std::to_string(samples.reference.size()) + " of the baseline, needs 5 of each");
 }
 
-/// Says which figures are worse with certainty. One that can have too few runs for that is not judged.
+/// Decides which figures are worse with certainty. A figure with too few runs for that counts as not judged.
 void finish_all(std::vector<Judgement>& judgements) {
   std::vector<Judgement*> figures;
   std::vector<double> p;

@@ -1,3 +1,4 @@
+// Tests how often the gate raises a false alarm, what it finds, and what it does not judge.
 #include "cmtreplay/board/gate.h"
 
 #include <doctest/doctest.h>

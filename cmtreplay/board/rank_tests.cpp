@@ -1,3 +1,4 @@
+// Computes the tests of rank_tests.h: exactly for few samples, by the normal distribution for many.
 #include "cmtreplay/board/rank_tests.h"
 
 #include <algorithm>
@@ -9,10 +10,10 @@ namespace {
 
 constexpr std::size_t exact_max = 50;
 
-/// That a number of the normal distribution is at least so large.
+/// The probability that a number of the normal distribution is at least `z`.
 double normal_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
-/// The ranks of numbers by their absolute values, from 1; equal ones have the mean of theirs.
+/// The ranks of numbers by their absolute values, from 1. Equal numbers get the mean of their ranks.
 std::vector<double> absolute_ranks(const std::vector<double>& numbers) {
   std::vector<std::size_t> order(numbers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -28,7 +29,7 @@ std::vector<double> absolute_ranks(const std::vector<double>& numbers) {
   return ranks;
 }
 
-/// The probabilities of each sum of ranks from 1 to n, each of which counts with 1/2.
+/// The probability of each sum of ranks, if each rank from 1 to n is in the sum with a probability of 1/2.
 std::vector<double> rank_sum_distribution(std::size_t n) {
   std::vector<double> shares{1};
   for (std::size_t rank = 1; rank <= n; ++rank) {
@@ -46,7 +47,7 @@ double signed_rank_p(double sum, std::size_t n) {
   if (n == 0) return 1;
   if (n <= exact_max) {
     const std::vector<double> shares = rank_sum_distribution(n);
-    // Half a rank of ties is rounded down: the probability is rather too large.
+    // Half a rank of ties is rounded down, so that the probability is never too small.
     return std::accumulate(shares.begin() + static_cast<std::ptrdiff_t>(std::floor(sum)), shares.end(), 0.0);
   }
   const double count = static_cast<double>(n);
@@ -85,7 +86,7 @@ SignedRank signed_rank(const std::vector<double>& differences) {
 double rank_sum_p(const std::vector<double>& samples, const std::vector<double>& others) {
   if (samples.empty() || others.empty()) return 1;
   const double n = static_cast<double>(samples.size()), m = static_cast<double>(others.size());
-  double above = 0;  // pairs in which the sample is the larger one
+  double above = 0;  // pairs in which the sample is larger than the other
   for (const double sample : samples) {
     for (const double other : others) above += sample > other ? 1 : sample == other ? 0.5 : 0;
   }

@@ -1,3 +1,4 @@
+// Draws runs anew for the bootstrap, and takes ranges if there are too few runs for it.
 #include "cmtreplay/board/ratios.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ double plain_ratio(const RatioSamples& samples) {
   return median(samples.runs) / median(samples.reference);
 }
 
-/// The runs of which an interval is made: of both, the fewer.
+/// The number of runs that an interval is computed from: the smaller one of the two sides.
 std::size_t run_count(const RatioSamples& samples) {
   return samples.pairs.empty() ? std::min(samples.runs.size(), samples.reference.size()) : samples.pairs.size();
 }
@@ -53,15 +54,15 @@ std::size_t fewest_runs(const std::vector<RatioSamples>& cells) {
   return fewest;
 }
 
-/// Whether the bootstrap's interval holds the true value with 95 %. Simulated with noise by the normal distribution and
-/// by Laplace's: the mean of two traces of five rounds each is within it in 95 to 98 %.
+/// Whether the bootstrap's interval contains the true value with 95 %. By simulation with normal noise and with
+/// Laplace's, the interval of two traces of five rounds each contains it in 95 to 98 % of cases.
 bool is_enough_for_95(const std::vector<RatioSamples>& cells) {
   const auto is_in_pairs = [](const RatioSamples& samples) { return !samples.pairs.empty(); };
   const bool is_mean_of_pairs = cells.size() > 1 && std::all_of(cells.begin(), cells.end(), is_in_pairs);
   return fewest_runs(cells) >= (is_mean_of_pairs ? runs_for_95 - 1 : runs_for_95);
 }
 
-/// The geometric means of the ranges' ends.
+/// The geometric means of the ratios and of the ends of the ranges.
 Ratio mean_of_ranges(const std::vector<RatioSamples>& cells) {
   double middle = 0, low = 0, high = 0;
   for (const RatioSamples& samples : cells) {

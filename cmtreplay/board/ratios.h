@@ -1,3 +1,4 @@
+/// Ratios of a cell's figures to those of the reference, with an interval for each.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 
 namespace cmt::replay {
 
-/// A figure over that of the reference, with an interval: that in which it lies with 95 %, or, of a few runs, their
-/// range, which is not so certain.
+/// A figure over that of the reference, with an interval. The ratio is in the interval with a confidence of 95 %. With
+/// few runs the interval is their range, which is less certain.
 struct Ratio {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
   double ratio = none;
   double low = none, high = none;
-  std::string interval = {};  ///< what they are: "95 %", "range of 3 runs"; empty: not known
+  std::string interval = {};  ///< the kind of interval: "95 %" or "range of 3 runs"; empty: not known
 
   bool is_known() const { return ratio == ratio; }
 };
@@ -33,29 +34,29 @@ void describe(Visitor& field, R& ratio) {
       "the least run over the reference's most to the most over the least, which has no confidence; empty: not known");
 }
 
-/// The samples of which ratios are made. Pairs: one ratio for each round. Others: every run's figure.
+/// The samples that a ratio is computed from: a ratio for each round (pairs), or the figure of every run.
 struct RatioSamples {
-  std::vector<double> pairs = {};                 ///< empty: not in pairs
-  std::vector<double> runs = {}, reference = {};  ///< where not in pairs
+  std::vector<double> pairs = {};                 ///< empty: the samples are no pairs
+  std::vector<double> runs = {}, reference = {};  ///< if there are no pairs
   bool is_known() const { return !pairs.empty() || (!runs.empty() && !reference.empty()); }
 };
 
-/// Times by rounds; peak and mean memory, and fragmentation, by runs.
+/// The samples of a cell: times in pairs by rounds; peak memory, mean memory and fragmentation by runs.
 RatioSamples time_samples(const Cell& cell);
 RatioSamples memory_samples(const Cell& cell, std::uint64_t MemoryFigures::*figure);
 RatioSamples fragmentation_samples(const Cell& cell);
 
-/// "95 %", as the word for an interval.
+/// The kind of an interval that holds with 95 %.
 inline constexpr const char* interval_of_95 = "95 %";
 
-/// The median of the pairs, or the ratio of the medians, with 95 % by bootstrap; of fewer than runs_for_95 runs with
-/// their range. Not known without samples.
+/// The median of the pairs, or the ratio of the medians. The interval of 95 % is by bootstrap; with fewer than
+/// runs_for_95 runs it is their range. Not known without samples.
 Ratio ratio_of(const RatioSamples& samples);
-/// The same with the range, however many runs there are.
+/// The same ratio with the range, however many runs there are.
 Ratio range_ratio(const RatioSamples& samples);
 
-/// The geometric mean of the ratios of several cells. The samples of each are drawn anew for each of the bootstrap's
-/// means. Where a cell has too few runs, the interval is the mean of the ranges. Not known where one cell has none.
+/// The geometric mean of the ratios of several cells. For each mean of the bootstrap the samples of every cell are drawn
+/// anew. If a cell has too few runs, the interval is the mean of the ranges. Not known if a cell has no samples.
 Ratio geometric_mean(const std::vector<RatioSamples>& cells);
 
 }  // namespace cmt::replay

@@ -1,3 +1,4 @@
+// Tests ratios with their intervals, and the board that is made of them.
 #include "cmtreplay/board/ratios.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +28,7 @@ Cell made_up(const std::string& trace, const std::string& allocator, std::vector
 }  // namespace
 
 TEST_CASE("runs of a round are compared with each other") {
-  // The second round was slow for both.
+  // Both allocators were slow in the second round.
   const Ratio ratio = ratio_of(time_samples(made_up("t", "a", {200, 2000, 202}, {100, 1000, 100})));
   CHECK(ratio.ratio == doctest::Approx(2));
   CHECK(ratio.low == doctest::Approx(2));

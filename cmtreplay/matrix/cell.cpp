@@ -1,3 +1,4 @@
+// Makes a cell from the results of a session, and the key by which a cell is found.
 #include "cmtreplay/matrix/cell.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// A cell of the matrix: what one allocator did on one trace, as a file that a board can be made of.
 #pragma once
 
 #include <cstdint>

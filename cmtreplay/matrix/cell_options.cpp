@@ -1,3 +1,4 @@
+// Writes the options of a cell as a command line has them, and groups cells by them.
 #include "cmtreplay/matrix/cell_options.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace cmt::replay {
 namespace {
 
-/// How often it was run. The numbers of memory runs and latency runs follow from the others.
+/// The options that say how often a cell was run. The numbers of memory and latency runs follow from the others.
 std::string plan_text(const CellPlan& plan) {
   constexpr std::uint64_t second = 1'000'000'000;
   std::string text = "--budget=" + std::to_string(plan.budget_ns / second) + "s";

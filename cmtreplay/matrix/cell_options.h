@@ -1,3 +1,4 @@
+/// Compares the options of cells: a board is of one set of options.
 #pragma once
 
 #include <string>
@@ -5,11 +6,9 @@
 
 #include "cmtreplay/matrix/cell.h"
 
-/// A folder may have cells that were run with different options. Their figures are not compared: a board is of one set
-/// of options.
 namespace cmt::replay {
 
-/// Whether cells may stand on one board, as far as options go. A verification may stand on each.
+/// Whether two cells have options with which they can be on one board. A verification can be on every board.
 bool has_same_options(const Cell& a, const Cell& b);
 
 /// The options of a cell as a command line gives them: "--runs=2 --touch=none".
@@ -21,7 +20,7 @@ std::vector<Cell> option_sets(const std::vector<Cell>& cells);
 /// "--runs=2 (4 cells), --budget=10s (1 cell)".
 std::string option_sets_text(const std::vector<Cell>& cells);
 
-/// Leaves the cells with the options of `wanted`, and all verifications. Returns how many are left out.
+/// Keeps the cells with the options of `wanted`, and all verifications. Returns how many cells it removed.
 std::size_t keep_options_of(std::vector<Cell>& cells, const Cell& wanted);
 
 }  // namespace cmt::replay

@@ -1,3 +1,4 @@
+/// The folder of cells (--results), to which several processes and machines may write at once.
 #pragma once
 
 #include <set>

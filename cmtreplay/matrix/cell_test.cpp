@@ -1,3 +1,4 @@
+// Tests the keys of cells: equal where a cell may be reused, different where it may not.
 #include "cmtreplay/matrix/cell.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Plans the cells of a matrix and runs them trace by trace, with the time that is left.
 #include "cmtreplay/matrix/matrix.h"
 
 #include <unistd.h>

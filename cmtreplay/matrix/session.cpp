@@ -1,3 +1,4 @@
+// Runs all allocators of a trace in the same rounds, and measures memory again if it looks worse.
 #include "cmtreplay/matrix/session.h"
 
 #include <algorithm>

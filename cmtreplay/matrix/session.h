@@ -1,3 +1,4 @@
+/// Runs the cells of one trace in one process of cmtreplay.
 #pragma once
 
 #include <cstddef>

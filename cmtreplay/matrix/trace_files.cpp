@@ -1,3 +1,4 @@
+// Lists folders, reads the MANIFEST, and hashes each trace, so that a cell names what it was measured on.
 #include "cmtreplay/matrix/trace_files.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/// Finds the traces of a matrix: files, folders, or the suite with its MANIFEST.
 #pragma once
 
 #include <cstdint>

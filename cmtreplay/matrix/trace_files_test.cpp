@@ -1,3 +1,4 @@
+// Tests the MANIFEST and the messages for its faults, and the text of the time left.
 #include "cmtreplay/matrix/trace_files.h"
 
 #include <doctest/doctest.h>

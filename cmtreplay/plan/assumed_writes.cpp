@@ -1,3 +1,4 @@
+// Learns from blocks that have ended how far blocks of one call and size are written.
 #include "cmtreplay/plan/assumed_writes.h"
 
 #include <algorithm>

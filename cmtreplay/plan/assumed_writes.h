@@ -1,3 +1,4 @@
+/// Guesses which pages a program wrote to if a trace does not tell, and counts the bytes that were never written.
 #pragma once
 
 #include <cstdint>

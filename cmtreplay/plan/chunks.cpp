@@ -1,3 +1,4 @@
+// Hands out chunks, and moves them to a temporary file if they take too much memory.
 #include "cmtreplay/plan/chunks.h"
 
 #include <unistd.h>

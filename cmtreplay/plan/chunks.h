@@ -1,3 +1,4 @@
+/// The memory of lanes: chunks of 8 KiB, which are all kept or go round in a ring, and the writer that fills them.
 #pragma once
 
 #include <cassert>

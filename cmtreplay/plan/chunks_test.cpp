@@ -1,3 +1,4 @@
+// Tests that chunks are linked, that a file takes what memory does not hold, and that a ring reuses chunks.
 #include "cmtreplay/plan/chunks.h"
 
 #include <doctest/doctest.h>

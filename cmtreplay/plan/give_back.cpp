@@ -1,3 +1,4 @@
+// Turns the names and values in a call's label into numbers, so that the worker gets only numbers.
 #include "cmtreplay/plan/give_back.h"
 
 #include <malloc.h>

@@ -1,3 +1,4 @@
+/// Plans the calls that give memory back: malloc_trim, mallopt and mallctl.
 #pragma once
 
 #include "cmtreplay/plan/planner.h"

@@ -1,3 +1,4 @@
+// Plans each kind of event as planner.h describes.
 #include "cmtreplay/plan/planner.h"
 
 #include <algorithm>

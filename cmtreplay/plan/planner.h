@@ -1,3 +1,4 @@
+/// Turns events into operations of the worker: the first of the two steps of planning (router.h is the second).
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Tests the operations of each kind of event, and when slots are reused.
 #include "cmtreplay/plan/planner.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// A trace that is ready to be replayed: its figures, its marks, and all of its operations.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Tests the figures of a trace, its marks, and which event an operation comes from.
 #include "cmtreplay/plan/prepared_trace.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Opens lanes, epochs and turns as threads start, call and end.
 #include "cmtreplay/plan/router.h"
 
 #include <cassert>

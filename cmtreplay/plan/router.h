@@ -1,3 +1,4 @@
+/// Sends operations to lanes, with the control words that keep lanes in order (worker/schedule.h).
 #pragma once
 
 #include <cstdint>

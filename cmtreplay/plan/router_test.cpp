@@ -1,3 +1,4 @@
+// Tests which lane an event goes to, and the control words before and after it.
 #include "cmtreplay/plan/router.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Makes and maps memfds. grow() allocates the pages at once, so that a lack of memory is an error and no SIGBUS.
 #include "cmtreplay/plan/shared_memory.h"
 
 #include <fcntl.h>

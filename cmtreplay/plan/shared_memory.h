@@ -1,3 +1,4 @@
+/// Memory that this process and the worker share.
 #pragma once
 
 #include <cstdint>

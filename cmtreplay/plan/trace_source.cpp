@@ -1,3 +1,4 @@
+// Reads a pipe once into a temporary file, and then opens that.
 #include "cmtreplay/plan/trace_source.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/// Opens a trace as often as a replay has to read it.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// Compares times by rounds and peaks by ranges, as comparison.h describes.
 #include "cmtreplay/report/comparison.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Compares allocators in pairs, and says in words which one is certainly faster or smaller.
 #pragma once
 
 #include <string>

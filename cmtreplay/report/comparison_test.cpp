@@ -1,3 +1,4 @@
+// Tests the verdicts: certain, not certain, or too few runs.
 #include "cmtreplay/report/comparison.h"
 
 #include <doctest/doctest.h>

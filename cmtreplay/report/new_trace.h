@@ -1,3 +1,4 @@
+/// Writes the trace anew with the addresses that an allocator returned (--new-trace).
 #pragma once
 
 #include <cstdint>

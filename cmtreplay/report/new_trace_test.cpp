@@ -1,3 +1,4 @@
+// Tests the addresses of the new trace, above all after calls that one of the two allocators refused.
 #include "cmtreplay/report/new_trace.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// The reports of a replay: text, CSV, JSON and a picture.
 #pragma once
 
 #include <string>

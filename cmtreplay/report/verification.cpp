@@ -1,3 +1,4 @@
+// Runs the verification, and puts its findings into words.
 #include "cmtreplay/report/verification.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Verifies an allocator (--verify): one run in which the worker checks every call.
 #pragma once
 
 #include <array>

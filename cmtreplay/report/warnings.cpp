@@ -1,3 +1,4 @@
+// Makes a line for each thing that was left out, refused, or disturbed.
 #include "cmtreplay/report/warnings.h"
 
 #include "cmtreplay/run/worker_process.h"

@@ -1,3 +1,4 @@
+/// Warnings: what was not replayed as it was recorded, or should be known beside the figures.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+/// Finds the allocator that --alloc names, and tries it before it is measured.
 #pragma once
 
 #include <cstdint>

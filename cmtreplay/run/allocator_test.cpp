@@ -1,3 +1,4 @@
+// Tests how --alloc is taken apart, and where packaged allocators are looked for.
 #include "cmtreplay/run/allocator.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Lays out the memory in which cmtreplay and one worker tell each other how far they are (protocol.h).
 #pragma once
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Publishes the words of lanes, lane 0 last.
 #include "cmtreplay/run/feed.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Feeds a worker with operations: from memory, through a ring, or planned while it runs.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Reads kernel, processor, huge pages and C library from the system.
 #include "cmtreplay/run/machine.h"
 
 #include <gnu/libc-version.h>

@@ -1,3 +1,4 @@
+/// Describes the machine of a replay.
 #pragma once
 
 #include <optional>

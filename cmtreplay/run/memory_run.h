@@ -1,3 +1,4 @@
+/// A memory run: stops the worker at marks and reads how much memory its allocator has.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Tests whose memory a mapping is, and the figures of a memory run.
 #include "cmtreplay/run/memory_run.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Repeats rounds until the medians are known well enough or the budget is spent.
 #include "cmtreplay/run/runs.h"
 
 #include <algorithm>

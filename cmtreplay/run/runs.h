@@ -1,3 +1,4 @@
+/// Runs all allocators: timed runs in rounds, then runs for latencies and for memory.
 #pragma once
 
 #include <cstdint>

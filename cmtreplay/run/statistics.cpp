@@ -1,3 +1,4 @@
+// Computes intervals by bootstrap and by the binomial distribution, and percentiles from buckets of latencies.
 #include "cmtreplay/run/statistics.h"
 
 #include <algorithm>

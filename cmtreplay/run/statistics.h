@@ -1,3 +1,4 @@
+/// Medians with intervals, outliers, and latencies of single calls.
 #pragma once
 
 #include <array>

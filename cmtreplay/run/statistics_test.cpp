@@ -1,3 +1,4 @@
+// Tests medians, their intervals, outliers, and the percentiles of latencies.
 #include "cmtreplay/run/statistics.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Reads statm from a thread of its own, and halves its samples when there are too many.
 #include "cmtreplay/run/timeline.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Samples a worker's resident memory between marks.
 #pragma once
 
 #include <chrono>

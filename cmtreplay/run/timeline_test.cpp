@@ -1,3 +1,4 @@
+// Tests samples with a made-up /proc: their memory, event and clock.
 #include "cmtreplay/run/timeline.h"
 
 #include <doctest/doctest.h>

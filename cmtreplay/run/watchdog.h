@@ -1,3 +1,4 @@
+/// Distinguishes a worker that hangs from one that is slow.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tests which states of lanes count as a hang, and which lane hangs.
 #include "cmtreplay/run/watchdog.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Fills in the control region, starts the process, and waits for it without missing its death.
 #include "cmtreplay/run/worker_process.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/// Starts a worker with an allocator, feeds it, and finds out how it ended.
 #pragma once
 
 #include <memory>

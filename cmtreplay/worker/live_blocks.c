@@ -1,3 +1,4 @@
+/* The shadow, the table and the patterns of live_blocks.h. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/live_blocks.h"
 

@@ -1,3 +1,4 @@
+/* Lists the threads of the process, to find those that the recorded clock has not met. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/new_threads.h"
 

@@ -1,3 +1,4 @@
+/* Takes a thread through its lane: chunks, control words, threads that start and end. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/runner.h"
 

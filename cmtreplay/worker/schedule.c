@@ -1,3 +1,4 @@
+/* Waits, wake-ups and epochs, as schedule.h describes. No thread wakes another one unless it sleeps. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/schedule.h"
 

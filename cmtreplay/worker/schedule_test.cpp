@@ -1,3 +1,4 @@
+// Tests blocks, epochs and turns on threads of the test, asleep and spinning.
 #include "cmtreplay/worker/schedule.h"
 
 #include <doctest/doctest.h>

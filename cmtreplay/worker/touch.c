@@ -1,3 +1,4 @@
+/* Writes to blocks as touch.h describes. */
 #include "cmtreplay/worker/touch.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The clock, the list of the allocator's threads, and the waits for them. One lock guards all. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/clock/recorded_clock.h"
 

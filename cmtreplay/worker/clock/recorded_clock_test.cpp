@@ -1,3 +1,4 @@
+// Tests the order in which sleepers wake when the clock jumps, and the window that keeps lanes together.
 #include "cmtreplay/worker/clock/recorded_clock.h"
 
 #include <doctest/doctest.h>

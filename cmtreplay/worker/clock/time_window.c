@@ -1,3 +1,4 @@
+/* Lets a lane sleep until the others are near enough in recorded time. */
 #include "cmtreplay/worker/clock/time_window.h"
 
 #include <assert.h>
