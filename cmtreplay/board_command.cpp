@@ -17,14 +17,14 @@ constexpr int status_worse = 3;
 
 void remark(const std::string& text) { command::complain("cmtreplay", text); }
 
-/// The cell's place is one of these.
+/// Whether the cell's place is one of these.
 bool has_place(const Cell& cell, const std::vector<Cell>& places) {
   return std::any_of(places.begin(), places.end(), [&cell](const Cell& place) {
     return place.row_key() == cell.row_key() && place.column_key() == cell.column_key();
   });
 }
 
-/// The set of options that is shown: the one that is given, else the only one.
+/// The set of options whose cells are shown: the one that is given, else the only one.
 Cell shown_options(const std::vector<Cell>& cells, const std::vector<Cell>& expected, const Options& options) {
   const std::vector<Cell> sets = option_sets(cells);
   const Cell given{.mode = describe_mode(options, options.trace), .plan = describe_plan(options, options.trace, false)};

@@ -12,7 +12,8 @@
 
 namespace cmt::replay {
 
-/// A file of a board: a picture, or Markdown. Opened before the work begins, so that an error shows then.
+/// The file that a board is written to, as a picture or as Markdown. It is opened before the work begins, so that an
+/// error is reported then.
 class BoardFile {
  public:
   explicit BoardFile(const std::string& path);
@@ -24,17 +25,18 @@ class BoardFile {
   std::optional<picture::PictureFile> picture_;
 };
 
-/// Prints the board. Returns the exit status: 1 where a cell is missing, or ended in another way than measured.
+/// Prints the board. Returns the exit status, which is 1 if a cell is missing or was not measured.
 int show_board(const Board& board, const Options& options, BoardFile& file);
 
-/// Judges the board's cells by the old build, or by those of the baseline, and prints that. Returns the exit status.
+/// Judges the board's cells against the old build, or against the baseline, and prints the result. Returns the exit
+/// status.
 int show_gate(Board board, const std::vector<Cell>& baseline, const Options& options, BoardFile& file);
 
-/// Prints the cells of --scoreboard. Where no options of the runs are given, those that all cells have are taken.
-/// `expected`: as make_board() has it. Throws std::runtime_error where there are no cells, or several sets of options.
+/// Prints the cells of --scoreboard. If no options of the runs are given, it takes those that all cells have.
+/// `expected`: as for make_board(). Throws std::runtime_error if there are no cells, or several sets of options.
 int show_scoreboard(std::vector<Cell> expected, const Options& options, BoardFile& file);
 
-/// Says which files could not be read, a line each.
+/// Reports the files that could not be read, one line each.
 void complain_of(const std::vector<DamagedFile>& files, const std::string& consequence);
 
 }  // namespace cmt::replay

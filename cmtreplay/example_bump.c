@@ -3,9 +3,11 @@
  *     cc -O2 -shared -fPIC -o bump.so example_bump.c
  *     cmtreplay --alloc=libc --alloc=./bump.so app.cmt
  *
- * It hands out one address after the other and takes nothing back: fast, and as large as all requests together. Blocks
- * have no header. Whatever it does not define, cmtreplay makes up from malloc and free, and says so; a program would
- * get libc's, so a real allocator defines all ten (calls.h). For one thread. */
+ * It hands out one address after the other and takes nothing back. So it is fast, and as large as all requests
+ * together. Blocks have no header. It works for one thread only.
+ *
+ * cmtreplay emulates the calls that it does not define with malloc and free, and reports that. A program would get
+ * libc's calls instead, so a real allocator defines all ten (worker/calls.h). */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

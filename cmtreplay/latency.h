@@ -1,9 +1,10 @@
-/* The latencies of single calls. Reading the clock twice costs more than most calls, so one call in 64 is timed, in
- * runs of their own. The calls are chosen at random: every 64th would always be the same call of a loop. The duration
- * of two readings with nothing between is measured before, and subtracted. Ticks are the processor's (rdtsc), elsewhere
- * nanoseconds.
+/* The latencies of single calls. Reading the clock twice costs more than most calls, so runs of their own time one call
+ * in 64. The calls are chosen at random: every 64th could always be the same call of a loop. The duration of two
+ * readings with nothing between them is measured first, and subtracted. Ticks are the processor's (rdtsc) on x86-64,
+ * elsewhere nanoseconds.
  *
- * Latencies are counted in buckets, 32 to an octave, so that each is known to 3 %. The largest is kept exactly. */
+ * Latencies are counted in buckets, 32 for each power of two, so that each is known to 3 %. The largest is kept
+ * exactly. */
 #pragma once
 
 #include <stdint.h>

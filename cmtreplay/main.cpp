@@ -1,7 +1,11 @@
-// cmtreplay: measures on a trace of a program which allocator is best for it.
+// cmtreplay: measures which allocator is best for a program, on a trace of that program.
 //
-// Every allocator is found and tried, so that one that cannot be used is reported before anything runs. The trace is
-// read (plan/) and replayed (run/, in a fresh worker/ each time), and a report is written (report/).
+// 1. Finds and tries every allocator, so that one that cannot be used is reported before anything runs.
+// 2. Reads the trace and plans its operations (plan/).
+// 3. Replays them, each time in a fresh process (run/ starts it, worker/ is its code).
+// 4. Writes a report (report/).
+//
+// Many traces go another way: matrix_command.cpp.
 
 #include <unistd.h>
 
@@ -46,7 +50,7 @@ void report_death(const Allocator& allocator, const Death& death, std::uint64_t 
   print_message(allocator.name + ": died " + death.place(events) + ": " + death.text());
 }
 
-/// Returns false where the allocator died, or handed out nothing, so that its figures are of no replay.
+/// Returns false if the allocator died, or handed out nothing, so that its figures mean nothing.
 bool report_problems(const AllocatorResult& result, const TracePlan& plan) {
   if (result.death) report_death(result.allocator, *result.death, plan.facts.events);
   const std::uint64_t refused = refused_calls(result);
@@ -60,7 +64,7 @@ bool report_problems(const AllocatorResult& result, const TracePlan& plan) {
   return !result.death && !refused_all;
 }
 
-/// Returns false where the allocator died.
+/// Returns false if the allocator died.
 bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path) {
   const std::uint64_t count = settings.trace.plan().pointers;
   const SharedMemory memory("pointers", count * sizeof(void*));
@@ -86,7 +90,7 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
     const std::string path = output_path(options.output, result.allocator.name);
     try {
       good = replay_new_trace(settings, result.allocator, path) && good;
-    } catch (const std::system_error& error) {  // writers know a descriptor only
+    } catch (const std::system_error& error) {  // writers know only a descriptor
       if (path.empty() || !std::string_view(error.what()).starts_with("writing: ")) throw;
       throw std::system_error(error.code(), path);
     }
@@ -94,7 +98,7 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   return good;
 }
 
-/// Returns 1 where a promise was broken, or none could be checked.
+/// Returns 1 if a promise was broken, or if none could be checked.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
                cmt::terminal::LiveView& line) {
   const std::uint64_t events = settings.trace.plan().facts.events;
@@ -117,7 +121,7 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
   return good ? 0 : 1;
 }
 
-/// Refuses files that could not be written, or would replace the trace, before anything runs.
+/// Before anything runs, refuses files that could not be written or would replace the trace.
 void check_outputs(const Options& options, const std::vector<Allocator>& allocators) {
   cmt::command::refuse_input_as_output(options.plot, {options.file});
   if (options.output.empty()) return;

@@ -1,4 +1,4 @@
-// The commands of many traces: plans the matrix, runs what is wanted and not there yet, and shows the board.
+// The commands for many traces: plans the matrix, runs the wanted cells that are not there yet, and shows the board.
 #include "cmtreplay/matrix_command.h"
 
 #include <unistd.h>
@@ -28,11 +28,11 @@ constexpr const char* reference_name = "libc";
 
 bool is_gate(const Options& options) { return !options.matrix.limits.empty(); }
 
-/// The options that a gate or a suite brings, where they are not given.
+/// Sets the defaults of a gate or of a suite for options that are not given.
 Options with_plan(Options options) {
   if (is_gate(options)) {
     options.latency_runs = 0;
-    options.stops_when_known = false;  // as many pairs as the budget gives
+    options.stops_when_known = false;  // as many pairs as the budget allows
     options.rounds_max = 60;
     if (!options.has_runs) options.budget_ns = 5'000'000'000;
     if (!options.matrix.baseline.empty()) options.memory_runs = 5;
@@ -46,7 +46,7 @@ Options with_plan(Options options) {
   return options;
 }
 
-/// A build that is judged by itself is never worse.
+/// Refuses to judge a build by itself: it would never be worse.
 void check_builds_differ(const MatrixPlan& plan) {
   const Allocator& old = plan.reference;
   for (const Allocator& allocator : plan.allocators) {
@@ -72,7 +72,7 @@ MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const Matr
   return plan;
 }
 
-/// The share by which memory may grow before it is measured once more; -1: it is not judged.
+/// The share by which memory may grow before it is measured again; -1: memory is not judged.
 double memory_share(const std::vector<command::Limit>& limits) {
   double least = -1;
   for (const command::Limit& limit : limits) {
@@ -91,7 +91,7 @@ std::string tasks_text(const MatrixPlan& plan, const CellStore& store) {
   return text;
 }
 
-/// The cells that are to be run: those of --task, or all, without those that are there.
+/// The cells to run: those of --task, or all, without those that are there.
 std::vector<std::size_t> wanted_cells(const MatrixPlan& plan, const TaskRange& tasks, const CellStore* store) {
   const std::size_t first = tasks.last == 0 ? 0 : tasks.first - 1;
   const std::size_t last = tasks.last == 0 ? plan.cells.size() : tasks.last;
@@ -118,12 +118,12 @@ class CellRunner {
         ++stored_;
       else
         ++there_already_;
-      return;  // read back, with all others
+      return;  // all cells are read back from the folder
     }
     cells_.push_back(std::move(cell));
   }
 
-  /// All cells that there are, in memory and in the folder.
+  /// All cells so far, in memory and in the folder.
   ReadCells take_cells() {
     ReadCells all;
     if (store_) all = store_->read();
@@ -153,7 +153,7 @@ class CellRunner {
   std::uint64_t stored_ = 0, there_already_ = 0;
 };
 
-/// The folder of --results. Damaged files show at once: those of wanted cells are measured again.
+/// Opens the folder of --results. Damaged files are reported at once, and cells that are wanted are measured again.
 std::optional<CellStore> open_store(const Options& options) {
   std::optional<CellStore> store;
   if (options.matrix.results.empty()) return store;
@@ -162,7 +162,7 @@ std::optional<CellStore> open_store(const Options& options) {
   return store;
 }
 
-/// The cells of --baseline.
+/// Reads the cells of --baseline.
 std::vector<Cell> read_baseline(const Options& options) {
   if (options.matrix.baseline.empty()) return {};
   ReadCells read = read_cells(options.matrix.baseline);

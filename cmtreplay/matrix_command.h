@@ -5,7 +5,7 @@
 
 namespace cmt::replay {
 
-/// The commands of many traces: the matrix, its tasks, the scoreboard and the gate. Returns the exit status.
+/// Runs the command for many traces that the options ask for. Returns the exit status.
 int run_matrix_command(const Options& options);
 
 }  // namespace cmt::replay

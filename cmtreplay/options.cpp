@@ -55,7 +55,7 @@ namespace {
   throw UsageError("--" + option + " is " + wanted + ", not '" + given + "'");
 }
 
-/// The option's value, which is one of these words.
+/// The option's value. Throws UsageError if it is none of these words.
 std::string one_of(const CommandLine& line, const std::string& option, const std::vector<std::string>& words) {
   const std::string given = line.value(option, words.front());
   if (std::find(words.begin(), words.end(), given) != words.end()) return given;
@@ -65,7 +65,7 @@ std::string one_of(const CommandLine& line, const std::string& option, const std
   wrong(option, list, given);
 }
 
-/// A span of time of a second to eleven days, rounded up; nothing where it is none.
+/// A span of time from a second to eleven days, in whole seconds, rounded up. Nothing for other text.
 std::optional<unsigned> whole_seconds(const std::string& text) {
   constexpr std::int64_t second = 1'000'000'000, most = 1'000'000;
   const auto span = command::parse_duration(text, "s");
@@ -73,7 +73,7 @@ std::optional<unsigned> whole_seconds(const std::string& text) {
   return static_cast<unsigned>((*span + second - 1) / second);
 }
 
-/// "real", or "x" and a number; 0 where it is not given.
+/// The value of --pace: "real", or "x" and a number. 0 if it is not given.
 double pace(const CommandLine& line) {
   if (!line.has("pace")) return 0;
   const std::string given = line.value("pace", "");
@@ -86,13 +86,13 @@ double pace(const CommandLine& line) {
   return factor;
 }
 
-/// Where nothing is said, a replay that keeps the recorded pace has the program's time anyway.
+/// The value of --clock. By default a replay with --pace reads the system's clock: its time is the program's anyway.
 ClockRuns clock_runs(const CommandLine& line) {
   if (!line.has("clock")) return line.has("pace") ? ClockRuns::none : ClockRuns::memory;
   return one_of(line, "clock", {"recorded", "system"}) == "recorded" ? ClockRuns::all : ClockRuns::none;
 }
 
-/// "0", "0,2", "4-7", as in taskset(1).
+/// The value of --pin: "0", "0,2" or "4-7", as in taskset(1).
 std::vector<int> cpus(const CommandLine& line) {
   std::vector<int> list;
   const std::string given = line.value("pin", "");
@@ -126,13 +126,13 @@ void check_output(const Options& options) {
     throw UsageError("-o needs %a in its name where several allocators are given");
 }
 
-/// A board can be written as Markdown, too.
+/// Checks the file of --plot. A board can be written as Markdown, too.
 std::string board_file_fault(const std::string& path) {
   if (path.ends_with(".md") || picture::PictureFile::form_of(path)) return "";
   return "expected a name that ends in .svg, .html, .png, .pdf or .md, not " + path;
 }
 
-/// "3" or "3-7"; nothing where it is none.
+/// The value of --task: "3" or "3-7". Nothing for other text.
 std::optional<TaskRange> task_range(const std::string& text) {
   TaskRange range;
   const char* const end = text.data() + text.size();
@@ -153,7 +153,7 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// The gate: what the allocators are compared with, and by how much they may be worse.
+/// Reads the options of the gate: what the allocators are compared with, and by how much they may be worse.
 void read_gate(const CommandLine& line, MatrixChoice& matrix) {
   matrix.against = line.value("against", "");
   matrix.baseline = line.value("baseline", "");
@@ -172,7 +172,7 @@ void read_gate(const CommandLine& line, MatrixChoice& matrix) {
                               [](const std::string& text) { return command::parse_limits(text, gate_figures); });
 }
 
-/// What is asked of many traces.
+/// Reads the options of many traces.
 void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   for (const char* const option : {"results", "scoreboard"}) {
     if (line.has(option) && line.value(option, "").empty())
@@ -208,7 +208,7 @@ void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
     throw UsageError("standard input cannot be one of several traces");
 }
 
-/// The allocators, and what is to be written about them.
+/// Reads the allocators, and what to write about them.
 void read_allocators(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
   if (options.allocators.empty()) options.allocators.emplace_back("libc");

@@ -11,14 +11,14 @@
 
 namespace cmt::replay {
 
-/// The cells of a task, counted from 1; none where `last` is 0.
+/// The cells of a task, counted from 1. There is none if `last` is 0.
 struct TaskRange {
   std::size_t first = 0, last = 0;
 };
 
 /// The options of many traces (matrix_command.cpp).
 struct MatrixChoice {
-  bool is_asked = false;            ///< any of the others is given, several traces, or a folder
+  bool is_asked = false;            ///< any other of these is given, or several traces, or a folder
   std::vector<std::string> traces;  ///< files and folders
   std::string suite;                ///< "quick", "full", or empty
   std::string results;              ///< the folder of cells; empty: none
@@ -30,12 +30,12 @@ struct MatrixChoice {
   TaskRange tasks = {};
 };
 
-/// The command line's options.
+/// The options of the command line.
 struct Options : ReplayOptions {
-  std::vector<std::string> allocators;  ///< as given; libc where none is
-  std::string prefix;                   ///< of the calls' names; empty: none
+  std::vector<std::string> allocators;  ///< as given; libc by default
+  std::string prefix;                   ///< of the names of the calls; empty: none
   bool new_trace = false;               ///< write one, to standard output or to `output`
-  std::string output;                   ///< its path, in which %a stands for the allocator; empty: standard output
+  std::string output;                   ///< its path, with %a for the allocator's name; empty: standard output
   bool verify = false;
   bool json = false;
   bool csv = false;
@@ -44,8 +44,8 @@ struct Options : ReplayOptions {
   TraceOptions trace;
   MatrixChoice matrix;
   bool has_runs = false;         ///< --runs or --budget is given
-  bool has_run_options = false;  ///< these, --suite, or another one that changes how a trace is replayed
-  bool force = false;            ///< also where memory is short
+  bool has_run_options = false;  ///< one of these, --suite, or another that changes how a trace is replayed
+  bool force = false;            ///< replay even if memory is short
 };
 
 extern const char* const help_text;

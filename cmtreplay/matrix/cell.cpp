@@ -14,14 +14,14 @@ constexpr std::size_t key_digits = 8;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// All of a list as one text in which no two lists are the same.
+/// A list as one text. Different lists have different texts.
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += std::to_string(part.size()) + ":" + part;
   return text;
 }
 
-/// "0,2,3": each once, by number.
+/// CPUs as "0,2,3": each once, in rising order.
 std::string list_text(std::vector<int> cpus) {
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());

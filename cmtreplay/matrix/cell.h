@@ -12,9 +12,9 @@
 #include "cmtreplay/run/runs.h"
 #include "toolkit/output/fields.h"
 
-/// A cell of the matrix of traces and allocators: the figures of one allocator on one trace, and those of the reference
-/// (libc, or the old build of a gate) from the same rounds. So each cell can be compared with any other, wherever both
-/// were measured: by their ratios to the reference.
+/// A cell of the matrix of traces and allocators has the figures of one allocator on one trace. It also has those of
+/// the reference (libc, or the old build of a gate) from the same rounds. So cells can be compared by their ratios to
+/// the reference, wherever they were measured.
 namespace cmt::replay {
 
 inline constexpr std::string_view cell_schema = "cmt.cell/1";
@@ -48,7 +48,7 @@ struct CellAllocator {
   std::string sha256 = {};
   std::string prefix = {};
   std::vector<std::string> settings = {};
-  std::optional<std::string> asked = {};  ///< of a path
+  std::optional<std::string> asked = {};  ///< the path, if --alloc gave one
 };
 
 template <class Visitor, output::DescribedAs<CellAllocator> A>
@@ -61,7 +61,7 @@ void describe(Visitor& field, A& allocator) {
   field("asked", output::omit_if_empty(allocator.asked), "the path, as --alloc gave it; no part of the cell's name");
 }
 
-/// How a trace is replayed. Cells of a board agree in it.
+/// How a trace is replayed. All cells of a board agree in it.
 struct CellMode {
   std::string order = {};
   std::string touch = {};
@@ -84,7 +84,7 @@ void describe(Visitor& field, M& mode) {
   field("cpus", output::omit_if_empty(mode.cpus), "that the runs were bound to (--pin); absent: to none");
 }
 
-/// How often it is run, and what else of the options may change figures. Cells of a board agree in it, too.
+/// How often a trace is run, and the other options that may change figures. All cells of a board agree in it, too.
 struct CellPlan {
   std::uint64_t runs = 0, budget_ns = 0, memory_runs = 0, latency_runs = 0;
   std::uint64_t seed = 0;
@@ -123,7 +123,7 @@ void describe(Visitor& field, R& runs) {
   field("memory", runs.memory, "of each memory run");
 }
 
-/// Memory along the trace, of the run with the median peak.
+/// Memory along the trace, in the run with the median peak.
 struct CellSeries {
   std::vector<std::uint64_t> event = {};
   std::vector<std::uint64_t> live_bytes = {};
@@ -153,10 +153,10 @@ void describe(Visitor& field, L& latency) {
   field("max_ns", latency.max, "the longest");
 }
 
-/// What --verify has found.
+/// The result of --verify.
 struct CellVerification {
   std::uint64_t faults = 0;
-  std::vector<std::string> findings = {};  ///< the first of them, in words
+  std::vector<std::string> findings = {};  ///< the first faults, in words
 };
 
 template <class Visitor, output::DescribedAs<CellVerification> V>
@@ -168,8 +168,8 @@ void describe(Visitor& field, V& verification) {
 /// How a cell ended.
 namespace outcomes {
 inline constexpr std::string_view measured = "measured", refused = "refused", died = "died", hung = "hung",
-                                  verified = "verified",  ///< was only checked
-    not_replayed = "not_replayed";                        ///< for a reason of the trace or the machine
+                                  verified = "verified",  ///< it was checked and not measured
+    not_replayed = "not_replayed";                        ///< because of the trace or the machine
 }  // namespace outcomes
 
 struct Cell {
@@ -198,13 +198,13 @@ struct Cell {
   std::optional<std::vector<Warning>> warnings = {};
 
   bool is_measured() const { return outcome == outcomes::measured && !runs.wall_ns.empty(); }
-  /// Whether both have ratios to the same allocator. Machines may differ in libc.
+  /// Whether both have ratios to the same allocator. If it is libc, its builds may differ.
   bool has_same_reference(const Cell& other) const {
     return reference.name == other.reference.name &&
            (reference.name == "libc" || reference.sha256 == other.reference.sha256);
   }
-  /// What cells have in common that are one in the matrix. libc is one column, of whatever build: nodes may differ in
-  /// it, and it is what the others are compared with.
+  /// Cells with equal keys are in one row, or in one column, of the matrix. libc is one column, whatever its build:
+  /// nodes may have different builds, and the others are compared with it.
   std::string row_key() const { return trace.sha256; }
   std::string column_key() const;
 };
@@ -239,9 +239,10 @@ void describe(Visitor& field, C& cell) {
         "what was not replayed as recorded, and what stood out; cells of older versions lack it");
 }
 
-/// All that a cell depends on and that is known before it is run, as text: "1a2b3c4d.jemalloc-9f8e7d6c". The first
-/// number is from the trace's bytes; the other from the allocator's name, bytes and settings, the build of cmtreplay,
-/// the reference, the mode and the plan. Which other traces and allocators are asked for does not matter.
+/// A cell's key stands for everything that the cell depends on and that is known before it is run. It looks like
+/// "1a2b3c4d.jemalloc-9f8e7d6c". The first number is a hash of the trace's bytes. The other one is a hash of the
+/// allocator's name, bytes and settings, the build of cmtreplay, the reference, the mode and the plan. The key does not
+/// depend on the other traces and allocators of the matrix.
 std::string cell_key(const Cell& cell);
 /// "redis-1a2b3c4d.jemalloc-9f8e7d6c.json". The trace's name is for people: a cell is found by its key.
 std::string cell_file_name(const Cell& cell);
@@ -249,7 +250,7 @@ std::string cell_file_name(const Cell& cell);
 CellAllocator describe_allocator(const Allocator& allocator);
 CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace);
 CellPlan describe_plan(const ReplayOptions& options, const TraceOptions& trace, bool verifies);
-/// Of the running cmtreplay and its worker.
+/// The hash of the running cmtreplay and its worker.
 std::string build_of_replay(const std::string& worker);
 
 /// Copies an allocator's results and those of the reference.

@@ -1,5 +1,5 @@
-// Cells as files. A cell is written beside its place under a name of its own, and then gets its name by link(2), which
-// fails where that name is taken: so the first one wins, on a shared file system too.
+// Stores cells as files. A cell is first written to a file with a name that no other process takes. Then link(2) gives
+// the file its name, and fails if that name is taken. So the first process wins, on a shared file system too.
 #include "cmtreplay/matrix/cell_store.h"
 
 #include <fcntl.h>
@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail_at(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
 
-/// Of cells that one cell of a cluster stands for.
+/// A key that is the same for all cells that count as one for a cluster (has_place()).
 std::string place_key(Cell cell) {
   if (parse_allocator_name(cell.allocator.name).name == "libc") cell.allocator.sha256.clear();
   return cell_key(cell);
 }
 
-/// A name that no other process takes: with the machine's name and the process id.
+/// A name that no other process takes: it contains the machine's name and the process id.
 std::string part_name(const std::string& path) {
   char node[256] = "";
   gethostname(node, sizeof node - 1);
@@ -41,11 +41,11 @@ void write_whole(const std::string& path, const std::string& text) {
   if (fsync(file.get()) != 0 && errno != EINVAL) fail_at(path);
 }
 
-/// Returns false where there is such a file already.
+/// Returns false if there is such a file already.
 bool name_if_free(const std::string& part, const std::string& path) {
   if (link(part.c_str(), path.c_str()) == 0) return unlink(part.c_str()), true;
   if (errno == EEXIST) return unlink(part.c_str()), false;
-  // A file system without hard links.
+  // The file system has no hard links.
   if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
   const int error = errno;
   unlink(part.c_str());
@@ -65,7 +65,7 @@ CellStore::CellStore(std::string folder) : folder_(std::move(folder)) {
 bool CellStore::has(const Cell& cell) const {
   if (keys_.count(cell_key(cell)) != 0) return true;
   const std::string path = path_of(cell);
-  return damaged_.count(path) == 0 && access(path.c_str(), F_OK) == 0;  // of another process, since read()
+  return damaged_.count(path) == 0 && access(path.c_str(), F_OK) == 0;  // another process has stored it since read()
 }
 
 bool CellStore::has_place(const Cell& cell) const { return has(cell) || places_.count(place_key(cell)) != 0; }

@@ -9,10 +9,10 @@
 
 namespace cmt::replay {
 
-/// A cell from its JSON. Throws FormatError that names the path, and std::system_error.
+/// Reads a cell from its JSON. Throws a FormatError that names the path, and std::system_error.
 Cell read_cell(const std::string& path);
 
-/// A file that is no cell, or a damaged one.
+/// A file that is no cell, or is damaged.
 struct DamagedFile {
   std::string path = {};
   std::string fault = {};  ///< with the place: "cells/a.json:3: no JSON"
@@ -23,29 +23,29 @@ struct ReadCells {
   std::vector<DamagedFile> damaged = {};
 };
 
-/// The cells of a folder, by their files' names; or of a file that has a list "cells", as --json writes it. Files of
-/// the folder that are no cells are listed. Throws FormatError for a damaged file that is not of a folder, and
+/// Reads the cells of a folder in the order of the files' names, and lists the files that are no cells. `path` may also
+/// be a file with a list "cells", as --json writes it. Throws FormatError if such a file is damaged, and
 /// std::system_error.
 ReadCells read_cells(const std::string& path);
 
-/// A folder with one file for each cell. Several processes may write to it at once, also from several machines: a file
-/// appears whole, and where two processes have the same cell the first one stays.
+/// A folder with one file for each cell. Several processes may write to it at once, also from several machines. A file
+/// appears whole, and if two processes have the same cell, the first one stays.
 class CellStore {
  public:
-  /// Makes the folder where there is none. Throws std::system_error.
+  /// Makes the folder if there is none. Throws std::system_error.
   explicit CellStore(std::string folder);
 
   const std::string& folder() const { return folder_; }
-  /// Whether it is there, under whatever name of its trace, and not damaged.
+  /// Whether the cell is there and not damaged, whatever the name of its trace.
   bool has(const Cell& cell) const;
-  /// The same of a cell that counts as this one for a cluster: libc of any build.
+  /// Whether a cell is there that counts as this one for a cluster, where libc may be of any build.
   bool has_place(const Cell& cell) const;
 
-  /// All cells, and the files that are none, which count as missing from then on: to be called at first, so that a
-  /// damaged file shows before hours of work.
+  /// Reads all cells, and lists the files that are none, which count as missing from then on. Call it first: a damaged
+  /// file is then reported before hours of work.
   ReadCells read();
 
-  /// Returns false where the cell is there already; a damaged file is replaced. Throws std::system_error.
+  /// Returns false if the cell is there already. Replaces a damaged file. Throws std::system_error.
   bool store(const Cell& cell);
 
   /// The damaged files that are still there.

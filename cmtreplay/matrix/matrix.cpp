@@ -17,8 +17,8 @@
 namespace cmt::replay {
 namespace {
 
-/// The time that is left of work whose parts have known weights: so much more as the rest weighs more than what is
-/// done.
+/// Estimates the time that is left of work whose parts have known weights. The rest takes as much longer than the part
+/// that is done as it weighs more.
 class TimeLeft {
  public:
   void add_work(std::uint64_t weight) { total_ += static_cast<double>(weight); }
@@ -28,7 +28,7 @@ class TimeLeft {
     current_ = 0;
   }
 
-  /// "; 35 %, 2 min left": with a share of the current part done. Empty while too little is done.
+  /// "; 35 %, 2 min left", if `share` of the current part is done. Empty while too little is done.
   std::string text(double share) const {
     const double done = done_ + current_ * share;
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
@@ -49,7 +49,7 @@ std::string node_name() {
   return name;
 }
 
-/// The part of `wanted` from `begin` on that is of one trace.
+/// The part of `wanted` from `begin` on whose cells are of one trace.
 std::span<const std::size_t> same_trace(const MatrixPlan& plan, const std::vector<std::size_t>& wanted,
                                         std::size_t begin) {
   assert(begin < wanted.size());
@@ -58,7 +58,7 @@ std::span<const std::size_t> same_trace(const MatrixPlan& plan, const std::vecto
   return std::span(wanted).subspan(begin, end - begin);
 }
 
-/// Builds of one name in several folders, and one with the name of the old build.
+/// Names columns by their paths if builds in several folders have one name, or if one has the name of the old build.
 void name_by_paths(const MatrixPlan& plan, std::vector<CellAllocator>& columns, const CellAllocator& reference) {
   const std::vector<CellAllocator> all = columns;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -68,7 +68,7 @@ void name_by_paths(const MatrixPlan& plan, std::vector<CellAllocator>& columns, 
   }
 }
 
-/// They would be one cell.
+/// Drops allocators that are the same as an earlier one: their cells would be the same.
 void drop_same(MatrixPlan& plan, std::vector<CellAllocator>& columns, const MatrixSettings& settings) {
   for (std::size_t i = 1; i < columns.size();) {
     const auto is_same = [&](const CellAllocator& other) {

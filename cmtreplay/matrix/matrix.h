@@ -12,18 +12,18 @@
 
 /// The matrix: every trace on every allocator.
 ///
-/// All allocators of a trace are run in one session, in the same rounds (run/runs.h), and the reference with them, so
-/// that the runs of a round can be compared in pairs. Each allocator's part of a session is a cell. A cell that is run
-/// alone, as a task of a cluster, has the reference in its session too.
+/// All allocators of a trace, and the reference, are run in one session, in the same rounds (run/runs.h). So the runs
+/// of a round can be compared in pairs. Each allocator's part of a session is a cell. A cell that is run alone, as a
+/// task of a cluster, has the reference in its session too.
 namespace cmt::replay {
 
-/// All places of the matrix.
+/// The traces, the allocators, and a cell for each pair of them.
 struct MatrixPlan {
   std::vector<TraceFile> traces;
   std::vector<Allocator> allocators;
   Allocator reference;
   Allocator null;
-  std::vector<Cell> cells{};  ///< trace by trace; what is known of each before it is run
+  std::vector<Cell> cells{};  ///< trace by trace; each has what is known before it is run
 
   std::size_t trace_of(std::size_t cell) const {
     assert(cell < cells.size());
@@ -39,20 +39,20 @@ struct MatrixSettings {
   const TraceOptions& trace;
   const command::Interrupts& interrupts;
   bool verifies = false;       ///< instead of measuring
-  bool is_gate = false;        ///< cells are never stored: builds of one name are told apart by their paths
-  bool force = false;          ///< also where memory is short
-  double confirm_memory = -1;  ///< a peak or fragmentation that is greater by this share is measured again; -1: none
+  bool is_gate = false;        ///< cells are never stored, and builds of one name are named by their paths
+  bool force = false;          ///< replay even if memory is short
+  double confirm_memory = -1;  ///< peaks or fragmentation greater by this share are measured again; -1: none
   std::function<void(const std::string&)> show = [](const std::string&) {};    ///< the current step, for a terminal
   std::function<void(const std::string&)> remark = [](const std::string&) {};  ///< a message
   std::function<void(Cell)> keep = {};                                         ///< a cell that is done
 };
 
-/// Fills in `cells`, without allocators that are the same as an earlier one: of one name, build and settings, from
-/// another folder. Throws std::system_error for a library that cannot be read.
+/// Fills in `cells`. Drops allocators that are the same as an earlier one: a copy in another folder, of the same name,
+/// build and settings. Throws std::system_error for a library that cannot be read.
 void plan_cells(MatrixPlan& plan, const MatrixSettings& settings);
 
-/// Runs the cells with these indexes, which rise, trace by trace. A trace that cannot be replayed gives cells that are
-/// not_replayed, with the reason. Returns false on Ctrl-C: the cells of the trace that was under way are lost.
+/// Runs the cells with these indexes, trace by trace. The indexes have to rise. If a trace cannot be replayed, its
+/// cells are not_replayed, with the reason. Returns false on Ctrl-C, which loses the cells of the current trace.
 bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings);
 
 /// "2 min 5 s left" of so many seconds, in the two largest units.

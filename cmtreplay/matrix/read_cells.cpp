@@ -1,4 +1,5 @@
-// Reads cells back from their JSON. No other file of this tool includes nlohmann/json (toolkit/output/read_fields.h).
+// Reads cells back from their JSON. It is the only file of this tool that includes nlohmann/json
+// (toolkit/output/read_fields.h).
 #include <algorithm>
 #include <filesystem>
 #include <limits>

@@ -26,7 +26,7 @@ std::string session_name() {
   return text;
 }
 
-/// The allocators of a session, the reference first, each once.
+/// The allocators of a session: the reference first, and each once.
 std::vector<Allocator> allocators_of(const MatrixPlan& plan, std::span<const std::size_t> cells) {
   std::vector<Allocator> allocators{plan.reference};
   for (const std::size_t cell : cells) {
@@ -51,8 +51,8 @@ bool is_above(const std::vector<MemoryFigures>& runs, const std::vector<MemoryFi
   return std::isfinite(least) && std::isfinite(most) && least > most && least >= most * (1 + share / 2);
 }
 
-/// Three runs may lie above three others by chance, once in 20 times; ten above ten once in 184,756. So a figure
-/// that looks worse is measured until there are ten.
+/// By chance three runs are above three others once in 20 times, and ten above ten others once in 184,756. So a figure
+/// that looks worse is measured until there are ten runs.
 void confirm_memory(const ReplaySettings& settings, ReplayResults& results, double share) {
   constexpr std::uint32_t wanted = 10;
   AllocatorResult& reference = results.allocators.front();
@@ -86,8 +86,8 @@ void confirm_memory(const ReplaySettings& settings, ReplayResults& results, doub
   }
 }
 
-/// Whether something else has killed the worker: the kernel where memory is short, or a person. That says nothing of
-/// the allocator.
+/// Whether something else has killed the worker: a person, or the kernel because memory was short. Such a death says
+/// nothing about the allocator.
 bool is_killed(const std::optional<Death>& death) { return death && death->ending.signal == SIGKILL && !death->hung(); }
 
 void refuse_killed(Cell& cell, const std::string& allocator) {
@@ -96,7 +96,7 @@ void refuse_killed(Cell& cell, const std::string& allocator) {
   cell.verification.reset();
 }
 
-/// Steps of a session, for the share that is done: timed runs, latencies and memory of all its allocators.
+/// Counts the steps of a session, for the share that is done: timed runs, latencies and memory of all allocators.
 class Steps {
  public:
   Steps(const ReplayOptions& options, std::size_t allocators)

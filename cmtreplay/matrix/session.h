@@ -11,9 +11,9 @@
 
 namespace cmt::replay {
 
-/// Runs cells of one trace in one session, and fills in `results`, one each. `show` is called with each step and the
-/// share that is done. Returns false on Ctrl-C. Throws what reading and planning the trace throws, and
-/// std::runtime_error where memory is too short for it.
+/// Runs cells of one trace in one session, and fills in `results`, one for each cell. Calls `show` with each step and
+/// the share that is done. Returns false on Ctrl-C. Throws what reading and planning the trace throws, and
+/// std::runtime_error if memory is too short for it.
 bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const std::size_t> cells,
                  const MatrixSettings& settings, const std::function<void(const std::string&, double)>& show,
                  std::vector<Cell>& results);

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* manifest_name = "MANIFEST";
 
-/// The name without the endings of traces and of compressed files; nothing where it is no trace's.
+/// The name without the endings of traces and of compressed files, or nothing if the file is no trace.
 std::optional<std::string> trace_name(const std::string& file) {
   std::string name = file;
   for (const char* const packed : {".gz", ".zst", ".xz", ".bz2"}) {
@@ -70,7 +70,7 @@ std::vector<std::string> cells_of(const std::string& line, bool by_tabs) {
   return cells;
 }
 
-/// Which columns of a MANIFEST are read.
+/// The indexes of the columns of a MANIFEST that are read.
 struct Columns {
   std::size_t file, events, sha256, quick, most;
 
@@ -101,14 +101,14 @@ ManifestRow row_of(const std::vector<std::string>& cells, const Columns& columns
   return row;
 }
 
-/// The folder of the suite: CMT_CORPUS, or where it is installed, or that of the source tree.
+/// The folder of the suite: CMT_CORPUS, the installed one, or the one of the source tree.
 fs::path suite_folder() {
   if (const char* const given = std::getenv("CMT_CORPUS"); given != nullptr && *given != '\0') return given;
   std::error_code error;
   const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
   const fs::path installed = (bin / CMT_CORPUS_FROM_BIN).lexically_normal();
   if (fs::exists(installed / manifest_name, error)) return installed;
-  // In a build, the folder above that has the sources.
+  // In a build tree, the sources are in a folder above.
   for (fs::path folder = bin; folder.has_relative_path(); folder = folder.parent_path()) {
     if (fs::exists(folder / "corpus" / manifest_name, error)) return folder / "corpus";
   }

@@ -12,7 +12,7 @@ constexpr std::size_t uses_max = 1 << 16;
 
 std::uint64_t key_of(Kind kind, std::uint64_t size) { return size << 8 | static_cast<std::uint64_t>(kind); }
 
-/// Bytes of the pages of an event, which may reach beyond the block.
+/// The bytes of an event's pages, which may reach beyond the block.
 std::uint64_t bytes_of(const Event& event) {
   std::uint64_t bytes = 0;
   if (event.count == 0 || __builtin_mul_overflow(event.count, event.alignment, &bytes)) return unknown;
@@ -26,7 +26,7 @@ void AssumedWrites::count(const Event& event) {
   if (tells_pages(event.kind)) return count_pages(event);
   if (event.ends_block()) end_block(event.old_tag);
   if (!event.makes_block()) return;
-  end_block(event.tag);  // of a trace that uses the tag of a live block again
+  end_block(event.tag);  // only if the trace uses the tag of a live block again
   const std::uint64_t size = event.bytes();
   if (size < touched_min_) return;
   blocks_.emplace(event.tag, Block{.size = size, .untouched = size, .alike = key_of(event.kind, size)});
@@ -43,7 +43,7 @@ void AssumedWrites::count_pages(const Event& event) {
   bytes_ -= touched;
   const std::uint64_t end = event.size + std::min(bytes_of(event), left);
   if (event.kind == Kind::touch) block.written_end = std::max(block.written_end, end);
-  // The last page may be resident because of the block behind it.
+  // The last page may be resident because of the next block.
   if (event.kind == Kind::touch || left >= page_bytes) block.idle_begin = std::max(block.idle_begin, end);
 }
 
@@ -56,7 +56,7 @@ Event AssumedWrites::assume_written(const Event& told) const {
   const std::uint64_t size = block->second.size, end = std::max(found->second.written_end, found->second.idle_begin);
   if (end >= size) return event;
   if (end <= event.size) {
-    event.size = size;  // behind the block, so none
+    event.size = size;  // the block's end: no page
   } else {
     const std::uint64_t pages = (end - event.size - 1) / event.alignment + 1;
     event.count = event.count == 0 ? pages : std::min(event.count, pages);

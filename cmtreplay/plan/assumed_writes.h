@@ -8,21 +8,24 @@
 
 namespace cmt::replay {
 
-/// Counts the bytes of live blocks to which the program has not written so far, where the trace tells that: of blocks
-/// of at least touched_min bytes.
+/// Counts the bytes of live blocks to which the program has not written so far. The trace has this for blocks of at
+/// least touched_min bytes.
 ///
-/// It also says which of the pages that are `resident`, of which nobody knows, are to be written. Programs use blocks
-/// of one call and size alike: php takes 256 KiB for each request and writes one page of it, which is known of the
-/// first such block, while later ones lie in memory that others have used. So once a block was seen that left its end
-/// as it was, pages are left out that lie behind all that was seen written in any of them. Until then all are written.
+/// It also decides which `resident` pages a replay writes: nobody knows whether the program wrote to these. Programs
+/// use blocks of one call and size alike. Example: php takes 256 KiB for each request and writes one page of it. The
+/// trace shows that for the first such block only, since later ones are in memory that other blocks have used.
+///
+/// So it remembers how far the blocks of each call and size were written. Once a block has left its last page as it
+/// was, it leaves out the resident pages after that point. Until then all of them are written.
 class AssumedWrites {
  public:
-  /// 0: the trace does not tell.
+  /// 0: the trace does not have touched pages.
   void set_touched_min(std::uint64_t bytes) { touched_min_ = bytes; }
 
   void count(const Event& event);
 
-  /// Of kind `resident`, the event with the pages that are to be written: perhaps none. To be counted instead of it.
+  /// Returns an event of kind `resident` with only those pages that are to be written, perhaps none. Count the returned
+  /// event, not the original. Events of other kinds are returned as they are.
   Event assume_written(const Event& event) const;
 
   bool known() const { return touched_min_ != 0; }
@@ -31,13 +34,13 @@ class AssumedWrites {
  private:
   struct Block {
     std::uint64_t size = 0, untouched = 0;
-    std::uint64_t alike = 0;                        ///< the same for all of its call and size
-    std::uint64_t written_end = 0, idle_begin = 0;  ///< what lies between is not known
+    std::uint64_t alike = 0;                        ///< equal for blocks of one call and size
+    std::uint64_t written_end = 0, idle_begin = 0;  ///< nobody knows the bytes between
   };
-  /// Of all blocks of a call and size that have ended.
+  /// How blocks of one call and size were used, over all that have ended.
   struct Use {
     std::uint64_t written_end = 0;
-    std::uint64_t idle_begin = 0;  ///< the largest of blocks whose last page or more was left as it was
+    std::uint64_t idle_begin = 0;  ///< the largest of all blocks that left their last page as it was
     bool has_idle = false;         ///< there was such a block
   };
 
@@ -45,7 +48,7 @@ class AssumedWrites {
   void end_block(Tag tag);
 
   std::uint64_t touched_min_ = 0;
-  std::unordered_map<Tag, Block> blocks_;        ///< the live ones of that size
+  std::unordered_map<Tag, Block> blocks_;        ///< the live ones of at least touched_min bytes
   std::unordered_map<std::uint64_t, Use> uses_;  ///< by Block::alike
   std::uint64_t bytes_ = 0;
 };

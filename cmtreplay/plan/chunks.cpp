@@ -53,7 +53,7 @@ void Spool::read(std::uint32_t chunk, std::uint64_t* words) const {
   std::memset(bytes + done, 0, chunk_bytes - done);
 }
 
-// The memory grows under a mapping that is as large as it may get.
+// The mapping is as large as the memory may get, and the memory grows under it.
 PreparedChunks::PreparedChunks(std::uint64_t bytes_max)
     : ChunkSource(0, bytes_max / growth_bytes * growth_bytes), bytes_max_(bytes_max / growth_bytes * growth_bytes) {}
 
@@ -90,7 +90,7 @@ void PreparedChunks::read(std::uint32_t number, std::uint64_t* words) const {
     std::memcpy(words, chunk(number).words, chunk_bytes);
 }
 
-/// Moves all closed chunks to the file. Lanes go on writing to those in memory that are not closed.
+/// Moves all closed chunks to the file. Lanes go on writing to the chunks in memory that are not closed.
 void PreparedChunks::spill() {
   count_in_memory_ = count_;
   try {
@@ -105,7 +105,7 @@ void PreparedChunks::spill() {
   }
 }
 
-/// Lanes go on writing, and nobody reads that.
+/// Keeps no chunk from now on. Lanes go on writing, and nobody reads their words.
 void PreparedChunks::give_up(const std::system_error& error) {
   problem_ = error.what();
   spool_.reset();
@@ -144,8 +144,8 @@ void ChunkRing::collect_freed() {
   }
 }
 
-/// Getting a chunk may publish the words so far. So the link is written afterwards, and the lane ends before it until
-/// then.
+/// next_chunk() may publish the words so far. So the link is written after that call, and is not published before it is
+/// written.
 void LaneWriter::start_chunk(std::uint32_t lane) {
   const Chunk next = chunks_.next_chunk();
   Lane& its = lanes_[lane];

@@ -23,19 +23,20 @@ struct Chunk {
   std::uint64_t* words = nullptr;
 };
 
-/// Where lanes get their chunks from.
+/// Hands out chunks to lanes.
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
   virtual Chunk next_chunk() = 0;
-  /// A lane has filled a chunk: so many words, a link to the lane's next chunk behind them, unless it is the last.
+  /// Called when a lane has filled a chunk with so many words. A link to the lane's next chunk follows them, unless it
+  /// is the lane's last chunk.
   virtual void close_chunk(const Chunk& chunk, std::uint32_t lane, std::uint32_t words) = 0;
 
   std::uint32_t count() const { return count_; }
   const SharedMemory& memory() const { return memory_; }
 
  protected:
-  /// `bytes` zeros, in a mapping that has room for `bytes_max`.
+  /// Memory of `bytes` zeros, in a mapping that has room for `bytes_max`.
   ChunkSource(std::uint64_t bytes, std::uint64_t bytes_max)
       : memory_("operations", bytes), mapping_(memory_, bytes_max) {}
 
@@ -48,30 +49,30 @@ class ChunkSource {
   MappedMemory mapping_;
 };
 
-/// Chunks of operations in a temporary file without a name (open_temporary_file(), libcmt/trace/files.h). Functions
+/// Chunks of operations in a temporary file without a name (open_temporary_file(), libcmt/trace/files.h). All functions
 /// throw std::system_error.
 class Spool {
  public:
   Spool();
 
   void write(std::uint32_t chunk, const std::uint64_t* words);
-  /// Zeros, where the chunk was not written whole.
+  /// Fills up with zeros if the chunk was not written whole.
   void read(std::uint32_t chunk, std::uint64_t* words) const;
 
  private:
   process::Fd file_;
 };
 
-/// The lane that a chunk is a part of, and its words but for the link.
+/// The lane that a closed chunk is a part of, and the number of its words without the link.
 struct ClosedChunk {
   std::uint32_t lane = 0, words = 0;
 };
 
-/// Keeps all chunks: in memory or, where they take more than `bytes_max`, in a temporary file. It keeps none where that
-/// cannot be written, and problem() then says why.
+/// Keeps all chunks: in memory or, if they take more than `bytes_max`, in a temporary file. If that file cannot be
+/// written, it keeps none, and problem() says why.
 ///
-/// Chunks are numbered in the order in which lanes began them. So an operation before the beginning of a chunk is in
-/// one of the chunks before it.
+/// Chunks are numbered in the order in which lanes began them. So an operation that was planned before a chunk was
+/// begun is in a chunk with a smaller number, whatever its lane.
 class PreparedChunks : public ChunkSource {
  public:
   explicit PreparedChunks(std::uint64_t bytes_max);
@@ -83,7 +84,7 @@ class PreparedChunks : public ChunkSource {
   bool kept() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
 
-  /// Once the chunk is closed.
+  /// Both only for chunks that are closed.
   const ClosedChunk& closed(std::uint32_t number) const {
     assert(number < closed_.size());
     return closed_[number];
@@ -101,14 +102,14 @@ class PreparedChunks : public ChunkSource {
   std::vector<ClosedChunk> closed_;    ///< by number; 0 words: not closed yet
   std::optional<Spool> spool_;
   std::string problem_;
-  std::vector<std::unique_ptr<std::uint64_t[]>> scratch_;  ///< of chunks that are not closed
+  std::vector<std::unique_ptr<std::uint64_t[]>> scratch_;  ///< the words of chunks that are not closed
   std::vector<std::uint64_t*> unused_scratch_;
 };
 
-/// A fixed number of chunks that the worker gives back.
+/// A fixed number of chunks, which the worker gives back when it has carried out their operations.
 class ChunkRing : public ChunkSource {
  public:
-  /// `when_full` is called while no chunk is free, and returns when one may be.
+  /// `when_full` is called while no chunk is free. It returns when one may be free.
   ChunkRing(std::uint32_t count, std::function<void()> when_full);
 
   /// `freed`: a byte for each chunk, which the worker sets when it has left the chunk.
@@ -124,12 +125,12 @@ class ChunkRing : public ChunkSource {
   std::vector<std::uint32_t> free_;  ///< the next one is at the back
 };
 
-/// Writes lanes into chunks: links the chunks, and never lays an operation across two.
+/// Writes lanes into chunks and links the chunks. An operation is never split over two chunks.
 class LaneWriter {
  public:
   explicit LaneWriter(ChunkSource& chunks) : chunks_(chunks) {}
 
-  /// Adds words that belong together, at most 8. A lane exists from its first word on.
+  /// Adds the words of one operation, 1 to 8. A lane exists from its first word on.
   void append(std::uint32_t lane, std::span<const std::uint64_t> words) {
     assert(!words.empty() && words.size() <= 8);
     if (lane >= lanes_.size()) lanes_.resize(lane + 1);
@@ -140,13 +141,13 @@ class LaneWriter {
 
   void append(std::uint32_t lane, std::uint64_t word) { append(lane, {&word, 1}); }
 
-  /// After the last word.
+  /// Called after the last word.
   void finish();
 
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
 
-  /// Words of a lane so far, with its links and the words left empty before them. Where the last word ends right before
-  /// a link that is not written yet, the next word is in the next chunk.
+  /// The words of a lane so far. Links count, and so do words at the end of a chunk that were left empty. The next word
+  /// may go to a new chunk; its link is then not counted yet.
   std::uint64_t position(std::uint32_t lane) const {
     assert(lane < lanes_.size());
     const Lane& its = lanes_[lane];

@@ -27,7 +27,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// "NAME=VALUE" as its two parts; of a label without a value the second is empty.
+/// The two parts of "NAME=VALUE". The second is empty if the label has no value.
 std::pair<std::string_view, std::string_view> parts_of(std::string_view label) {
   const auto equals = label.rfind('=');
   if (equals == label.npos) return {label, {}};
@@ -51,7 +51,8 @@ Step mallopt_step(std::string_view label) {
   return Step(Outcome::give_back_left_out);
 }
 
-/// The arena in a name that fits a pattern with #; 0 where the pattern has none; nothing where the name does not fit.
+/// The number at the # of a pattern, in a name that fits the pattern. 0 if the pattern has no #; nothing if the name
+/// does not fit.
 std::optional<std::uint32_t> arena_in(std::string_view name, std::string_view pattern) {
   const auto place = pattern.find('#');
   if (place == pattern.npos) return name == pattern ? std::optional(0U) : std::nullopt;

@@ -5,8 +5,8 @@
 
 namespace cmt::replay {
 
-/// malloc_trim, mallopt or mallctl as an operation; of other events none. A parameter that malloc.h does not name, and
-/// a name of mallctl that is not in mallctl_names, is left out.
+/// Plans a malloc_trim, mallopt or mallctl; other events have no operation. It leaves out a parameter that malloc.h
+/// does not name, and a name of mallctl that is not in mallctl_names.
 Step give_back_step(const Event& event);
 
 }  // namespace cmt::replay

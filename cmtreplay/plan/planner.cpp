@@ -32,7 +32,7 @@ Step step_of(operation kind, std::uint32_t slot, std::uint64_t size) {
   return step;
 }
 
-/// An operation with an argument in the word behind it.
+/// An operation with an argument in the next word.
 Step step_of(operation kind, std::uint32_t slot, std::uint64_t size, std::uint64_t argument) {
   Step step = step_of(kind, slot, size);
   push_word(step, argument);
@@ -41,7 +41,7 @@ Step step_of(operation kind, std::uint32_t slot, std::uint64_t size, std::uint64
 
 bool is_realloc(Kind kind) { return kind == Kind::realloc || kind == Kind::reallocarray; }
 
-/// The operation that makes a block, apart from realloc.
+/// The operation that makes a new block.
 Step allocation(const Event& event, std::uint32_t slot) {
   switch (event.kind) {
     case Kind::calloc:
@@ -66,7 +66,7 @@ Step allocation(const Event& event, std::uint32_t slot) {
   return step_of(operation_malloc, slot, event.size);
 }
 
-/// The bytes of a block of which each lies on a page that was touched.
+/// The bytes of a block that a touch writes: one on each page that was touched.
 struct TouchedBytes {
   std::uint64_t count = 0;
   bool last = false;  ///< and the block's last byte
@@ -74,7 +74,7 @@ struct TouchedBytes {
 
 TouchedBytes touched_bytes(const Event& event, std::uint64_t size) {
   if (event.size >= size || event.alignment == 0) return {};
-  const std::uint64_t pages = (size - event.size - 1) / event.alignment + 1;  // from the first one to the block's end
+  const std::uint64_t pages = (size - event.size - 1) / event.alignment + 1;  // from the first page to the block's end
   return {.count = event.count == 0 ? pages : std::min(pages, event.count), .last = event.count == 0};
 }
 
@@ -156,7 +156,7 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
   return step;
 }
 
-/// Takes the block out of its slot, for the operation that follows.
+/// Adds a word that takes the block out of its slot, for the next operation.
 void Planner::append_take(Step& step, const SlottedBlock& block) const {
   assert(several_ && step.operations == 0);
   step.foreign = block.lane != lane_;
@@ -187,9 +187,9 @@ Step Planner::reallocate(const Event& event) {
   return step;
 }
 
-/// The pages of the old block were touched when it was made. Where they are one page or so it is cheaper to touch them
-/// again than to read the old size. On several lanes the new block gets another slot: a lane that waits for it would
-/// find the old block in the old slot.
+/// Plans a realloc. The pages of the old block were touched when it was made. If it had no more than a page, touching
+/// it again is cheaper than reading the old size from a word. On several lanes the new block gets another slot: a lane
+/// that waits for it would find the old block in the old slot.
 Step Planner::resize(const Event& event, SlottedBlock old) {
   Step step(Outcome::call);
   step.keeps_pointer = true;
@@ -213,7 +213,7 @@ Step Planner::resize(const Event& event, SlottedBlock old) {
   return step;
 }
 
-/// On several lanes a free writes to its slot, so each lane has its own slot for NULL.
+/// The slot for a free of NULL. On several lanes a free writes to its slot, so each lane has a slot of its own.
 std::uint32_t Planner::null_slot() {
   if (!several_) return slot_null;
   if (lane_ >= null_slots_.size()) null_slots_.resize(lane_ + 1);
@@ -239,7 +239,7 @@ std::vector<std::uint32_t> Planner::live_slots() const {
   return slots;
 }
 
-/// The block stays where it is until another is inserted.
+/// Returns the removed block, or null. The pointer is valid until the next block is inserted.
 const Planner::SlottedBlock* Planner::remove_block(Tag tag) {
   const SlottedBlock* const block = blocks_.erase(tag);
   if (block != nullptr) live_.remove_block(block->size);

@@ -28,13 +28,13 @@ enum class Outcome {
 
 /// An event as operations of the worker.
 struct Step {
-  /// Without storage's zeros: they would cost more than the rest of planning.
+  /// Does not set `storage`: its zeros would cost more than the rest of planning.
   explicit Step(Outcome its_outcome = Outcome::other) : outcome(its_outcome) {}
 
   Outcome outcome;
-  bool keeps_pointer = false;            ///< returns a pointer, which a run for a new trace keeps
+  bool keeps_pointer = false;            ///< its call returns a pointer, which a run for a new trace keeps
   std::uint8_t size = 0;                 ///< in words
-  std::uint8_t operations = 0;           ///< calls that the words make
+  std::uint8_t operations = 0;           ///< the number of calls in the words
   bool sized = false;                    ///< states the size of the block that it frees
   bool foreign = false;                  ///< needs a block that another lane makes
   std::array<std::uint64_t, 8> storage;  ///< set up to `size`
@@ -49,18 +49,18 @@ enum class Order {
   strict       ///< on their own threads, one call at a time, in recorded order
 };
 
-/// Numbers of slots, assigned and released.
+/// Assigns numbers of slots to blocks.
 ///
 /// On one lane the slot released last is assigned next: there are as many slots as blocks live at the peak, and they
-/// are warm in the cache. In free order a slot that was released in an epoch is assigned again from the epoch after
-/// the next on, when every lane has passed it (worker/schedule.h): there are as many as blocks are live, and as many as
-/// two epochs release.
+/// are warm in the cache. In free order a slot that was released in an epoch is assigned again two epochs later, when
+/// every lane has passed the release (worker/schedule.h). So there are as many slots as live blocks, and as many more
+/// as two epochs release.
 class SlotPool {
  public:
   /// `windowed`: for free order.
   explicit SlotPool(bool windowed) : windowed_(windowed) {}
 
-  /// Throws std::length_error where more are assigned than can be numbered.
+  /// Throws std::length_error if more are assigned than can be numbered.
   std::uint32_t assign() {
     if (ready_.empty()) return assign_new();
     const std::uint32_t slot = ready_.back();
@@ -74,7 +74,7 @@ class SlotPool {
   void begin_epoch();
   void begin_window() { windowed_ = true; }
 
-  /// Those that would be assigned next.
+  /// The free slots that would be assigned next.
   const std::vector<std::uint32_t>& ready() const { return ready_; }
 
   /// Entries that the slot table needs.
@@ -93,37 +93,37 @@ class SlotPool {
 ///
 /// Each block gets a slot, and on one lane a realloc keeps its slot. An event costs one hash table operation.
 ///
-/// - `realloc(p, 0)` that returned NULL was a free, and is one.
-/// - A realloc of an unknown block is a realloc of NULL; the free of one is left out. Both count as unknown.
-/// - `malloc(0)` that returned NULL is made and freed at once, since its NULL was never given back.
-/// - operator new is malloc (aligned_alloc where it aligns), every delete is free.
-/// - Pages that were touched are written by the lane that made the block or touched it last. With several lanes the
-///   block then goes on to another slot, where its end waits for it: also in another lane no block ends before it was
-///   written to.
-/// - A free or delete that states a size is sized only where that is the block's size; another one would be a bug of
-///   the replay's.
+/// - A `realloc(p, 0)` that returned NULL was a free, and is replayed as one.
+/// - A realloc of an unknown block is replayed as a realloc of NULL. A free of an unknown block is left out. Both count
+///   as unknown.
+/// - A `malloc(0)` that returned NULL is replayed and freed at once, since the program never freed its NULL.
+/// - operator new is replayed as malloc, or as aligned_alloc if it states an alignment. Every delete is a free.
+/// - Touched pages are written by the lane that made the block or touched it last. With several lanes the block then
+///   moves to another slot, and the operation that ends it waits there. So no lane ends a block before it is written.
+/// - A free or delete that states a size is replayed as sized only if the block has that size. With another size the
+///   replay would have a bug that the program did not have.
 class Planner {
  public:
   explicit Planner(Order order = Order::one_thread)
       : several_(order != Order::one_thread), slots_(order == Order::free) {}
 
-  /// `lane` makes the call. Throws std::length_error where more blocks are live than slots can be numbered.
+  /// `lane` makes the call. Throws std::length_error if more blocks are live than slots can be numbered.
   Step plan(const Event& event, std::uint32_t lane = 0);
 
   /// The run-ahead window moves on by an epoch.
   void begin_epoch() { slots_.begin_epoch(); }
 
-  /// From one thread to the lanes of another order. The worker must then empty the slots that are returned: on one lane
-  /// a slot keeps the pointer of a block that was freed.
+  /// Called when a second thread begins: from now on there are several lanes, in this order. Returns the slots that the
+  /// worker must then empty, since on one lane a slot keeps the pointer of a block that was freed.
   const std::vector<std::uint32_t>& begin_several(Order order);
 
-  /// The lane on which a block is; nothing where the trace does not know the block.
+  /// The lane that has a block, or nothing if the trace does not know the block.
   std::optional<std::uint32_t> lane_of(Tag tag) {
     const SlottedBlock* const block = blocks_.find(tag);
     return block == nullptr ? std::nullopt : std::optional(block->lane);
   }
 
-  /// Fetches memory that plan() will read for a block, some events ahead.
+  /// Prefetches the memory that plan() will read for a block. Called some events ahead.
   void prefetch(Tag tag) const { blocks_.prefetch(tag); }
 
   const heap::LiveTotals& live() const { return live_; }
@@ -154,7 +154,7 @@ class Planner {
   const SlottedBlock* remove_block(Tag tag);
 
   bool several_;
-  std::uint32_t lane_ = 0;  ///< of the event that is planned
+  std::uint32_t lane_ = 0;  ///< the lane of the event that is planned
   BlockTable<SlottedBlock> blocks_;
   SlotPool slots_;
   std::vector<std::uint32_t> null_slots_;  ///< by lane; 0: none yet

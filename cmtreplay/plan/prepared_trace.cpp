@@ -1,7 +1,8 @@
-// Planning costs time once, for all runs of all allocators. A thread decodes the trace (ReadAhead), this one plans it.
+// Plans the trace. Planning costs time once for all runs of all allocators. One thread decodes the trace (ReadAhead),
+// and another one plans it.
 //
-// To name the event at which an allocator crashed, a lane's position has to be traced back to its event. The same
-// events make the same words, so they are made once more, up to that position. Only a crash pays for that.
+// To name the event at which an allocator crashed, events_at() has to trace a lane's position back to its event. Equal
+// events make equal words, so it plans the trace again up to that position. Only a crash costs that time.
 #include "cmtreplay/plan/prepared_trace.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ void include_mark(std::vector<Mark>& marks, const Mark& moment) {
     *after = moment;
 }
 
-/// The pass over the events.
+/// The one pass over the events that fills in the plan.
 class PreparedTrace::Pass {
  public:
   Pass(PreparedTrace& trace, Order order)
@@ -102,8 +103,8 @@ class PreparedTrace::Pass {
   }
 
  private:
-  static constexpr std::size_t prefetched = 8;  ///< events ahead, whose block is fetched
-  static constexpr std::size_t fetched = 24;    ///< events ahead, which are fetched from the other thread's cache
+  static constexpr std::size_t prefetched = 8;  ///< events ahead whose block is prefetched
+  static constexpr std::size_t fetched = 24;    ///< events ahead that are prefetched from the other thread's cache
 
   void plan_event(const Event& event);
   void count(const Event& event, const Step& step);
@@ -117,12 +118,12 @@ class PreparedTrace::Pass {
   Router router_;
   MarkCandidates candidates_;
   AssumedWrites untouched_;
-  Mark peak_;           ///< of live bytes
+  Mark peak_;           ///< the moment with the most live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
 };
 
-/// A peak is noted once it is over: while a program grows, each event is one.
+/// Plans an event. A peak is noted when it is over: while a program grows, each event is a new peak.
 void PreparedTrace::Pass::plan_event(const Event& event) {
   const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
   if (rises_ && !grows) {
@@ -165,7 +166,7 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   rises_ = true;
 }
 
-/// Sets an existing mark: the peak moves often, and so its memory is used again.
+/// Sets an existing mark. The peak moves often, and so its memory is used again.
 void PreparedTrace::Pass::set_to_now(Mark& mark) const {
   mark.event = plan_.facts.events;
   mark.live = router_.planner().live();
@@ -214,7 +215,8 @@ std::uint64_t PreparedTrace::operations_bytes() const {
 std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationPosition>& positions,
                                                     Order order) const {
   std::vector<std::uint64_t> numbers(positions.size(), 0);
-  std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>> wanted;  // of each lane: words, and the index
+  std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>>
+      wanted;  // by lane and words: the index in `positions`
   for (std::size_t i = 0; i < positions.size(); ++i) wanted[positions[i].lane].emplace(positions[i].words, i);
   PreparedChunks chunks(0);
   LaneWriter writer(chunks);

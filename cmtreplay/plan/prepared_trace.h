@@ -18,22 +18,22 @@ namespace cmt::replay {
 struct Mark {
   std::uint64_t event = 0;  ///< events before it, of all kinds
   heap::LiveTotals live;
-  std::uint64_t time_ns = unknown;         ///< recorded time of the event before it
-  std::uint64_t untouched_bytes = 0;       ///< of the live ones, where the trace tells that
+  std::uint64_t time_ns = unknown;         ///< recorded time of the last event before it
+  std::uint64_t untouched_bytes = 0;       ///< of live bytes, if the trace has touched pages
   std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
 
 /// Collects candidates for marks while the length of the trace is not known yet: the moment after each 2^n-th event.
-/// When there are too many it drops every other one and doubles the distance. So it holds 4,096 to 8,192 candidates at
-/// equal distances; fewer where there are so many lanes that their positions would take more than some 4 MB.
+/// When there are too many it drops every other one and doubles the distance. So it has 4,096 to 8,192 candidates at
+/// equal distances. With many lanes it has fewer, so that the positions take some 4 MB at most.
 class MarkCandidates {
  public:
   /// Whether the moment after an event is a candidate. Events are counted from 1, and come in order.
   bool wants(std::uint64_t event) const { return (event & (distance_ - 1)) == 0; }
   void add(Mark moment);
 
-  /// At most `count` marks at different events, which divide the trace into parts as equal as the candidates allow; the
-  /// last is its end.
+  /// Returns at most `count` marks at different events, in order. They divide the trace into parts as equal as the
+  /// candidates allow. The last mark is the end.
   std::vector<Mark> choose(std::size_t count, Mark end) const;
 
  private:
@@ -44,7 +44,7 @@ class MarkCandidates {
   std::uint64_t distance_ = 1;
 };
 
-/// Replaces the nearest of some marks in their order by this moment; the last one stays, since it is the end.
+/// Replaces the nearest of some ordered marks by this moment. The last mark stays, since it is the end.
 void include_mark(std::vector<Mark>& marks, const Mark& moment);
 
 /// Figures of a trace, from a pass over it.
@@ -58,8 +58,8 @@ struct TraceFacts {
   std::uint64_t touch_events = 0;
   std::uint64_t give_back_calls = 0;
   std::uint64_t give_back_left_out = 0;
-  std::uint64_t touched_min = 0;         ///< of the trace's header
-  std::uint64_t peak_touched_bytes = 0;  ///< of live blocks, without what was not touched
+  std::uint64_t touched_min = 0;         ///< by the trace's header
+  std::uint64_t peak_touched_bytes = 0;  ///< the most bytes of live blocks on touched pages
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_limit> by_kind{};
@@ -95,7 +95,7 @@ void describe(Visitor& field, Facts& facts) {
   field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");
 }
 
-/// An operation's place: its lane, and the words before it in that lane.
+/// The position of an operation: its lane, and the number of words before it in that lane.
 struct OperationPosition {
   std::uint32_t lane = 0;
   std::uint64_t words = 0;
@@ -109,10 +109,10 @@ struct TraceOptions {
   bool threads = true;                   ///< the recorded threads; else one
   bool strict = false;                   ///< one call at a time, in recorded order
   bool timed = false;                    ///< recorded times are among the operations, for pace and recorded clock
-  std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations are spooled; prepared_always_bytes: none
+  std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations go to a file; prepared_always_bytes: never
 };
 
-/// All that a replay has to know of a trace beside its operations.
+/// The facts about a trace that a replay needs beside its operations.
 struct TracePlan {
   TraceFacts facts;
   Format format = Format::text;
@@ -120,23 +120,23 @@ struct TracePlan {
   RouteCounts counts;
   std::uint32_t lanes = 1;
   std::uint64_t slots = 0;                  ///< entries of the table of live blocks
-  std::uint64_t pointers = 0;               ///< that the calls return
+  std::uint64_t pointers = 0;               ///< pointers that the calls return
   std::uint64_t requests = 0;               ///< calls for one byte or more
   std::uint64_t begin_ns = unknown;         ///< recorded time of the first event that has one
   std::vector<Mark> marks;                  ///< at most 100, among them the moment of most live bytes and the end
-  std::vector<std::uint32_t> end_slots;     ///< of the blocks that are live at the end
-  std::vector<std::uint32_t> first_chunks;  ///< of each lane of prepared operations
+  std::vector<std::uint32_t> end_slots;     ///< slots of the blocks that are live at the end
+  std::vector<std::uint32_t> first_chunks;  ///< the first chunk of each lane of prepared operations
   std::vector<std::uint64_t> ends;          ///< the length of each lane in words
-  std::vector<std::uint32_t> epochs;        ///< lanes that take part in each epoch
+  std::vector<std::uint32_t> epochs;        ///< the number of lanes that take part in each epoch
 };
 
-/// A trace that was planned, once: its figures, the sizes that its replay needs, and all of its operations, 8 bytes an
-/// event, in shared memory, or in a file where that is too much.
+/// A trace that was read and planned once. It has the trace's figures, the sizes that a replay needs, and all
+/// operations, which take some 8 bytes for each event. They are in shared memory, or in a file if they are too many.
 class PreparedTrace {
  public:
-  /// Opens the trace at its beginning, each time that it is called. The previous reader is not used any more.
+  /// Opens the trace at its beginning each time that it is called. The previous reader must not be used any more.
   using Open = std::function<Reader()>;
-  /// Called with the bytes that are read, and with those of the trace (0: not known).
+  /// Called with the number of bytes read so far, and with that of the whole trace (0: not known).
   using Progress = std::function<void(std::uint64_t bytes_read, std::uint64_t bytes_total)>;
 
   PreparedTrace(Open open, const TraceOptions& options, const Progress& progress);
@@ -145,12 +145,12 @@ class PreparedTrace {
   bool timed() const { return options_.timed; }
   Reader open() const { return open_(); }
 
-  /// The operations. Where they could not be kept each run has to plan the trace again.
+  /// The operations. If they could not be kept, each run has to plan the trace again.
   const PreparedChunks& chunks() const { return *chunks_; }
   std::uint64_t operations_bytes() const;
 
-  /// The events, counted from 1, whose operations stand at these positions in an order; 0: none does. Reads the trace
-  /// once more, up to the last of them.
+  /// Returns the events, counted from 1, whose operations are at these positions in this order. 0: no operation is at
+  /// the position. Reads the trace again, up to the last of these events.
   std::vector<std::uint64_t> events_at(const std::vector<OperationPosition>& positions, Order order) const;
 
  private:

@@ -7,12 +7,13 @@
 namespace cmt::replay {
 namespace {
 
-/// The least distance between recorded times that are written: a sleep is no more exact, and allocators that purge by
-/// the clock count in milliseconds.
+/// The least distance between two recorded times in a lane. A sleep is not more exact than that, and allocators that
+/// purge by the clock count in milliseconds.
 constexpr std::uint64_t time_distance_ns = 100'000;
 constexpr std::uint32_t lanes_max = 1U << 16;
 
-/// Marks and samples belong to no thread, and that of touched pages is the one that noticed them.
+/// Whether an event's thread matters. Marks and samples have no thread, and touched pages have the thread that noticed
+/// them, which need not be the one that wrote.
 bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !tells_pages(kind); }
 
 }  // namespace
@@ -37,7 +38,7 @@ bool Router::is_of_second_thread(const Event& event) {
   return false;
 }
 
-/// Slots that are free have to be empty from now on.
+/// Begins the order of several threads. From now on free slots have to be empty.
 void Router::begin_several() {
   assert(first_thread_ && wanted_order_ != Order::one_thread);
   order_ = wanted_order_;
@@ -54,7 +55,7 @@ Step Router::route_several(const Event& event) {
     end_epoch();
     ++epoch_;
     planner_.begin_epoch();
-    join_order(0);  // so that an epoch is not over before all of its lanes are known
+    join_order(0);  // the epoch must not end before all of its lanes are known
   }
   const std::uint32_t lane = lane_for(event);
   assert(lane < lanes_.size() && lanes_[lane].has_thread);
@@ -82,7 +83,8 @@ void Router::finish() {
   writer_.finish();
 }
 
-/// Pages are touched by the lane on which their block is or, where it has no thread any more, by the first.
+/// The lane that carries out an event. Pages are touched by the lane that has their block or, if that lane has no
+/// thread any more, by lane 0.
 std::uint32_t Router::lane_for(const Event& event) {
   if (is_of_thread(event.kind)) return lane_of(event.thread);
   if (!tells_pages(event.kind)) return 0;
@@ -116,7 +118,7 @@ std::uint32_t Router::start_thread(std::uint32_t thread) {
   return lane;
 }
 
-/// The first thread does not end: the process would end with it.
+/// Ends a thread. The first one does not end: the process would end with it.
 void Router::end_thread(std::uint32_t thread) {
   const std::uint32_t lane = lane_of(thread);
   if (lane == 0) return;
@@ -134,7 +136,7 @@ void Router::end_thread(std::uint32_t thread) {
   last_known_ = false;
 }
 
-/// Writes the control words that must precede an operation.
+/// Writes the control words that the order needs before an operation.
 void Router::join_order(std::uint32_t lane) {
   if (order_ == Order::strict) return give_turn(lane);
   assert(order_ == Order::free);

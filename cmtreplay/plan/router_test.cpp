@@ -27,7 +27,7 @@ const char* control_name(std::uint64_t word) {
   return names.at(word >> 4 & 0xfffffff);
 }
 
-/// Routes events and tells what is in a lane.
+/// Routes events and shows the words of a lane.
 class Routed {
  public:
   explicit Routed(Order order, bool timed = false)

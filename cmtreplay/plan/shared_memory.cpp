@@ -33,7 +33,7 @@ SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
   grow(0, bytes);
 }
 
-// Pages that are not allocated now would end this process or the worker with SIGBUS where memory is short.
+// If memory is short, a page that is not allocated now would end this process or the worker with SIGBUS.
 void SharedMemory::grow(std::uint64_t from_bytes, std::uint64_t to_bytes) {
   assert(from_bytes <= to_bytes);
   if (from_bytes == to_bytes) return;

@@ -16,21 +16,21 @@ namespace cmt::replay {
 
 using process::Fd;
 
-/// Memory that the worker maps too: a memfd whose name begins with "cmtreplay-", so that its mappings can be told from
-/// the allocator's in /proc/PID/smaps. Child processes inherit it. Throws std::system_error, also where memory is
-/// short.
+/// Memory that the worker maps too. It is a memfd whose name begins with "cmtreplay-": by this name /proc/PID/smaps
+/// distinguishes its mappings from the allocator's. Child processes inherit it. Throws std::system_error, also if
+/// memory is short.
 class SharedMemory {
  public:
-  /// `bytes` zeros.
+  /// Makes memory of `bytes` zeros.
   explicit SharedMemory(const std::string& name, std::uint64_t bytes = 0);
 
   int fd() const { return fd_.get(); }
 
-  /// Extends it by zeros that are there.
+  /// Extends it by zeros, whose pages are allocated now.
   void grow(std::uint64_t from_bytes, std::uint64_t to_bytes);
-  /// Sets its length. Pages are taken as they are touched.
+  /// Sets its length. Pages are allocated when they are touched.
   void resize(std::uint64_t bytes);
-  /// Gives pages back; the length stays.
+  /// Gives pages back to the kernel. The length stays.
   void discard_pages(std::uint64_t from_bytes, std::uint64_t bytes);
 
  private:
@@ -38,10 +38,10 @@ class SharedMemory {
   Fd fd_;
 };
 
-/// A shared memory as this process sees it.
+/// A mapping of shared memory in this process.
 class MappedMemory {
  public:
-  /// May reach beyond the memory's end: that part is only addresses until the memory has grown.
+  /// The mapping may reach beyond the memory's end. That part must not be touched before the memory has grown.
   MappedMemory(const SharedMemory& memory, std::uint64_t bytes);
   ~MappedMemory();
 

@@ -1,4 +1,4 @@
-// Touched pages and calls that give memory back, as operations.
+// Tests the operations for touched pages and for calls that give memory back, and which resident pages are written.
 #include <doctest/doctest.h>
 
 #include <vector>

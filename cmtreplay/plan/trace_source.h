@@ -17,13 +17,14 @@ class TraceSource {
   explicit TraceSource(const std::string& path);
 
   const std::string& name() const { return name_; }
-  /// What is wrong with the trace, with its place, as far as it was read; empty: nothing.
+  /// The first defect of the part that was read, with its place. Empty: there is none.
   const std::string& first_defect() const { return first_defect_; }
   void note_defect(const Defect& defect) {
     if (first_defect_.empty()) first_defect_ = defect.place + ": " + defect.what;
   }
 
-  /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
+  /// Returns a descriptor at the beginning of the trace, which the caller closes. The previous descriptor must not be
+  /// read any more.
   int open();
 
  private:
@@ -33,7 +34,7 @@ class TraceSource {
   off_t begin_ = 0;  ///< standard input may be a file that was partly read
 };
 
-/// Reads the trace of a source, which has to outlive the result.
+/// Reads and plans the trace of a source, which has to outlive the result.
 PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress);
 
 }  // namespace cmt::replay

@@ -15,7 +15,7 @@ double median_peak(const AllocatorResult& result) {
   return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
 }
 
-/// Those that did all of the work, by the lower figure first.
+/// The allocators that did all of the work, sorted by rising figure.
 template <class Figure>
 std::vector<const AllocatorResult*> comparable(const std::vector<AllocatorResult>& results, const Figure& figure) {
   std::vector<const AllocatorResult*> order;
@@ -27,7 +27,7 @@ std::vector<const AllocatorResult*> comparable(const std::vector<AllocatorResult
   return order;
 }
 
-/// compare(lower, higher, number of pairs) for each pair.
+/// Calls compare(lower, higher, number of pairs) for each pair.
 template <class Figure, class Compare>
 std::vector<Comparison> compare_pairs(const std::vector<AllocatorResult>& results, const Figure& figure,
                                       const Compare& compare) {
@@ -40,7 +40,7 @@ std::vector<Comparison> compare_pairs(const std::vector<AllocatorResult>& result
       pair.less = order[i]->allocator.name;
       pair.more = order[k]->allocator.name;
       if (pair.ratio <= 1) continue;
-      // By the rounds it is the other way round.
+      // The rounds give the other order than the medians.
       std::swap(pair.less, pair.more);
       pair = {pair.less, pair.more, 1 / pair.ratio, 1 / pair.high, 1 / pair.low, pair.is_known, pair.is_certain};
     }
@@ -57,7 +57,7 @@ Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& mo
     pair.low = interval->low;
     pair.high = interval->high;
     pair.is_known = true;
-    pair.is_certain = interval->high < 1 || interval->low > 1;  // or the other way round
+    pair.is_certain = interval->high < 1 || interval->low > 1;  // the rounds may give the other order
   }
   return pair;
 }
@@ -76,7 +76,7 @@ Comparison compare_ranges(const AllocatorResult& less, const AllocatorResult& mo
   return pair;
 }
 
-/// "9": by how many percent a ratio is less than 1, with a decimal where that is small.
+/// By how many percent a ratio is less than 1: "9", or with a decimal if that is small.
 std::string percent(double ratio) {
   const double less = 100 * (1 - ratio);
   return output::fixed(less, std::abs(less) < 9.95 ? 1 : 0);

@@ -8,13 +8,13 @@
 
 namespace cmt::replay {
 
-/// Two allocators, compared by one figure: that of `less` is at most that of `more`, by the median ratio.
+/// Two allocators, compared by one figure. By the median ratio, the figure of `less` is at most that of `more`.
 struct Comparison {
   std::string less = {}, more = {};
   double ratio = 1;          ///< less / more
-  double low = 0, high = 0;  ///< between which the ratio is, where `is_known`
+  double low = 0, high = 0;  ///< the interval of the ratio, if `is_known`
   bool is_known = false;     ///< there are enough runs to say so
-  bool is_certain = false;   ///< the interval does not hold 1
+  bool is_certain = false;   ///< the interval does not contain 1
 };
 
 template <class Visitor, output::DescribedAs<Comparison> C>
@@ -32,19 +32,19 @@ void describe(Visitor& field, C& pair) {
       "whether one of the two is lower: of times with 95 %, of peaks in every memory run, a rule without a confidence");
 }
 
-/// Every pair of allocators that refused no call, by the time of their runs. Runs of a round are compared with each
-/// other, since a slow minute of the machine slows them alike: of the ratios in all rounds, the interval of the median,
-/// by the sign test. All intervals together hold with 95 % (Bonferroni).
+/// Compares every pair of allocators that refused no call by the time of their runs. It compares runs of the same
+/// round, since a slow minute of the machine slows them alike. The interval is that of the median of the ratios of all
+/// rounds, by the sign test. All intervals together hold with 95 % (Bonferroni).
 std::vector<Comparison> compare_times(const std::vector<AllocatorResult>& results);
 
-/// The same by peak resident memory. Of a few runs the range is the interval.
+/// Compares the same pairs by peak resident memory. There are few runs, so their range is the interval.
 std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& results);
 
-/// A line for each allocator that is lower than another for certain, and one for each pair that cannot be told apart.
-/// `word`: "faster", or what else the lower one is.
+/// One line for each allocator that is certainly lower than another one, and one line for each pair without a certain
+/// difference. `word` says what the lower one is: "faster".
 std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, const std::string& title,
                                        const std::string& word);
-/// Those on time, then those on peak memory.
+/// The lines on time, then the lines on peak memory.
 std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results);
 
 }  // namespace cmt::replay

@@ -16,7 +16,7 @@ AllocatorResult result_of(const std::string& name, const std::vector<std::uint64
   return result;
 }
 
-/// `count` times about `middle`, in a minute that slows all alike.
+/// Makes `count` times around `middle`. Some rounds are slower, and they are the same rounds in each call.
 std::vector<std::uint64_t> times(std::uint64_t middle, std::size_t count = 12) {
   std::vector<std::uint64_t> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(middle * (100 + i * 7 % 30) / 100);

@@ -1,5 +1,5 @@
-// The worker keeps returned pointers in the order of its operations. The trace is planned once more by the planner that
-// made those operations, which tells the event of each pointer. So only the pointers have to be stored, 8 bytes each.
+// The worker keeps returned pointers in the order of its operations. The same planner plans the trace again here, and
+// so finds the event of each pointer. Only the pointers have to be stored, 8 bytes each.
 #include "cmtreplay/report/new_trace.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ void Readdresser::rename_old(Event& event, const Event& original) {
   event.old_address = old->address;
 }
 
-/// A realloc that the allocator refused leaves the old block in place: the new tag names that block from now on.
+/// If the allocator refused a realloc, the old block stays in place, and the new tag names that block from now on.
 void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t pointer) {
   Renamed renamed{.tag = original.tag, .new_tag = original.tag, .address = pointer};
   if (pointer == 0) {

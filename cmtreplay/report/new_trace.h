@@ -15,8 +15,8 @@ namespace cmt::replay {
 /// Gives events the addresses that an allocator returned. All other fields stay, so that the new trace shows the
 /// program with that allocator.
 ///
-/// A call that this allocator refused and the recorded one did not returns 0, and later calls for that block get NULL.
-/// A block that the trace does not know has no address.
+/// If this allocator refused a call that the recorded one did not refuse, the call returns 0, and later calls for that
+/// block get NULL. A block that the trace does not know has no address.
 class Readdresser {
  public:
   /// `next_pointer` gives the returned pointers in order.
@@ -40,8 +40,8 @@ class Readdresser {
   BlockTable<Renamed> blocks_;
 };
 
-/// Writes the events of `reader`, with the returned pointers as addresses, to a file (.cmt if its name ends so, else
-/// text); `path` empty: to standard output. Throws std::system_error.
+/// Writes the events of `reader`, with the returned pointers as addresses, to a file. The file is a .cmt if its name
+/// ends so, else text. An empty `path` stands for standard output. Throws std::system_error.
 void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path);
 
 }  // namespace cmt::replay

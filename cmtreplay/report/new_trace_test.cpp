@@ -11,7 +11,7 @@ using cmt::Kind;
 
 namespace {
 
-/// Returns 0x1000, 0x2000, ... but 0 for the calls named.
+/// An allocator that returns 0x1000, 0x2000, ... but 0 for call number `refused`.
 Readdresser counting(std::uint64_t refused = 0) {
   return Readdresser([n = std::uint64_t{0}, refused]() mutable { return ++n == refused ? 0 : n * 0x1000; });
 }

@@ -9,31 +9,31 @@
 
 namespace cmt::replay {
 
-/// All that the reports show.
+/// The data of all reports.
 struct Report {
   const ReplayOptions& options;
   const PreparedTrace& trace;
   ReplayResults results;
 };
 
-/// Processor time outside of the kernel, of the allocator and the replay, for a call; NaN where nothing was called. The
-/// kernel's part is the mean over the runs: where it counts by ticks, a run's own figure is of whole ticks.
+/// Processor time of a call outside of the kernel, of the allocator and the replay together. NaN if nothing was called.
+/// The kernel's part is the mean over the runs: a kernel that counts by ticks gives a single run only whole ticks.
 double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts);
 double mean_kernel_ns(const AllocatorResult& result);
-/// The most calls that one run of it refused.
+/// The most calls that one run of the allocator refused.
 std::uint64_t refused_calls(const AllocatorResult& result);
-/// One hardware counter over all timed runs that have it; nothing where none has.
+/// The median of a hardware counter over all timed runs that have it, or nothing if none has it.
 std::optional<double> median_counter(const AllocatorResult& result, std::size_t counter);
 
-/// The calls that a library lacks.
+/// The names of the calls that a library lacks.
 std::vector<std::string> replaced_names(const Allocator& allocator);
 
-/// For people: a line about the trace, and a table, fastest first, the null allocator last; then tables of latencies
-/// and of hardware counters.
+/// For people: table_text() has a line about the trace, and tables of time and memory, fastest first, the null
+/// allocator last. details_text() has tables of latencies and of hardware counters.
 std::string table_text(const Report& report);
 std::string details_text(const Report& report);
 
-/// The figures of the table for spreadsheets: a line for each allocator in the order asked for, the null allocator
+/// For spreadsheets: the figures of the table, a row for each allocator in the order asked for, the null allocator
 /// last.
 std::string csv_text(const Report& report);
 

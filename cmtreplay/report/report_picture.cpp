@@ -1,4 +1,4 @@
-// The report as a picture: memory along the trace, how long calls took, and the tables.
+// Draws the report as a picture: memory along the trace, how long calls took, and the tables.
 #include <algorithm>
 
 #include "cmtreplay/report/report.h"
@@ -18,8 +18,8 @@ double position_of(const Mark& mark, std::uint64_t begin_ns, bool by_time) {
   return static_cast<double>(by_time ? mark.time_ns - begin_ns : mark.event);
 }
 
-/// The marks are the same for all allocators. An allocator has the same colour in all panels, also where one before it
-/// has died. `by_time`: recorded time, else events.
+/// Memory along the trace. The marks are the same for all allocators. An allocator has the same colour in all panels,
+/// even if one before it has died. `by_time`: along recorded time, else along events.
 Panel memory_panel(const Report& report, bool by_time) {
   Panel panel{.title = by_time ? "Memory over the recorded time" : "Memory along the trace",
               .x = by_time ? Axis{"recorded time", Unit::ns} : Axis{"events", Unit::count},
@@ -45,7 +45,7 @@ Panel memory_panel(const Report& report, bool by_time) {
   return panel;
 }
 
-/// From the median on to the rarest calls, as a straight axis has no room for these.
+/// How long calls took, from the median to the rarest calls. The axis is logarithmic, so that rare calls have room.
 Panel latency_panel(const Report& report, latency_kind kind, const std::string& name) {
   Panel panel{.title = "How long " + name + " took",
               .x = {"share of the calls that took no longer", Unit::count, true},

@@ -1,4 +1,4 @@
-// The report as text: the table, latencies and hardware counters below it, and CSV.
+// Writes the report as text: tables of time and memory, of latencies and of hardware counters; and as CSV.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -33,14 +33,14 @@ double peak(const AllocatorResult& result) {
   return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
 }
 
-/// Whether runs are too few for an interval of 95 %, by --runs: then their range is shown.
+/// Whether --runs asks for too few runs for an interval of 95 %. Then the table shows their range.
 bool has_few_runs(const std::vector<AllocatorResult>& results) {
   return std::any_of(results.begin(), results.end(), [](const AllocatorResult& result) {
     return !result.death && result.timed.size() > 1 && result.timed.size() < runs_for_95;
   });
 }
 
-/// 95 % around the median, or the range of the runs.
+/// The interval of 95 % around the median, or the range of the runs.
 std::string interval_text(const AllocatorResult& result, bool is_range) {
   if (result.timed.size() < 2) return none;
   const Spread spread = spread_of(result, &TimedSample::wall_ns);
@@ -58,14 +58,14 @@ std::string peak_text(const AllocatorResult& result) {
   return result.memory->peak_text() + " (" + bytes_text(least->peak) + " to " + bytes_text(most->peak) + ")";
 }
 
-/// Allocators whose times can be compared come before those that refused calls, and last are those that died or were
-/// not run.
+/// The rank of an allocator in the table. First come those whose times can be compared, then those that refused calls,
+/// and last those that died or were not run.
 int rank(const AllocatorResult& result) {
   if (result.death || result.timed.empty()) return 2;
   return refused_calls(result) != 0 ? 1 : 0;
 }
 
-/// By rank; of one rank the fastest first.
+/// Sorts allocators by rank, and within a rank the fastest first.
 std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorResult>& results) {
   std::vector<const AllocatorResult*> order;
   for (const AllocatorResult& result : results) order.push_back(&result);
@@ -75,8 +75,8 @@ std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorRes
   return order;
 }
 
-/// The allocator that ratios are to: the first of the best rank, but not the null allocator, which does not allocate.
-/// Null where there is none.
+/// The allocator that ratios are to: the first of the best rank. It is never the null allocator, which does not
+/// allocate. Returns null if there is none.
 const AllocatorResult* reference_of(const std::vector<AllocatorResult>& results) {
   const AllocatorResult* reference = nullptr;
   for (const AllocatorResult& result : results) {
@@ -91,12 +91,13 @@ std::string name_text(const AllocatorResult& result) {
   return result.allocator.name + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
 }
 
-/// An allocator that gives memory back by the clock gives back less in a replay that is faster than the program.
+/// A remark for an allocator that gives memory back by the clock: in a replay that is faster than the program it gives
+/// back less.
 std::string purge_text(const AllocatorResult& result, const ReplayOptions& options) {
   return purges_by_other_clock(result, options) ? " (purges by the clock)" : "";
 }
 
-/// Runs that something else has disturbed, mostly.
+/// A line on outliers: runs that something else has disturbed, mostly.
 std::string outliers_text(const std::vector<AllocatorResult>& results) {
   std::string text;
   for (const AllocatorResult& result : results) {
@@ -114,13 +115,13 @@ std::string spaced(std::string_view name) {
   return text;
 }
 
-/// Of one kind of call: p50, p99, p99.9 and the maximum.
+/// Adds p50, p99, p99.9 and the maximum of one kind of call.
 void add_latency(std::vector<std::string>& cells, const LatencySummary& summary) {
   for (const double ns : {summary.p50, summary.p99, summary.p999, summary.max})
     cells.push_back(summary.samples == 0 ? none : fixed(ns, 0));
 }
 
-/// Hardware counters for each call.
+/// A table of hardware counters for each call.
 std::string counters_text(const Report& report) {
   if (!report.results.counters_missing.empty())
     return "no hardware counters here: " + report.results.counters_missing + "\n";
@@ -149,7 +150,7 @@ struct AllocatorRow {
   bool has_times() const { return !result.timed.empty() && facts.calls != 0; }
 };
 
-/// Figures with a fixed number of decimals; empty where they are not known.
+/// Figures have a fixed number of decimals, and are empty if they are not known.
 template <class Visitor, output::DescribedAs<AllocatorRow> Row>
 void describe(Visitor& field, Row& row) {
   const AllocatorResult& result = row.result;

@@ -10,7 +10,7 @@
 namespace cmt::replay {
 namespace {
 
-/// Lines for each kind of fault, on standard output.
+/// The most lines for each kind of fault on standard output.
 constexpr std::uint64_t shown_of_kind = 10;
 
 using output::hex;
@@ -27,7 +27,7 @@ std::vector<Finding> findings_of(const verification& shared, const PreparedTrace
   return findings;
 }
 
-/// The events that were checked: those before the one in which it died. "10 events, ", "the 3 events before it died, ".
+/// The events that were checked: "10 events, ", or "the 3 events before it died, ".
 std::string checked_text(const Verification& verified, std::uint64_t events) {
   const std::optional<Death>& death = verified.death;
   if (!death || (death->event == 0 && death->began)) return output::counted(events, "event") + ", ";
@@ -113,7 +113,7 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
 std::string verification_text(const Verification& verified, std::uint64_t events) {
   std::string text;
   const std::string& name = verified.allocator.name;
-  std::array<std::uint64_t, fault_count> seen{};  // an allocator with a fault at every call would hide all else
+  std::array<std::uint64_t, fault_count> seen{};  // one kind of fault at every call must not hide the others
   std::uint64_t shown = 0;
   for (const Finding& finding : verified.findings) {
     if (++seen.at(finding.found.fault) > shown_of_kind) continue;

@@ -14,20 +14,20 @@
 
 namespace cmt::replay {
 
-/// By enum fault.
+/// The names of faults, in the order of enum fault.
 inline constexpr std::array<std::string_view, fault_count> fault_names{
     "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
 
 /// A promise that an allocator broke.
 struct Finding {
-  std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, of a block never freed or of an impossible request
+  std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, for a block never freed or an impossible request
   finding found{};
 
   /// The call as a program writes it: "aligned_alloc(256, 512)".
   std::string call() const;
-  /// What is wrong with its result: "is no multiple of 256".
+  /// The fault in words: "is no multiple of 256".
   std::string text() const;
-  /// "event 12: aligned_alloc(256, 512) = 7f0010: is no multiple of 256".
+  /// The whole sentence: "event 12: aligned_alloc(256, 512) = 7f0010: is no multiple of 256".
   std::string sentence() const;
 };
 
@@ -43,16 +43,16 @@ void describe(Visitor& field, F& finding) {
 /// The result of verifying an allocator.
 struct Verification {
   Allocator allocator;
-  std::uint64_t faults = 0;  ///< all; `findings` has the first of them, and not that which ended the process
+  std::uint64_t faults = 0;  ///< all of them; `findings` has the first ones, without the fault that ended the process
   std::vector<Finding> findings = {};
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
   std::uint64_t refused_calls = 0;  ///< returned NULL here and not when recorded: no fault
   bool has_usable_size = false;
   std::optional<Death> death = {};
-  std::string fatal_call = {};  ///< the impossible request that it died of, or hung in; empty: none
+  std::string fatal_call = {};  ///< the impossible request in which it died or hung; empty: none
 
-  /// Whether it refused all that could have been checked: no fault was found, and none could be.
+  /// Whether it refused every call that could have been checked, so that no fault could be found.
   bool checked_nothing() const { return blocks == 0 && refused_calls != 0 && faults == 0 && !death; }
   std::string refused_all_text() const;
   bool good() const { return faults == 0 && !death && !checked_nothing(); }
@@ -79,9 +79,9 @@ void describe(Visitor& field, V& verification) {
 /// Replays once and checks every call (worker/verify.c). Throws Interrupted.
 Verification run_verification(const ReplaySettings& settings, const Allocator& allocator);
 
-/// For people: a line for each finding, and one for the allocator. For programs: schema cmt.replay/1, with the
-/// findings of all.
+/// For people: a line for each finding, and one for the allocator.
 std::string verification_text(const Verification& verified, std::uint64_t events);
+/// For programs: schema cmt.replay/1, with the findings of all allocators.
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events);
 
 }  // namespace cmt::replay

@@ -10,10 +10,10 @@
 
 namespace cmt::replay {
 
-/// A line of a replay about what is not as it was recorded, or should be known beside the figures.
+/// One warning, as a line of a replay's messages.
 struct Warning {
-  std::string kind = {};  ///< the same words whatever the numbers: to be counted by
-  std::string text = {};  ///< with the numbers
+  std::string kind = {};  ///< the words without numbers, by which a board counts warnings
+  std::string text = {};  ///< the words with the numbers
 };
 
 template <class Visitor, output::DescribedAs<Warning> W>
@@ -22,26 +22,26 @@ void describe(Visitor& field, W& warning) {
   field("text", warning.text, "as a replay of this trace alone says it");
 }
 
-/// What of a trace is not replayed as it was recorded.
+/// The parts of a trace that are not replayed as they were recorded.
 std::vector<Warning> trace_warnings(const PreparedTrace& trace);
 
-/// Whether more threads run at once than there are processors.
+/// A warning if more threads run at once than there are processors.
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options);
 
-/// What an allocator lacks, and by which clock it purged.
+/// The calls that an allocator lacks, and clocks that it read other than the recorded one.
 std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts);
 
-/// All of the above and of table_warnings(), as a line each, with the name of the trace or the allocator before it.
+/// All warnings of a replay, one line each, with the name of the trace or of the allocator before each.
 std::vector<std::string> warning_lines(const Report& report);
 
-/// Whether an allocator that gives memory back by the clock read another one than the recorded: in a replay that is
-/// faster than the program it gives back less.
+/// Whether an allocator read another clock than the recorded one. If it gives memory back by the clock, it gives back
+/// less in a replay that is faster than the program.
 bool purges_by_other_clock(const AllocatorResult& result, const ReplayOptions& options);
 
-/// Timed runs that something else has disturbed, mostly; 0 where they are fewer than five.
+/// The number of timed runs that something else has disturbed, mostly. 0 if there are fewer than five runs.
 std::size_t outlier_runs(const AllocatorResult& result);
 
-/// Both of these, which the tables of a replay of one trace have elsewhere.
+/// The two above as warnings. In a replay of one trace the tables show them instead.
 std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayOptions& options);
 
 }  // namespace cmt::replay
