@@ -1,7 +1,11 @@
-// Every allocator is tried before it is used. LD_PRELOAD only warns about a library that it cannot load, and a library
-// that it loads need not have a malloc (libtbbmalloc.so.2 has scalable_malloc; the plain names are in its proxy). In
-// both cases the replay would measure glibc under another name. So a worker is started with the library, tells by
-// dladdr where its calls come from, and that is compared with the library asked for.
+// Every allocator is tried before it is used, since in two cases the replay would measure glibc under another name:
+//
+// - LD_PRELOAD only warns about a library that it cannot load.
+// - A library that it loads need not have a malloc. Example: libtbbmalloc.so.2 has scalable_malloc, and only its proxy
+//   has the plain names.
+//
+// So a worker is started with the library. It reports where its calls come from (dladdr), and this is compared with the
+// library asked for.
 //
 // LD_PRELOAD takes several libraries, separated by blanks and colons, and expands `$`. A path with one of these
 // characters is preloaded through a symbolic link in a private folder.
@@ -32,14 +36,14 @@ namespace fs = std::filesystem;
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_name_character(char c) { return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// Whether "NAME=" stands at the beginning.
+/// Whether the text begins with "NAME=".
 bool begins_setting(std::string_view text) {
   if (text.empty() || !is_letter(text[0])) return false;
   const auto end = std::find_if_not(text.begin(), text.end(), is_name_character);
   return end != text.end() && *end == '=';
 }
 
-/// The index of the next comma after which a setting begins, or the end.
+/// The index of the next comma that a setting follows, or the end.
 std::size_t next_setting(std::string_view text, std::size_t from) {
   for (auto comma = text.find(',', from); comma != text.npos; comma = text.find(',', comma + 1)) {
     if (begins_setting(text.substr(comma + 1))) return comma;
@@ -47,7 +51,8 @@ std::size_t next_setting(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-/// ROOT/lib/llvm-N/lib/clang/V/lib/linux, and ROOT/lib/clang/V/lib/TARGET. llvm-19 comes before llvm-9.
+/// The files of scudo in ROOT/lib/llvm-N/lib/clang/V/lib/linux and ROOT/lib/clang/V/lib/TARGET, the newest first:
+/// llvm-19 before llvm-9.
 std::vector<std::string> scudo_files(const std::string& root) {
   utsname system{};
   uname(&system);
@@ -63,8 +68,8 @@ std::vector<std::string> scudo_files(const std::string& root) {
   return files;
 }
 
-/// "cannot open shared object file" out of ld.so's "ERROR: ld.so: object '...' ... (cannot ...): ignored.", or else the
-/// first line.
+/// The reason in a message of ld.so, "ERROR: ld.so: object '...' ... (cannot open ...): ignored.", or else the first
+/// line.
 std::string reason(const std::string& messages) {
   const std::string line = messages.substr(0, messages.find('\n'));
   const auto open = line.rfind(" (");
@@ -73,7 +78,7 @@ std::string reason(const std::string& messages) {
   return line;
 }
 
-/// Whether a loaded file is the library asked for: compares files for a path, names for a soname.
+/// Whether a loaded file is the library asked for. Compares files if that is a path, and names if it is a soname.
 bool is_same_library(const std::string& loaded, const std::string& library) {
   if (library.find('/') == library.npos) return fs::path(loaded).filename() == library;
   std::error_code error;
@@ -113,7 +118,7 @@ std::string file_name_of(std::string_view allocator) {
 }
 
 std::optional<std::vector<std::string>> packaged_files(const std::string& name, const std::string& root) {
-  /// The names under which the loader finds packaged allocators.
+  // The names under which the loader finds packaged allocators.
   static const std::map<std::string, std::vector<std::string>> sonames{
       {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
       {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4"}},
@@ -173,7 +178,7 @@ bool AllocatorFinder::is_loaded(const std::string& file, Allocator allocator) co
   return std::any_of(found.objects.begin(), found.objects.end(), is_file);
 }
 
-/// The names that find() knows and that lead to something here.
+/// The short names of the allocators that are installed here.
 std::string AllocatorFinder::installed_text() const {
   std::string names = "libc, null";
   for (const char* const name : {"jemalloc", "tcmalloc", "mimalloc", "tbb", "scudo"}) {
@@ -214,7 +219,7 @@ bool AllocatorFinder::has_malloc(Allocator allocator, const std::string& prefix)
   return is_same_library(probe(allocator).origins["malloc"], allocator.library);
 }
 
-/// Why a library without a malloc of its own cannot be used.
+/// The message for a library without a malloc of its own, with a prefix that would do.
 std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, Probe& found) const {
   const std::string words = "has no malloc; it would be that of " + found.origins["malloc"];
   if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
@@ -224,7 +229,7 @@ std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, Probe& fo
   return words;
 }
 
-/// The calls that would reach libc although malloc does not, or that do not exist under a prefix.
+/// The calls that the library lacks: they would reach libc although malloc does not, or do not exist under the prefix.
 std::uint32_t AllocatorFinder::missing_calls(Probe& found, const Allocator& allocator) const {
   const std::string libc = probe({}).origins["malloc"];
   std::uint32_t bits = 0;

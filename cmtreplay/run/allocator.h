@@ -31,19 +31,20 @@ struct AllocatorName {
   std::vector<std::string> settings = {};  ///< "NAME=VALUE" each
 };
 
-/// A setting begins after a comma that is followed by a variable's name and `=`, so values and paths may hold commas.
+/// Takes such a value apart. A setting begins after a comma that a variable's name and `=` follow. So values and paths
+/// may contain commas.
 AllocatorName parse_allocator_name(std::string_view text);
 
-/// The name as part of a file's name: of a path the last part; all but letters, digits, dots, dashes and underlines is
-/// replaced by underlines.
+/// The allocator's name as a part of a file's name. It is the last part of a path, and characters other than letters,
+/// digits, dots, dashes and underlines are replaced by underlines.
 std::string file_name_of(std::string_view allocator);
 
-/// Sonames and paths that a packaged allocator with a short name (jemalloc, tcmalloc, mimalloc, tbb, scudo) may have,
-/// the likeliest first; nothing for any other name. scudo is not found by the loader: it is packaged with compilers,
-/// under `root`/lib.
+/// Sonames and paths that a packaged allocator with a short name may have, the likeliest first. Short names are
+/// jemalloc, tcmalloc, mimalloc, tbb and scudo; any other name gives nothing. The loader does not find scudo: it is
+/// packaged with compilers, under `root`/lib.
 std::optional<std::vector<std::string>> packaged_files(const std::string& name, const std::string& root = "/usr");
 
-/// A name that does not lead to an allocator.
+/// Thrown for a name that leads to no allocator.
 struct AllocatorError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

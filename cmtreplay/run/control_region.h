@@ -12,7 +12,7 @@
 
 namespace cmt::replay {
 
-/// How much a region of control has to hold.
+/// The sizes of the parts of a control region.
 struct ControlSizes {
   std::uint32_t lanes = 1;
   std::uint32_t epochs = 1;       ///< a power of two
@@ -20,8 +20,8 @@ struct ControlSizes {
   bool latencies = false;
 };
 
-/// Shared with one worker beside operations and slots: the control, and after it the lanes, the epochs, the bytes by
-/// which chunks are given back, and latencies.
+/// The memory that is shared with one worker beside operations and slots. It has the control, and after it the lanes,
+/// the epochs, the bytes by which chunks are given back, and latencies.
 class ControlRegion {
  public:
   explicit ControlRegion(const ControlSizes& sizes) : sizes_(sizes) {
@@ -46,13 +46,13 @@ class ControlRegion {
   std::span<const lane> lanes() const { return {at<lane>(get().lanes_offset), sizes_.lanes}; }
   std::span<std::uint32_t> epochs() { return {at<std::uint32_t>(get().epochs_offset), sizes_.epochs}; }
   std::uint8_t* freed() { return at<std::uint8_t>(get().free_offset); }
-  /// One for each lane; empty where they are not wanted.
+  /// The latencies of each lane. Empty if ControlSizes::latencies is not set.
   std::span<const latencies> all_latencies() const {
     return {at<latencies>(get().latencies_offset), sizes_.latencies ? sizes_.lanes : 0};
   }
 
  private:
-  /// Offsets in the region, each at a pair of cache lines of its own.
+  /// The offsets of the parts. Each part begins at a pair of cache lines of its own.
   struct Layout {
     explicit Layout(const ControlSizes& sizes)
         : lanes(aligned(sizeof(control))),

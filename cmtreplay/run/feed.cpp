@@ -32,7 +32,7 @@ void PreparedFeed::attach(ControlRegion& region) {
   std::copy(trace_.plan().epochs.begin(), trace_.plan().epochs.end(), region.epochs().begin());
 }
 
-/// Lane 0 last: at its end the worker checks whether the others have come to theirs.
+/// Publishes lane 0 last: at the end of lane 0 the worker checks whether the others have come to their ends.
 void PreparedFeed::publish_until(const Mark& mark) {
   for (std::size_t i = mark.positions.size(); i-- > 0;)
     publish(region_->lanes()[i], trace_.plan().first_chunks[i], mark.positions[i]);
@@ -95,7 +95,7 @@ void CopyingFeed::copy_chunk() {
   if (was_short && lane.end >= lane.wanted) --lanes_short_;
 }
 
-/// Lane 0 last, as above.
+/// Publishes lane 0 last, as PreparedFeed does.
 void CopyingFeed::publish() {
   for (std::size_t i = lanes_.size(); i-- > 0;) {
     const Lane& lane = lanes_[i];
@@ -106,7 +106,7 @@ void CopyingFeed::publish() {
 PlanningFeed::PlanningFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full)
     : RingFeed(trace, std::move(when_full)), order_(order), writer_(ring_), reader_(trace.open()) {}
 
-/// Epochs that may have begun and not ended: as many as the words of the ring can hold, and some more.
+/// The epochs that may have begun and not ended are as many as the words of the ring can hold, and some more.
 ControlSizes PlanningFeed::sizes() const {
   return {.lanes = trace_.plan().lanes,
           .epochs = std::bit_ceil(ring_.count() * chunk_words / epoch_operations + 8),

@@ -17,18 +17,18 @@ class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// The sizes that it needs of the control region.
+  /// The sizes of the control region that the feed needs.
   virtual ControlSizes sizes() const = 0;
   /// Fills in the epochs, and remembers the region for publishing.
   virtual void attach(ControlRegion& region) = 0;
   virtual const ChunkSource& chunks() const = 0;
 
-  /// Publishes all operations before a mark, or all.
+  /// Publish all operations before a mark, or all that are left.
   virtual void publish_until(const Mark& mark) = 0;
   virtual void publish_rest() = 0;
 };
 
-/// The operations of a trace that is prepared in memory, which the worker maps whole.
+/// Publishes the operations of a trace that is prepared in memory. The worker maps them whole.
 class PreparedFeed : public Feed {
  public:
   explicit PreparedFeed(const PreparedTrace& trace) : trace_(trace) {}
@@ -44,11 +44,11 @@ class PreparedFeed : public Feed {
   ControlRegion* region_ = nullptr;
 };
 
-/// Hands operations to the worker through a ring of 1 MiB and a chunk for each lane. Words are published a quarter of
-/// the ring at a time, so that a worker that is faster than its parent sleeps seldom and runs long.
+/// Hands operations to the worker through a ring of 1 MiB and a chunk for each lane. It publishes words a quarter of
+/// the ring at a time: a worker that is faster than its parent then sleeps seldom and runs long.
 ///
-/// Once the worker has carried out all that was published, there is room: of each lane at most one chunk is not done
-/// with.
+/// When the worker has carried out all published words, there is always room in the ring, since each lane then uses at
+/// most one chunk.
 class RingFeed : public Feed {
  public:
   void attach(ControlRegion& region) override;
@@ -57,7 +57,7 @@ class RingFeed : public Feed {
  protected:
   static constexpr std::uint32_t ring_chunks = 128;
 
-  /// `when_full` is called while no chunk is free, once all words so far are published.
+  /// `when_full` is called while no chunk is free. All words so far are then published.
   RingFeed(const PreparedTrace& trace, std::function<void()> when_full);
 
   virtual void publish() = 0;
@@ -68,7 +68,7 @@ class RingFeed : public Feed {
   ControlRegion* region_ = nullptr;
 };
 
-/// The operations of a prepared trace, from memory or from its file.
+/// Copies the operations of a prepared trace into the ring, from memory or from its file.
 class CopyingFeed : public RingFeed {
  public:
   CopyingFeed(const PreparedTrace& trace, std::function<void()> when_full)
@@ -83,10 +83,10 @@ class CopyingFeed : public RingFeed {
   struct Lane {
     std::uint32_t first_chunk = 0;   ///< in the ring
     std::uint64_t chunks = 0;        ///< in the ring so far
-    std::uint64_t* words = nullptr;  ///< of the last one
+    std::uint64_t* words = nullptr;  ///< the words of the last chunk
     std::uint32_t used = 0;
     std::uint64_t end = 0;     ///< the lane's words in the ring so far
-    std::uint64_t wanted = 0;  ///< those to publish
+    std::uint64_t wanted = 0;  ///< the words to publish
   };
 
   void copy_until(const std::vector<std::uint64_t>& positions);
@@ -94,11 +94,11 @@ class CopyingFeed : public RingFeed {
   void publish() override;
 
   std::vector<Lane> lanes_;
-  std::uint32_t next_ = 0;       ///< chunk of the trace
+  std::uint32_t next_ = 0;       ///< the next chunk of the trace
   std::size_t lanes_short_ = 0;  ///< lanes of which not all wanted words are in the ring
 };
 
-/// Plans the trace while the worker runs: where operations could not be kept, or are wanted in another order.
+/// Plans the trace again while the worker runs, if operations could not be kept, or are wanted in another order.
 class PlanningFeed : public RingFeed {
  public:
   PlanningFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full);
@@ -121,7 +121,7 @@ class PlanningFeed : public RingFeed {
   std::uint64_t published_operations_ = 0;
 };
 
-/// Publishes words of a lane up to a position, and wakes its thread where it waits for them.
+/// Publishes the words of a lane up to a position, and wakes its thread if it waits for them.
 void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position);
 
 }  // namespace cmt::replay

@@ -9,7 +9,7 @@
 namespace cmt::replay {
 namespace {
 
-/// The text between `begin` and `end` on the first line of a kernel's file that has `key`; nothing where there is none.
+/// The text between `begin` and `end` on the first line of a kernel's file that has `key`, or nothing.
 std::optional<std::string> excerpt(const std::string& path, const std::string& key, const std::string& begin,
                                    const std::string& end) {
   try {

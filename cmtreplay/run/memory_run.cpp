@@ -1,14 +1,15 @@
-// The smaps of a worker with the null allocator before the first operation are the baseline, and every figure is the
-// difference: so what an allocator took before its first call counts. Where the difference is below zero it is 0.
+// Reads the memory of a worker from /proc/PID, and subtracts the baseline: the smaps of a worker with the null
+// allocator before its first operation. So memory that an allocator took before its first call counts. A difference
+// below zero counts as 0.
 //
 // Writing 5 to clear_refs just before the first operation resets the kernel's high-water mark. Code of libraries that
 // was loaded in the meantime is not the allocator's memory, so the growth of file pages is subtracted.
 //
-// Writing 1 to clear_refs clears the reference bits, and the pages referenced at the next mark are the working set; a
-// huge page counts whole. Where the kernel has a bitmap of idle pages it is used instead
-// (toolkit/process/page_frames.h); the first frame of a huge page then stands for all of it.
+// Writing 1 to clear_refs clears the reference bits. The pages that are referenced at the next mark are the working
+// set; a huge page counts whole. If the kernel has a bitmap of idle pages, that is used instead
+// (toolkit/process/page_frames.h). The first frame of a huge page then counts for the whole page.
 //
-// The name of a mapping in /proc/PID/smaps tells whose memory it is:
+// The name of a mapping in /proc/PID/smaps says whose memory it is:
 //
 //   none, [heap], [anon:...]         the allocator's (and the .bss of libraries, which stays as it was)
 //   [stack], [vdso], [vvar] ...      the worker's
@@ -54,13 +55,13 @@ void add_mapping(AllocatorMemory& memory, const process::Mapping& mapping, std::
   memory.swapped_bytes += mapping.swapped_bytes;
 }
 
-/// The replay's or the kernel's.
+/// Whether a mapping is the replay's or the kernel's.
 bool is_other(const process::Mapping& mapping, const std::string& worker) {
   const bool is_replays = mapping.name.starts_with(shared_memory_prefix) || mapping.name == worker;
   return is_replays || (mapping.name.starts_with("[") && !is_anonymous(mapping));
 }
 
-/// All but the written pages of libraries.
+/// Whether all pages of a mapping are the allocator's. Of a library's mapping only the written pages are.
 bool is_wholly_allocators(const process::Mapping& mapping) {
   return is_anonymous(mapping) || (mapping.shared() && is_shared_memory(mapping.name));
 }
@@ -69,7 +70,7 @@ constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
-/// Returns false where that is not allowed: a container may mount /proc read-only.
+/// Writes to clear_refs. Returns false if that is not allowed: a container may mount /proc read-only.
 bool clear_refs(pid_t pid, const char* what) {
   try {
     process::write_file(process::path_of(pid, "clear_refs"), what);
@@ -124,19 +125,19 @@ class MemoryProbe {
     return allocator_memory(mappings_, worker_);
   }
 
-  /// Uses the bitmap of idle pages where it can be used here, else clear_refs.
+  /// Uses the bitmap of idle pages if that works here, else clear_refs.
   void start_working_set() {
     try {
       kinds_ = idle_.available() && flags_.available() ? allocator_frames() : std::vector<process::FrameKind>();
       idle_.set(process::heads_of(kinds_));
       by_idle_ = !kinds_.empty();
-    } catch (const std::system_error&) {  // a bitmap that opens need not be readable
+    } catch (const std::system_error&) {  // a bitmap that can be opened need not be readable
       by_idle_ = false;
     }
     if (!by_idle_) referenced_ = clear_refs(pid_, "1");
   }
 
-  /// Pages that are new since the last mark were never set idle, and so count as touched.
+  /// The pages that were referenced since the last mark. New pages were never set idle, and so count.
   std::optional<std::uint64_t> working_set(const AllocatorMemory& memory) {
     std::optional<std::uint64_t> pages;
     if (by_idle_) {
@@ -150,7 +151,8 @@ class MemoryProbe {
     return pages;
   }
 
-  /// Without address ranges that are reserved by the terabyte: their page tables take seconds to walk.
+  /// The frames of the allocator's pages. It leaves out address ranges of terabytes: their page tables take seconds to
+  /// walk.
   std::vector<process::FrameKind> allocator_frames() {
     std::vector<std::uint64_t> all;
     for (const process::Mapping& mapping : mappings_) {
@@ -192,7 +194,7 @@ std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
   return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
 }
 
-/// NaN where no live byte was ever touched.
+/// Resident bytes over live bytes. NaN if there are no live bytes.
 double over_live(std::uint64_t resident_bytes, std::uint64_t live_bytes) {
   if (live_bytes == 0) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(resident_bytes) / static_cast<double>(live_bytes);

@@ -13,18 +13,18 @@
 
 namespace cmt::replay {
 
-/// Memory of a worker that its allocator uses, and the little that its libraries use.
+/// The memory of a worker that its allocator uses. The little that its libraries use is included.
 struct AllocatorMemory {
   std::uint64_t resident_bytes = 0;
-  std::uint64_t anonymous_bytes = 0;   ///< of the resident bytes; the others are shared memory of the allocator's
+  std::uint64_t anonymous_bytes = 0;   ///< part of the resident bytes; the others are shared memory of the allocator
   std::uint64_t referenced_bytes = 0;  ///< since clear_refs
   std::uint64_t lazy_free_bytes = 0;
   std::uint64_t huge_page_bytes = 0;
   std::uint64_t swapped_bytes = 0;
 };
 
-/// Adds up anonymous mappings ([heap] among them), written pages of libraries, and shared memory that is not the
-/// replay's. `worker` is the worker's executable, which is left out, as are its stack, operations, slots and control.
+/// Adds up anonymous mappings (also [heap]), written pages of libraries, and shared memory that is not the replay's. It
+/// leaves out the worker's executable `worker`, its stack, operations, slots and control.
 AllocatorMemory allocator_memory(std::span<const process::Mapping> mappings, const std::string& worker);
 
 /// The allocator's memory at a mark.
@@ -61,10 +61,11 @@ void describe(Visitor& field, Sample& sample) {
   field("major_faults", sample.major_faults, "since the start");
 }
 
-/// The memory run. The peak is the larger of the largest mark and the kernel's high-water mark (VmHWM): marks are exact
-/// and miss peaks between them; the high-water mark misses none, but the kernel updates it in batches.
+/// The result of a memory run. The peak is the larger one of two figures: the largest mark, and the kernel's high-water
+/// mark (VmHWM). Marks are exact, but miss peaks between them. The high-water mark misses none, but the kernel updates
+/// it in batches.
 struct MemoryRun {
-  AllocatorMemory baseline = {};  ///< of a worker with the null allocator at its start, which all others leave out
+  AllocatorMemory baseline = {};  ///< of a worker with the null allocator at its start; subtracted from all figures
   std::uint64_t start_bytes = 0;
   std::vector<MarkSample> marks = {};
   std::uint64_t peak_at_marks_bytes = 0;
@@ -72,28 +73,27 @@ struct MemoryRun {
   std::uint64_t drained_bytes = 0;
   std::vector<TimelineSample> timeline = {};
   std::uint64_t timeline_cpu_ns = 0;
-  std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
+  std::uint64_t peak_live_bytes = 0;  ///< by the trace; the next is the event with which they were reached
   std::uint64_t peak_live_event = 0;
-  std::uint64_t peak_touched_bytes = 0;   ///< its own peak; without pages that the program did not write to
-  bool reads_clock = false;               ///< the allocator read a clock during the run, other than of processor time
-  bool has_recorded_clock = false;        ///< which was the recorded one
-  std::optional<bool> reads_stamps = {};  ///< it also read the processor's time stamp counter, where that is seen
-  std::uint32_t clock_strays = 0;         ///< times that a thread of its own slept by something else
-  bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
+  std::uint64_t peak_touched_bytes = 0;   ///< the peak without pages that the program did not write to
+  bool reads_clock = false;               ///< whether the allocator read a clock other than that of processor time
+  bool has_recorded_clock = false;        ///< whether that clock was the recorded one
+  std::optional<bool> reads_stamps = {};  ///< whether it read the processor's time stamp counter; empty: not known
+  std::uint32_t clock_strays = 0;         ///< how often a thread of its own slept by something else
+  bool holds_all = true;                  ///< no call was refused, and pages of blocks were written
 
   std::uint64_t peak_bytes() const;
-  /// Over the recorded time or, where the trace has no times, over its events; by straight lines between marks.
+  /// The mean over the recorded time or, if the trace has no times, over its events. Between marks it assumes straight
+  /// lines.
   std::uint64_t mean_bytes() const;
   std::uint64_t end_bytes() const;
-  /// "3.05 MiB", or ">= 3.05 MiB" where only marks and timeline are known, and more may have been resident between
-  /// them.
+  /// "3.05 MiB". It is ">= 3.05 MiB" without the high-water mark, since more may have been resident between marks.
   std::string peak_text() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
-  /// Resident bytes over live bytes that were touched at that mark; NaN where there are none, or where not all that is
-  /// live was held.
+  /// Resident bytes over touched live bytes at that mark. NaN if there are none, or if not all live blocks were held.
   double fragmentation() const;
-  /// The same of the peaks of both, which may be at different events.
+  /// The ratio of the two peaks, which may be at different events.
   double peak_over_peak_live() const;
 };
 
@@ -131,8 +131,8 @@ void describe(Visitor& field, Run& run) {
   field("marks", run.marks, "memory at some 100 marks along the trace");
 }
 
-/// Replays once and measures memory at every mark of the trace. Without a baseline the worker's own start is it.
-/// `number`, from 0: of this run among those of the same allocator. Throws Death and Interrupted.
+/// Replays once and measures memory at every mark of the trace. Without a baseline it takes the worker's own start as
+/// baseline. `number` counts the memory runs of an allocator from 0. Throws Death and Interrupted.
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
                      const std::optional<AllocatorMemory>& baseline, std::uint32_t number);
 

@@ -14,8 +14,8 @@
 namespace cmt::replay {
 namespace {
 
-/// With one lane the time in which it had no operations is not counted. With several, one lane may work while another
-/// waits, so all time counts.
+/// The figures of a timed run. With one lane, time in which it had no operations does not count. With several lanes all
+/// time counts, since one lane may work while another waits.
 TimedSample sample_of(const ControlRegion& results) {
   const control& whole = results.get();
   TimedSample sample{.wall_ns = whole.wall_ns,
@@ -99,7 +99,7 @@ void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
   result.memory = std::move(*median);
 }
 
-/// An allocator that has died is not run again.
+/// Runs an allocator unless it has died, and notes its death.
 template <class Run>
 void run_unless_dead(AllocatorResult& result, Run run) {
   if (result.death) return;
@@ -110,7 +110,7 @@ void run_unless_dead(AllocatorResult& result, Run run) {
   }
 }
 
-/// One round of timed runs, of those that are not settled.
+/// One round of timed runs, with the allocators that are not settled.
 void run_round(const ReplaySettings& settings, ReplayResults& results, std::span<const std::size_t> order,
                const Progress& progress) {
   for (const std::size_t i : order) {
@@ -130,7 +130,7 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
   }
 }
 
-/// Latencies and memory: first of the null allocator, whose memory is the others' baseline.
+/// Measures latencies and memory. The null allocator is first, since its memory is the baseline of the others.
 void run_further(const ReplaySettings& settings, ReplayResults& results, const Progress& progress) {
   std::vector<AllocatorResult*> order;
   for (AllocatorResult& result : results.allocators)

@@ -49,7 +49,7 @@ void describe(Visitor& field, Sample& sample) {
   field("turn_waits", sample.waits.turn_waits, "in strict order");
 }
 
-/// Of one memory run, in bytes.
+/// The figures of one memory run, in bytes.
 struct MemoryFigures {
   std::uint64_t start = 0;
   std::uint64_t peak = 0;
@@ -74,11 +74,11 @@ MemoryFigures figures_of(const MemoryRun& run);
 /// The figures of one allocator.
 struct AllocatorResult {
   Allocator allocator;
-  std::optional<TimedSample> warm_up = {};  ///< a timed run before the others, which counts in nothing
+  std::optional<TimedSample> warm_up = {};  ///< a timed run before the others, which no figure includes
   std::vector<TimedSample> timed = {};
-  std::uint64_t spent_ns = 0;      ///< for the timed runs, with the start of their processes
+  std::uint64_t spent_ns = 0;      ///< time spent on its timed runs, with the start of their processes
   bool is_settled = false;         ///< it needs no further timed run
-  std::uint64_t replay_bytes = 0;  ///< of its workers' memory, those of the replay
+  std::uint64_t replay_bytes = 0;  ///< memory of its workers that the replay uses
   LatencyCounts latencies = {};
   std::optional<MemoryRun> memory = {};         ///< the run with the median peak
   std::vector<MemoryFigures> memory_runs = {};  ///< all of them
@@ -88,7 +88,7 @@ struct AllocatorResult {
 /// One figure over all timed runs of an allocator.
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure);
 
-/// The results of all allocators.
+/// The results of a replay on all allocators.
 struct ReplayResults {
   std::vector<AllocatorResult> allocators;  ///< in the order asked for
   AllocatorResult baseline;                 ///< of the null allocator
@@ -96,19 +96,23 @@ struct ReplayResults {
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
 
-/// Why these allocators should not get the trace: it needs more memory than there is, so that the kernel would swap, or
-/// end a process. Of large blocks every page is written, so at least the live bytes are needed at the peak. Empty where
-/// there is enough.
+/// Why these allocators should not get the trace: it needs more memory than is available, so that the kernel would swap
+/// or end a process. A replay writes every page of a block, so it needs at least the touched live bytes of the peak.
+/// Empty if there is enough memory.
 std::string memory_fault(const ReplaySettings& settings, const std::vector<Allocator>& allocators, bool verifies);
 
 /// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;
 
-/// Replays on every allocator, and on the null allocator, once if it is one of them. Timed runs go in rounds, each in
-/// another order, shuffled from --seed, so that a slow minute of the machine does not always meet the same one: --runs
-/// of them, or, after a run for warming up, until the median's interval is below 1 % of it or --budget is spent, 10 at
-/// least. Then come runs for latencies, and three for memory. An allocator that ended its worker is not run again. On
-/// Ctrl-C the results so far are returned.
+/// Replays on every allocator, and on the null allocator, which runs once if it is one of them.
+///
+/// 1. Timed runs, in rounds. Each round has another order, shuffled from --seed, so that a slow minute of the machine
+///    does not always meet the same allocator. There are --runs of them. Without --runs there is one to warm up, and
+///    then 10 or more: until the interval of the median is below 1 % of it, or --budget is spent.
+/// 2. Runs for latencies.
+/// 3. Three runs for memory.
+///
+/// An allocator that ended its worker is not run again. On Ctrl-C the results so far are returned.
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,
                       const Progress& progress);
 

@@ -46,7 +46,7 @@ Interval bootstrap_median(const std::vector<std::uint64_t>& samples) {
 std::optional<Interval> median_interval(std::vector<double> samples, double confidence) {
   assert(confidence > 0 && confidence < 1);
   const std::size_t count = samples.size();
-  double term = std::pow(0.5, static_cast<double>(count));  // that `below` of the samples lie below the median
+  double term = std::pow(0.5, static_cast<double>(count));  // the probability that `below` samples are below the median
   double tail = 0;
   std::size_t below = 0;
   while (below < count / 2 && 2 * (tail + term) <= 1 - confidence) {
@@ -96,7 +96,7 @@ double LatencyCounts::nanoseconds(double ticks) const {
   return std::max(ticks - static_cast<double>(empty_ticks_), 0.0) * ns_per_tick_;
 }
 
-/// The ticks of the sample that has `rank` samples below it.
+/// The ticks of the sample that has `rank` smaller samples.
 double LatencyCounts::quantile_ticks(const Counts& counts, std::uint64_t rank) const {
   std::uint64_t below = 0;
   for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
@@ -129,7 +129,7 @@ std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) con
   if (all == 0) return {};
   std::vector<TailPoint> points;
   const double max = nanoseconds(static_cast<double>(max_ticks_[kind]));
-  std::uint64_t left = all;  // as long as this bucket's, or longer
+  std::uint64_t left = all;  // samples of this bucket and of longer ones
   for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
     if (counts[bucket] == 0) continue;
     points.push_back(
@@ -137,7 +137,7 @@ std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) con
     left -= counts[bucket];
   }
   assert(left == 0 && !points.empty());
-  // The longest call is known itself, not only by its bucket.
+  // The longest call is known exactly, not only by its bucket.
   if (points.back().one_in < static_cast<double>(all)) points.push_back({static_cast<double>(all), max});
   points.back().ns = max;
   return points;

@@ -28,16 +28,18 @@ void describe(Visitor& field, S& spread) {
   field("samples", spread.samples, "in the order of the runs");
 }
 
-/// Of an even number of samples the median is the mean of the middle two. Without samples all are 0.
+/// The spread of samples. The median of an even number is the mean of the middle two. Without samples all figures are
+/// 0.
 Spread spread_of(std::vector<std::uint64_t> samples);
 
-/// The median of samples, 1 at least, which it reorders; of an even number the mean of the middle two.
+/// The median of one or more samples, which it reorders. The median of an even number is the mean of the middle two.
 double median_of(std::vector<double>& samples);
 
-/// Samples of which an interval of 95 % can be told: all of five lie on one side of the median once in 16 times.
+/// The least number of samples for an interval of 95 %. Five are too few: all of them are on one side of the median
+/// once in 16 times.
 inline constexpr std::size_t runs_for_95 = 6;
 
-/// What the median of a figure is, with a confidence: between the two.
+/// An interval that contains the median of a figure, with some confidence.
 struct Interval {
   double low = 0;
   double high = 0;
@@ -50,17 +52,17 @@ void describe(Visitor& field, I& interval) {
   field("high", interval.high, "its other end");
 }
 
-/// Of the median of samples, 1 at least, with a confidence of 95 %: the percentiles of medians of samples drawn from
-/// these with replacement (bootstrap; Efron 1979), from a seed that is always the same.
+/// The interval of the median of one or more samples, with a confidence of 95 %. It is made of percentiles of medians
+/// of samples that are drawn from these with replacement (bootstrap; Efron 1979). The seed is always the same.
 Interval bootstrap_median(const std::vector<std::uint64_t>& samples);
 
-/// Of the median of what the samples come from, of any distribution: the n-th least and the n-th largest sample, by the
-/// binomial distribution of how many lie below the median (the interval of the sign test). Nothing where there are too
-/// few samples for the confidence.
+/// The interval of the median of the distribution that the samples come from, whatever it is (the interval of the sign
+/// test). It is from the n-th least to the n-th largest sample. n follows from the binomial distribution of the number
+/// of samples below the median. Returns nothing if there are too few samples for the confidence.
 std::optional<Interval> median_interval(std::vector<double> samples, double confidence);
 
-/// How many samples lie far from the median: 0.6745 times their distance is above 3.5 times the median of all distances
-/// (the modified z-score of Iglewicz and Hoaglin, 1993).
+/// The number of samples that are far from the median. A sample is far if 0.6745 times its distance is above 3.5 times
+/// the median of all distances (the modified z-score of Iglewicz and Hoaglin, 1993).
 std::size_t count_outliers(const std::vector<std::uint64_t>& samples);
 
 /// The durations of one kind of call in nanoseconds, less the duration of reading the clock. NaN without samples.
@@ -81,17 +83,17 @@ void describe(Visitor& field, Summary& summary) {
   field("max_ns", summary.max, "the longest");
 }
 
-/// The latencies of one allocator, of all threads and runs.
+/// The latencies of one allocator, over all threads and runs.
 class LatencyCounts {
  public:
-  /// Adds those of one run.
+  /// Adds the latencies of one run.
   void add(const ControlRegion& results);
 
   std::uint64_t samples() const;
   LatencySummary summary(latency_kind kind) const;
 
-  /// How many of all samples there are for each one that took at least so long (2: half of them took longer), and that
-  /// duration in nanoseconds; by rising durations.
+  /// A duration in nanoseconds, and how rare it is: one in so many samples took at least as long (2: half of them).
+  /// tail() sorts these points by rising durations.
   struct TailPoint {
     double one_in = 1;
     double ns = 0;

@@ -41,7 +41,8 @@ void Timeline::pause() {
   elapsed_ += Clock::now() - resumed_at_;
 }
 
-/// Holds the lock except while it sleeps. It ends where the worker has died, which WorkerProcess reports.
+/// The sampler's thread. It holds the lock except while it sleeps. It ends if the worker has died, which WorkerProcess
+/// reports.
 void Timeline::run_sampler(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   Clock::duration next = distance_;
@@ -68,7 +69,7 @@ void Timeline::run_sampler(const std::stop_token& stop) {
   }
 }
 
-/// Without pages of files and of shared memory, since the replay's own memory is shared.
+/// Resident bytes without pages of files and of shared memory: the replay's own memory is shared.
 std::uint64_t Timeline::resident_bytes() {
   const process::Statm statm = process::parse_statm(process::read_again(statm_.get(), text_));
   return (statm.resident_pages - std::min(statm.resident_pages, statm.shared_pages)) * page_bytes;

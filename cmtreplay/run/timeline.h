@@ -30,20 +30,20 @@ void describe(Visitor& field, Sample& sample) {
 }
 
 /// Samples a worker's resident memory a hundred times a second, from a thread of its own. A sample reads statm, which
-/// takes some 10 us and does not stop the worker; the kernel's counters there may be some tens of pages late. It keeps
+/// takes some 10 us and does not stop the worker. The kernel's counters there may be some tens of pages late. It keeps
 /// at most 8,192 samples: when there are more it drops every other one, and samples half as often.
 class Timeline {
  public:
-  /// The worker stands still. `start_bytes`: of the allocator now. `root` replaces /proc in tests.
+  /// Called while the worker is stopped. `start_bytes`: the allocator's memory now. `root` replaces /proc in tests.
   Timeline(int pid, std::uint64_t start_bytes, const std::string& root = "/proc");
 
-  /// Samples are taken between the two. `event`: the last one before it resumes.
+  /// Samples are taken between the two calls. `event`: the last event before the worker resumes.
   void resume(std::uint64_t event);
   void pause();
 
-  /// Time between resume() and pause(), in all.
+  /// The sum of the times between resume() and pause().
   std::uint64_t clock_ns() const { return static_cast<std::uint64_t>(elapsed_.count()); }
-  /// After the last pause().
+  /// Only after the last pause().
   const std::vector<TimelineSample>& samples() const { return samples_; }
   /// CPU time of the sampling.
   std::uint64_t cpu_ns() const { return cpu_ns_; }

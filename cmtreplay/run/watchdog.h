@@ -11,24 +11,29 @@
 
 namespace cmt::replay {
 
-/// What a worker does outside the lanes.
+/// The worker's activity outside of the lanes.
 struct Outside {
   bool rests = true;        ///< it waits for the parent
-  std::uint32_t calls = 0;  ///< and checks of blocks, made so far
+  std::uint32_t calls = 0;  ///< calls, and checks of blocks, so far
 };
 
-/// Tells a worker that hangs from one that is slow: it hangs where for some seconds no lane has come any further,
-/// though there are operations to carry out, nor the worker where no lane runs: before it is ready, and after the end.
-/// A lane that keeps the recorded pace may sleep as long as the program did, and one that touches a large block may
-/// take as long as the kernel needs for its pages. Between two checks at most half a second counts: more means that
-/// this process stood still too (Ctrl-Z, a halted virtual machine).
+/// Distinguishes a worker that hangs from one that is slow. A worker hangs if for some seconds
+///
+/// - no lane has come any further although there are operations to carry out, or
+/// - no lane runs (before it is ready, and after the end), and it has made no call outside of the lanes.
+///
+/// Two kinds of lanes may take longer. One that keeps the recorded pace may sleep as long as the program did. One that
+/// touches a large block may take as long as the kernel needs for its pages.
+///
+/// Between two checks at most half a second counts. A longer time means that this process was stopped, too (Ctrl-Z, a
+/// halted virtual machine).
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Watchdog(unsigned seconds) : patience_(seconds) {}
 
-  /// To be called at least twice a second.
+  /// Whether the worker hangs. Has to be called at least twice a second.
   bool hangs(std::span<const lane> lanes, const Outside& outside, Clock::time_point now) {
     std::uint64_t progress = outside.calls;
     bool is_patient = false, works = false, is_outside = !outside.rests;
@@ -48,7 +53,7 @@ class Watchdog {
     return stood_ >= patience_;
   }
 
-  /// The lane that touches a block, or is in a call that does not return; else one that waits; else lane 0.
+  /// The lane that touches a block, or whose call does not return. If there is none: one that waits, or lane 0.
   static std::uint32_t hanging_lane(std::span<const lane> lanes) {
     std::uint32_t waits = 0;
     for (std::uint32_t i = 0; i < lanes.size(); ++i) {

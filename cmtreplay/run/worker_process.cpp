@@ -35,14 +35,15 @@ touch touch_of(const std::string& name) {
   return name == "all" ? touch_all : touch_pages;
 }
 
-/// A new trace is written in recorded order, so an address may be reused only by a later event than frees it.
+/// The order of a run. A new trace is written in recorded order, so an address may be reused only by an event after the
+/// one that frees it.
 Order order_for(const PreparedTrace& trace, const RunOptions& options) {
   return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
 }
 
-/// Processes that this thread starts while it lives get the same addresses each time, where that is allowed: an
-/// allocator that draws random numbers from its addresses (jemalloc spreads its purges by them) then draws the same in
-/// every run. A sandbox may forbid it.
+/// While it lives, processes that this thread starts get the same addresses each time. Some allocators draw random
+/// numbers from their addresses (jemalloc spreads its purges by them), and then draw the same ones in every run. A
+/// sandbox may forbid fixed addresses; they then differ.
 class FixedAddresses {
  public:
   explicit FixedAddresses(bool wanted) : before_(wanted ? personality(unknown_persona) : -1) {
@@ -55,7 +56,7 @@ class FixedAddresses {
   FixedAddresses& operator=(const FixedAddresses&) = delete;
 
  private:
-  static constexpr unsigned long unknown_persona = 0xffffffff;  ///< only asks
+  static constexpr unsigned long unknown_persona = 0xffffffff;  ///< only asks for the current persona
 
   int before_;
 };
@@ -198,7 +199,7 @@ void WorkerProcess::check_set_up() {
     throw std::system_error(control.thread_errno, std::generic_category(), "the worker's threads");
 }
 
-/// Throws Interrupted, or Death where the worker is dead or hangs.
+/// Throws Interrupted, or Death if the worker is dead or hangs.
 void WorkerProcess::check_worker() {
   pollfd wanted{.fd = socket_.get(), .events = 0, .revents = 0};
   poll(&wanted, 1, 0);
@@ -222,7 +223,7 @@ void WorkerProcess::wait_for_byte() {
   check_set_up();
 }
 
-/// Sleeps until `missing` returns 0: the least number of further changes that it takes.
+/// Sleeps until `missing` returns 0. It returns the least number of further changes that it takes until then.
 template <class Missing>
 void WorkerProcess::wait_for_changes(Missing missing) {
   control& control = region_->get();
@@ -238,7 +239,7 @@ void WorkerProcess::wait_for_changes(Missing missing) {
   __atomic_store_n(&control.parent_sleeps, 0U, __ATOMIC_SEQ_CST);
 }
 
-/// Waits until half of the ring is free, or the worker has nothing more to do.
+/// Waits until half of the ring is free, or until the worker has nothing more to do.
 void WorkerProcess::wait_for_room() {
   resume();
   const std::uint32_t wanted = feed_->chunks().count() / 2;
@@ -261,7 +262,7 @@ bool WorkerProcess::is_still() {
   return true;
 }
 
-/// The event is that of the lane in which a signal came, or else of the one that hangs.
+/// Throws the death with its event: that of the lane in which a signal came, or else of the lane that hangs.
 void WorkerProcess::throw_death(bool hung) {
   if (hung) child_->kill();
   Death death{.ending = child_->wait(), .timeout_seconds = hung ? settings_.options.timeout_seconds : 0};

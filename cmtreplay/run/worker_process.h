@@ -13,15 +13,15 @@
 
 namespace cmt::replay {
 
-/// Runs in which the allocator reads the recorded time of the current event instead of the system's.
+/// The runs in which an allocator reads the recorded time of the current event instead of the system's time.
 enum class ClockRuns { memory, all, none };
 
 /// Options of the command line about the runs.
 struct ReplayOptions {
   std::string file = "-";
-  unsigned runs = 0;  ///< of each allocator, timed; 0: until the median is known well, or budget_ns are spent
+  unsigned runs = 0;  ///< timed runs of each allocator; 0: until the median is known well or budget_ns are spent
   std::uint64_t budget_ns = 10'000'000'000;
-  unsigned rounds_min = 10;  ///< where their number is not given
+  unsigned rounds_min = 10;  ///< least number of rounds if `runs` is 0
   unsigned rounds_max = 1000;
   bool stops_when_known = true;  ///< ends the timed runs of an allocator when its median is known well
   unsigned memory_runs = 3;      ///< of each allocator, at most; no more than timed ones where their number is given
@@ -42,7 +42,7 @@ struct ReplaySettings {
   const ReplayOptions& options;
 };
 
-/// Whether threads have to share CPUs: their times then depend on the scheduler more than on the allocator.
+/// Whether threads have to share CPUs. Their times then depend on the scheduler more than on the allocator.
 bool more_threads_than_cpus(const PreparedTrace& trace, const ReplayOptions& options);
 
 /// Whether the allocator reads the recorded clock in a run.
@@ -51,19 +51,19 @@ bool is_clock_recorded(const ReplaySettings& settings, bool memory_run);
 /// Thrown on Ctrl-C and SIGTERM.
 struct Interrupted {};
 
-/// How an allocator ended the worker, or did not return. Thrown by WorkerProcess.
+/// How an allocator ended the worker, or hung in a call. WorkerProcess throws it.
 struct Death {
   launch::Ended ending = {};
   unsigned timeout_seconds = 0;  ///< after which it was killed because no call had returned; 0: it was not
-  std::uint64_t event = 0;       ///< counted from 1; 0: before the first, or where `began` after the last
+  std::uint64_t event = 0;       ///< counted from 1; 0: before the first event, or if `began` after the last
   bool began = false;
   bool touched = false;  ///< not in a call: while the replay wrote to or read a large block
 
   bool hung() const { return timeout_seconds != 0; }
-  /// "signal 11 (Segmentation fault)", "no call has returned for 60 s", "signal 9 (Killed), while its block was
-  /// touched".
+  /// The end in words: "signal 11 (Segmentation fault)", "no call has returned for 60 s", "signal 9 (Killed), while its
+  /// block was touched".
   std::string text() const;
-  /// "at event 4 of 5", "after the last event".
+  /// The place in words: "at event 4 of 5", "after the last event".
   std::string place(std::uint64_t events) const;
 };
 
@@ -84,33 +84,33 @@ struct RunOptions {
   const SharedMemory* pointers = nullptr;  ///< for the returned pointers, in recorded order
   bool latencies = false;
   bool counts_usable = false;           ///< control's usable_bytes is kept
-  bool small = false;                   ///< it maps few operations: the kernel walks all that it maps for smaps
+  bool small = false;                   ///< it maps few operations, since for smaps the kernel walks all mappings
   const SharedMemory* drain = nullptr;  ///< the trace's end_slots(), for drain()
   int verification_fd = -1;             ///< of a struct verification for faults; -1: calls are not checked
   bool memory = false;                  ///< memory is measured, and no times
-  std::uint32_t address_shift = 0;      ///< runs with another one have other addresses, where they are fixed
+  std::uint32_t address_shift = 0;      ///< another shift gives other addresses, if these are fixed
 };
 
-/// One run: a fresh process with an allocator in it, which stands still before the first operation, at marks and after
-/// the last operation.
+/// One run: a fresh process with an allocator in it. It stops before the first operation, at marks and after the last
+/// operation.
 ///
-/// The functions that run it throw Death, Interrupted, and std::system_error where the worker lacks memory or threads.
+/// The functions that run it throw Death, Interrupted, and std::system_error if the worker lacks memory or threads.
 class WorkerProcess {
  public:
   WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options = {});
 
   void wait_until_ready() { wait_for_byte(); }
-  /// Runs until every lane has carried out all before a mark, and nothing behind it.
+  /// Runs until every lane has carried out all operations before a mark, and none after it.
   void run_until(const Mark& mark);
   void run_to_end();
-  /// After the end: frees the blocks that the trace leaves live.
+  /// Called after the end: frees the blocks that the trace leaves live.
   void drain();
 
   pid_t pid() const { return child_->pid(); }
-  /// Its measurements, after the end.
+  /// The worker's measurements, after the end.
   const ControlRegion& results() const { return *region_; }
-  /// Memory that the worker has for the replay: slots, control, the part of the stacks that is touched before the
-  /// start, and the ring of operations that are not all mapped.
+  /// The memory of the worker that the replay uses: slots, control, the part of the stacks that is touched before the
+  /// start, and the ring of operations.
   std::uint64_t replay_bytes() const;
 
  private:
