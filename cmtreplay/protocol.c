@@ -1,4 +1,4 @@
-/* Compiled into the worker and into its parent. */
+/* The parts of the protocol that both sides need: it is compiled into the worker and into its parent. */
 #define _GNU_SOURCE
 #include "cmtreplay/protocol.h"
 

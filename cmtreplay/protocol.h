@@ -1,29 +1,34 @@
-/* The protocol between cmtreplay and its worker: operations, and a control region in shared memory. An operation is one
- * word of 8 bytes,
+/* The protocol between cmtreplay and its worker: operations, and a control region in shared memory.
+ *
+ * An operation is one word of 8 bytes,
  *
  *     bits 0-3    the call (enum operation)
  *     bits 4-31   the slot: index of the call's pointer in the table of live blocks
  *     bits 32-63  the size in bytes; 0xffffffff: the size is in the next word
  *
- * and further words follow where a call needs more: first a size that did not fit, then the arguments named at each
+ * and further words follow if a call needs more: first a size that did not fit, then the arguments named at each
  * operation.
  *
  * Each thread's operations are a lane (doc/architecture.md, The replay). Lane 0 is the worker's main thread, which
- * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to its next chunk;
- * an operation never lies across two. The position of a lane counts words from its beginning, as if its chunks were
- * contiguous.
+ * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to the lane's next
+ * chunk. An operation is never split over two chunks. The position of a lane counts words from its beginning, as if its
+ * chunks were contiguous.
  *
- * Prepared, all chunks are filled before the start. Through a ring, the parent fills some of them, states in
- * `published` how far each lane may go, and reuses the chunks that the worker has left (chunk_free). In both cases a
- * lane that has reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
+ * There are two ways to hand over operations:
  *
- * Operations, slots, stacks, control and returned pointers are each in a memfd. Their names begin with "cmtreplay-", so
- * that the parent can tell them from the allocator's memory in /proc/PID/smaps.
+ * - Prepared: all chunks are filled before the start.
+ * - Through a ring: the parent fills some chunks, states in `published` how far each lane may go, and reuses the chunks
+ *   that the worker has left (chunk_free).
+ *
+ * In both a lane that has reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
+ *
+ * Operations, slots, stacks, control and returned pointers are each in a memfd. Their names begin with "cmtreplay-": by
+ * these names the parent distinguishes them from the allocator's memory in /proc/PID/smaps.
  *
  * Parent and worker also share a socket. The worker writes a byte to it when it is ready and after the end, and then
  * waits for a byte of the parent. A worker that dies closes its end, so that the parent notices at once.
  *
- * Both sides know this file, protocol.c and latency.h. The worker's other files are its own. */
+ * Both sides include this file, protocol.c and latency.h. The worker's other files are its own. */
 #pragma once
 
 #include <stdint.h>
@@ -53,7 +58,7 @@ enum operation {
   operation_malloc = 0,
   operation_free = 1,
   operation_calloc = 2,        /* argument: count; the size is that of an element */
-  operation_realloc = 3,       /* the slot stays; the whole block is touched */
+  operation_realloc = 3,       /* the block stays in its slot and is touched whole */
   operation_realloc_from = 4,  /* argument: old size; the bytes before it were touched already */
   operation_realloc_new = 5,   /* realloc(NULL, size) */
   operation_reallocarray = 6,  /* arguments: count, old size */
@@ -63,9 +68,9 @@ enum operation {
   operation_valloc = 10,
   operation_pvalloc = 11,
   operation_free_sized = 12,   /* the size is the one that the program stated */
-  operation_free_foreign = 13, /* the block is made by another lane: waits for it */
-  operation_take_block = 14,   /* out of its slot, for the operation that follows; size 1: made by another lane */
-  operation_control = 15       /* no call; the slot is an enum control_word, the size its argument */
+  operation_free_foreign = 13, /* another lane makes the block: waits for it */
+  operation_take_block = 14,   /* out of its slot, for the next operation; size 1: another lane makes it */
+  operation_control = 15       /* no call: the slot is an enum control_word, and the size is its argument */
 };
 
 enum control_word {
@@ -79,10 +84,10 @@ enum control_word {
   control_pass_turn = 7,
   control_time = 8,      /* the next word: recorded nanoseconds since the first event, for pace and recorded clock */
   control_alignment = 9, /* of the free_sized that follows: 2 to the power of ARGUMENT */
-  control_several = 10,  /* from here on there are several threads, and blocks are handed over in slots; lane 0 only */
-  /* Writes to the block in slot ARGUMENT; with several threads to the one taken out before, which is put there. The
-   * next words: the offset of a byte, how many bytes are written, their distance, and the block's size if its last byte
-   * is written too, else 0. */
+  control_several = 10,  /* from now on several threads hand over blocks in slots; lane 0 only */
+  /* Writes to the block in slot ARGUMENT. With several threads it writes to the block that was taken out before, and
+   * puts it into that slot. The next words: the offset of the first byte, how many bytes are written, their distance,
+   * and the block's size if its last byte is written too, else 0. */
   control_touch = 11,
   control_give_back = 12 /* a call that gives memory back, by enum give_back; two words of arguments follow */
 };
@@ -94,7 +99,7 @@ enum give_back {
   give_back_mallctl = 2  /* bits 0-7: index in mallctl_names; 8: a value is written; 16-47: the arena. The value */
 };
 
-/* jemalloc's names that are replayed; # stands for an arena. Others may end blocks (arena.#.reset) or write files. */
+/* jemalloc's names that are replayed, with # for an arena. Others may end blocks (arena.#.reset) or write files. */
 enum { mallctl_purge = 0, mallctl_count = 11 };
 extern const char* const mallctl_names[mallctl_count];
 
@@ -123,7 +128,7 @@ enum target {
   target_null = 1     /* the built-in null allocator, which touches nothing */
 };
 
-/* A thread that touches more bytes than these at once says so by lane_touching. */
+/* A thread that touches more bytes than these at once sets lane_touching meanwhile. */
 enum { touch_slow_bytes = 1024 * 1024 };
 
 /* The bytes of each block that are written. */
@@ -134,17 +139,17 @@ enum touch {
   touch_all = 3
 };
 
-/* Operations of an epoch (worker/schedule.h). */
+/* The operations of an epoch (worker/schedule.h). */
 enum { epoch_operations = 4096 };
 
-/* What a thread waits for now. */
+/* The reason why a thread waits now. */
 enum waiting {
   waiting_for_nothing = 0,
   waiting_for_lane = 1, /* another lane's block, the run-ahead window, or its turn */
   waiting_for_time = 2  /* the other lanes to come as far in recorded time */
 };
 
-/* How often a thread had to wait, and for how long in all. */
+/* How often a thread had to wait, and how long in all. */
 struct wait_counts {
   uint64_t block_waits, block_wait_ns;   /* true dependencies: a block was not made yet */
   uint64_t window_waits, window_wait_ns; /* false ones: too far ahead */
@@ -158,7 +163,7 @@ enum lane_state {
   lane_idle = 2,    /* has reached `published` */
   lane_pacing = 3,  /* until the recorded time */
   lane_ended = 4,   /* the trace has ended, or the thread */
-  lane_touching = 5 /* reads or writes a large block, which is the replay's own work and may take long */
+  lane_touching = 5 /* reads or writes a large block: the replay's own work, which may take long */
 };
 
 struct lane {
@@ -239,8 +244,8 @@ static inline struct lane* control_lanes(struct control* control) {
   return (struct lane*)((char*)control + control->lanes_offset);
 }
 
-/* With --verify the worker leaves the faults that it finds in shared memory, so that they outlive a worker that dies of
- * one. Each breaks a promise that malloc(3) or C makes to programs. */
+/* With --verify the worker writes the faults that it finds to shared memory, so that they outlive a worker that dies of
+ * one. Each fault breaks a promise that malloc(3) or C makes to programs. */
 enum fault {
   fault_misaligned = 0,   /* the address is no multiple of the alignment asked for, or that the size needs */
   fault_overlap = 1,      /* some of its bytes are in a live block, which begins at `other` */
@@ -249,7 +254,7 @@ enum fault {
   fault_not_zero = 4,     /* calloc: `other` is the first byte that is not 0 */
   fault_usable = 5,       /* malloc_usable_size returned `other`, less than was asked for */
   fault_usable_other = 6, /* the usable bytes reach into the live block at `other` */
-  fault_impossible = 7,   /* more than an address space holds was asked for, and a block returned */
+  fault_impossible = 7,   /* a block was returned for more bytes than an address space has */
   fault_lost = 8          /* a realloc that was refused did not leave the block as it was */
 };
 
@@ -260,10 +265,10 @@ enum { fault_count = 9, findings_max = 1000 };
 struct finding {
   uint32_t fault;       /* enum fault */
   uint32_t call;        /* as in call_names */
-  uint64_t lane;        /* the lane and position of the call, from which the event follows */
+  uint64_t lane;        /* lane and position of the call, which lead to its event */
   uint64_t position;    /* finding_at_end: after the trace */
   uint64_t address;     /* of the block */
-  uint64_t size, count; /* as asked for; count 1 where the call has none */
+  uint64_t size, count; /* as asked for; count 1 if the call has none */
   uint64_t alignment;   /* asked for, or needed by the size; 0: of no matter */
   uint64_t other;
 };
@@ -279,7 +284,7 @@ struct verification {
 uint64_t clock_nanoseconds(clockid_t clock);
 static inline uint64_t monotonic_ns(void) { return clock_nanoseconds(CLOCK_MONOTONIC); }
 
-/* The futex calls. `seen`: sleeps only while the word is that. `shared`: with another process. */
+/* The futex calls. futex_wait() sleeps only while the word is `seen`. `shared`: another process uses the word, too. */
 void futex_wait(const uint32_t* word, uint32_t seen, uint64_t ns, int shared);
 void futex_wake_all(const uint32_t* word, int shared);
 

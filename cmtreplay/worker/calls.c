@@ -1,6 +1,6 @@
-/* The worker always calls through a table of functions. That costs what a call through the procedure linkage table
- * costs any program, and the null allocator, an allocator that lacks calls and an ordinary one run through the same
- * loop, so that their times can be compared. */
+/* The tables of functions that the worker calls through. A call through a table costs as much as the call through the
+ * procedure linkage table that any program makes. The null allocator, an allocator that lacks calls and an ordinary one
+ * all run through the same loop, so that their times can be compared. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/calls.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Stand-ins for missing calls. They use malloc and free, and posix_memalign where the library has it. */
+/* Emulation of missing calls. It uses malloc and free, and posix_memalign if the library has it. */
 
 static struct calls own;
 
@@ -19,7 +19,7 @@ static void* replaced_calloc(size_t count, size_t size) {
   return block ? memset(block, 0, bytes) : NULL;
 }
 
-/* The size of the old block is not known, so nothing is copied. The replay needs no contents, and touches the block. */
+/* Copies nothing, since the size of the old block is not known. The replay needs no contents, and touches the block. */
 static void* replaced_realloc(void* old, size_t size) {
   void* block = own.malloc(size);
   if (block) own.free(old);
@@ -55,7 +55,7 @@ static void unsized_free(void* block, size_t size, size_t alignment) {
   own.free(block);
 }
 
-/* Puts stand-ins into `own`. */
+/* Puts emulated calls into `own`. */
 static struct calls complete(uint32_t replaced) {
   has_posix_memalign = !(replaced >> call_posix_memalign & 1);
   const struct calls stand_ins = {own.malloc,
@@ -83,8 +83,8 @@ struct calls completed_calls(uint32_t replaced) {
   return complete(replaced);
 }
 
-/* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range in turn,
- * and start again at its beginning after 32 TiB, which is more than any trace so far has asked for in all. */
+/* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range in turn.
+ * They start again at its beginning after 32 TiB, which is more than any trace so far has asked for in all. */
 
 static const size_t extent_bytes = (size_t)1 << 30;
 static char* range_begin;
@@ -236,8 +236,8 @@ void observe_calls(struct calls* calls, const struct call_observer* its_observer
                           observed_valloc,       observed_pvalloc,       observed_free_sized};
 }
 
-/* Usable sizes. In a memory run each call asks the allocator how many bytes of the block may be used: those beyond the
- * requested size are slop. It asks again when the block is freed, so that nothing has to be remembered. */
+/* Usable sizes. In a memory run each call asks the allocator for the block's usable size: the bytes beyond the
+ * requested size are slop. It asks again when the block is freed, so that it need not remember sizes. */
 
 static usable_size_call* usable_size;
 static uint64_t* total;
@@ -249,7 +249,7 @@ static struct live_block discount_old(void* block, enum call call) {
   return old;
 }
 
-/* A block whose realloc was refused still counts. */
+/* Counts a new block. A block whose realloc was refused counts again. */
 static void count_new(void* block, const struct live_block* old, const struct block_request* request) {
   const int refused = !block && request->size && request->count;
   __atomic_fetch_add(total, block ? usable_size(block) : refused ? old->usable : 0, __ATOMIC_RELAXED);

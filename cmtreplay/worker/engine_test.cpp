@@ -1,5 +1,5 @@
-// The worker's loop, runners and threads in the process of the test, so that sanitizers see what they do: blocks that
-// go from thread to thread, chunks that go back and forth, slots that are used again.
+// Runs the worker's loop, runners and threads in the process of the test, so that sanitizers see them. Blocks go from
+// thread to thread, chunks go back and forth, and slots are used again.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ void counted_free(void* block) {
 }
 void* counted_realloc(void* block, std::size_t size) { return live += block ? 0 : 1, std::realloc(block, size); }
 
-/// An allocator that has one block, and refuses to resize it.
+/// The block of an allocator that has only one, and refuses to resize it.
 alignas(4096) char only_block[64 * 4096];
 std::atomic<int> frees{0};
 
@@ -39,8 +39,8 @@ void* refusing_realloc(void*, std::size_t) { return nullptr; }
 void refusing_free(void*) { ++frees; }
 void refusing_free_sized(void*, std::size_t, std::size_t) { std::abort(); }
 
-/// Threads that hand blocks around: of each block made by one, the next makes it larger, and a third frees it. Some end
-/// on the way.
+/// A trace of threads that hand blocks around. One thread makes a block, the next one makes it larger, and a third one
+/// frees it. Some threads end on the way.
 std::string relay(int threads, int blocks, int tag = 0) {
   std::string text;
   const auto line = [&text](const std::string& call, int thread) {
@@ -69,8 +69,8 @@ PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
   return PreparedTrace(open, options, [](std::uint64_t, std::uint64_t) {});
 }
 
-/// A worker without a process. The trace has to end its threads: others stay, and would use the worker's memory after
-/// its end.
+/// A worker without a process. The trace has to end its threads: a thread that stays would use the worker's memory
+/// after the end.
 class Engine {
  public:
   explicit Engine(const PreparedTrace& trace, bool plans_again = false) : slots_(trace.plan().slots) {
@@ -102,7 +102,7 @@ class Engine {
     schedule_open(&replay_.schedule, 100, region->epochs().data(), region->get().epoch_mask);
   }
 
-  /// As the trace tells, from this size on.
+  /// From this size on, only pages that the trace has as touched are written.
   void touch_recorded_pages(std::uint64_t min) {
     region->get().touches_recorded = 1;
     region->get().touched_min = min;
@@ -115,7 +115,7 @@ class Engine {
     replay_.calls.free_sized = refusing_free_sized;
   }
 
-  /// Stops at every mark on the way.
+  /// Runs the whole trace, and stops at every mark.
   void run(const PreparedTrace& trace) {
     live = 0;
     std::thread main_thread([this] { run_main_thread(); });

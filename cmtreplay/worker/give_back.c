@@ -1,12 +1,12 @@
-/* Calls that give memory back. Programs call glibc's malloc_trim and mallopt and jemalloc's mallctl; the replay makes
- * the call that the library at hand has for the same purpose (man/cmtreplay.1 has the table):
+/* Calls that give memory back. Programs call glibc's malloc_trim and mallopt, and jemalloc's mallctl. The replay makes
+ * the call that the library under test has for the same purpose (man/cmtreplay.1 has the table):
  *
  *     glibc     malloc_trim, mallopt                  tcmalloc  MallocExtension_ReleaseFreeMemory
  *     jemalloc  mallctl                               tbb       scalable_allocation_command
  *     mimalloc  mi_collect                            scudo     mallopt(M_PURGE)
  *
- * mallopt's parameters mean something to glibc alone, names of mallctl to jemalloc alone, except for the purge of an
- * arena, which is what malloc_trim does. */
+ * mallopt's parameters mean something only to glibc, and names of mallctl only to jemalloc. The exception is the purge
+ * of an arena, which does the same as malloc_trim. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -42,7 +42,7 @@ static int trim_tcmalloc(size_t pad) {
 
 static int trim_tbb(size_t pad) {
   (void)pad;
-  scalable_allocation_command(0, NULL); /* TBBMALLOC_CLEAN_ALL_BUFFERS; tells whether there was something to clean */
+  scalable_allocation_command(0, NULL); /* TBBMALLOC_CLEAN_ALL_BUFFERS; returns whether there was something to clean */
   return 1;
 }
 
@@ -51,7 +51,7 @@ static int trim_scudo(size_t pad) {
   return mallopt(-101, 0); /* M_PURGE */
 }
 
-/* glibc returns whether anything was given back: neither is an error. */
+/* glibc returns whether it gave anything back; neither is an error. */
 static int trim_glibc(size_t pad) {
   malloc_trim(pad);
   return 1;
@@ -80,7 +80,7 @@ struct give_back_calls target_give_back_calls(void) {
   return calls;
 }
 
-/* The trace does not tell the width of a value: jemalloc refuses all but the right one. */
+/* The trace does not have the width of a value. jemalloc refuses all widths but the right one. */
 static int set_value(const char* name, uint64_t value) {
   int error = EINVAL;
   for (size_t bytes = 8; bytes != 0 && error == EINVAL; bytes = bytes == 8 ? 4 : bytes == 4 ? 1 : 0)
@@ -88,7 +88,7 @@ static int set_value(const char* name, uint64_t value) {
   return error;
 }
 
-/* A name with its arena. */
+/* Writes a name with the number of its arena in place of #. */
 static void write_name(char* text, const char* name, uint32_t arena) {
   char digits[16];
   int count = 0;

@@ -22,7 +22,7 @@ void live_blocks_unlock(void) { pthread_mutex_unlock(&lock); }
 
 enum shadow_action { shadow_set, shadow_clear, shadow_test };
 
-/* Returns 1 where shadow_test finds a bit that is set, else 0. */
+/* Returns 1 if shadow_test finds a bit that is set, else 0. */
 static int shadow_range(enum shadow_action action, uintptr_t begin, uint64_t bytes) {
   if (bytes == 0 || begin + bytes > address_space_bytes) return 0;
   const uintptr_t end = begin + bytes;
@@ -48,7 +48,7 @@ static uint64_t hash(uint64_t value) {
   return value * 0xd6e8feb86659fd93u;
 }
 
-/* Index of a block's entry, or of the empty one where it belongs. */
+/* The index of a block's entry, or of the empty entry that it would get. */
 static uint64_t entry_index(uintptr_t begin) {
   assert((table_entries & (table_entries - 1)) == 0);
   uint64_t index = hash(begin) & (table_entries - 1);
@@ -62,7 +62,7 @@ static struct live_block* map_table(uint64_t entries) {
   return map == MAP_FAILED ? NULL : map;
 }
 
-/* Doubles the table. Where there is no memory for that it stays as full as it is. */
+/* Doubles the table. Without memory for that it stays as full as it is. */
 static void grow(void) {
   struct live_block* const old = table;
   const uint64_t old_entries = table_entries;
@@ -109,7 +109,7 @@ void live_blocks_insert(const struct live_block* block) {
   shadow_range(shadow_set, block->begin, block->usable);
 }
 
-/* Closes the gap: entries behind it that would no longer be found move up. */
+/* Closes the gap: later entries that a search would no longer find move up. */
 struct live_block live_blocks_remove(uintptr_t begin) {
   uint64_t gap = entry_index(begin);
   const struct live_block removed = table[gap];

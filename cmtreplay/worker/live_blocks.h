@@ -1,9 +1,10 @@
-/* The live blocks of a replay that verifies: which bytes are theirs, and what was written to each.
+/* The live blocks of a replay that verifies: which bytes they have, and which pattern was written to each.
  *
- * Nothing is stored inside or beside the blocks, where a faulty allocator would overwrite it:
+ * It stores nothing inside or beside the blocks, since a faulty allocator would overwrite that:
  *
- * - A shadow of the address space, one bit for each byte (AddressSanitizer has a byte for eight), says which bytes are
- *   in live blocks, usable ones included. It reserves 16 TiB of addresses and touches an eighth of the live heap.
+ * - A shadow of the address space says which bytes are in live blocks, usable ones included. It has one bit for each
+ *   byte; AddressSanitizer has a byte for eight. It reserves 16 TiB of addresses and touches an eighth of the live
+ * heap.
  * - A hash table with open addressing, keyed by address, has an entry for each block.
  * - Every byte of a block is filled with a pattern of its own: a hash of the block's seed and of the offset.
  *
@@ -15,10 +16,10 @@
 struct live_block {
   uintptr_t begin; /* 0: an empty entry of the table */
   uint64_t size, usable;
-  uint64_t seed; /* of its pattern; 0: nothing was written to it */
+  uint64_t seed; /* the seed of its pattern; 0: it has none */
 };
 
-/* Returns an errno where there is not enough address space, else 0. */
+/* Returns an errno if there is not enough address space, else 0. */
 int live_blocks_open(void);
 
 void live_blocks_lock(void);
@@ -27,16 +28,16 @@ void live_blocks_unlock(void);
 /* Whether some of these bytes are in a live block. */
 int live_blocks_have(uintptr_t begin, uint64_t bytes);
 
-/* The block that begins there, or NULL. */
+/* The block that begins at an address, or NULL. */
 const struct live_block* live_blocks_find(uintptr_t begin);
 
-/* A block that has some of these bytes; begin 0: none. Searches the whole table, so only a finding may ask. */
+/* A block that has some of these bytes; begin 0: none has. Searches the whole table, so it is only for findings. */
 struct live_block live_blocks_overlapping(uintptr_t begin, uint64_t bytes);
 
-/* Adds a block. Where one without a pattern begins at the address of another, the other one stays. */
+/* Adds a block. If a block without a pattern begins at the address of another one, the other one stays. */
 void live_blocks_insert(const struct live_block* block);
 
-/* Removes and returns the block that begins there; begin 0: there is none. */
+/* Removes and returns the block that begins at an address; begin 0: there is none. */
 struct live_block live_blocks_remove(uintptr_t begin);
 
 /* Calls `visit` with every block. */

@@ -1,10 +1,12 @@
-/* The loop that carries out operations. The four calls that make up nearly all of any trace are in the loop, the others
- * in functions apart, so that the compiler keeps the loop's variables in registers. The variant of a run is constant
- * where the loop is called, so the compiler makes six loops: on one lane and on several, each without touching, with
- * touching, and with tests at every operation, for runs whose time does not count.
+/* The loop that carries out operations. Nearly all events of any trace are one of four calls. These are in the loop,
+ * and the others in functions apart, so that the compiler keeps the loop's variables in registers.
  *
- * An operation costs 2 to 5 ns (bench/replay_overhead). `position` is stored for every one, some 0.3 ns, so that the
- * parent can name the event at which an allocator crashed. */
+ * The variant of a run is a constant at each call of the loop, so the compiler makes six loops. There are three for one
+ * lane and three for several: without touching, with touching, and with tests at every operation. The last is for runs
+ * whose time does not count.
+ *
+ * An operation costs 2 to 5 ns (bench/replay_overhead). The loop stores `position` for every operation, which costs
+ * some 0.3 ns, so that the parent can name the event at which an allocator crashed. */
 #include "cmtreplay/worker/runner.h"
 #include "cmtreplay/worker/touch.h"
 
@@ -71,7 +73,7 @@ static const enum latency_kind latency_kind_of[] = {
     [operation_free_sized] = latency_free,        [operation_free_foreign] = latency_free,
 };
 
-/* The variant of the loop. */
+/* A variant of the loop. */
 struct variant {
   int several; /* lanes: blocks are handed over in slots (schedule.h) */
   int touches; /* pages */
@@ -113,8 +115,8 @@ static inline void touch(const struct variant variant, struct runner* runner, ch
     write_pages(block, from, size);
 }
 
-/* Counts a refused call. Returns 1 for a realloc: the old block stays in place, and has another size than the words
- * after it say. These refused calls are noted before another lane may have the block. */
+/* Counts a refused call. Returns 1 for a realloc: the old block stays in place, and has another size than later words
+ * say. This is noted before another lane may get the block. */
 static int refused(const struct variant variant, struct runner* runner, enum operation kind, void** slot) {
   ++runner->lane->refused;
   if (kind != operation_realloc && kind != operation_realloc_from && kind != operation_reallocarray) return 0;
@@ -123,7 +125,7 @@ static int refused(const struct variant variant, struct runner* runner, enum ope
   return 1;
 }
 
-/* The rare operations that free or take a block, and control words. Returns 0 where the loop ends. */
+/* Carries out rare operations that free or take a block, and control words. Returns 0 if the loop ends. */
 __attribute__((always_inline)) static inline int carry_out_rare(const struct variant variant, struct runner* runner,
                                                                 uint64_t word, void** slot) {
   const enum operation kind = (enum operation)(word & 15);
@@ -214,7 +216,7 @@ __attribute__((always_inline)) static inline void run_words(struct runner* runne
   }
 }
 
-/* A loop of its own for each variant. */
+/* Makes a loop of its own for each variant. */
 #define LOOP(name, ...)                                               \
   __attribute__((noinline)) static void name(struct runner* runner) { \
     run_words(runner, (struct variant){__VA_ARGS__});                 \

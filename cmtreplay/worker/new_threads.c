@@ -13,12 +13,12 @@
 
 enum {
   look_ns = 50 * 1000,
-  patience_ns = 100 * 1000 * 1000, /* after which a thread that was not met, and sleeps, is left alone */
-  patience_busy_s = 5,             /* the same for one that runs, or waits for a processor */
+  patience_ns = 100 * 1000 * 1000, /* after this a thread that was not met, and sleeps, is left alone */
+  patience_busy_s = 5,             /* after this, too, one that runs or waits for a processor */
   left_alone_max = 64
 };
 
-/* As getdents64(2) has it. */
+/* An entry of getdents64(2). */
 struct folder_entry {
   uint64_t inode, next;
   uint16_t bytes;
@@ -71,7 +71,7 @@ static void leave_alone(int thread) {
   __atomic_store_n(&left_alone_count, index + 1, __ATOMIC_RELEASE);
 }
 
-/* Several lanes may be here at once. Each leaves the same thread alone, which then stands in the list twice. */
+/* Several lanes may be here at once. Each then leaves the same thread alone, which is in the list twice. */
 static void await_new_threads(void) {
   const uint64_t begin = monotonic_ns();
   for (int thread; (thread = new_thread()) != 0;) {

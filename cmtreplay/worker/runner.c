@@ -61,7 +61,7 @@ static void enter_chunk(struct runner* runner, uint32_t chunk, uint64_t sequence
   runner->bias = (uint64_t)(uintptr_t)runner->chunk_begin - sequence * chunk_words * sizeof(uint64_t);
 }
 
-/* At the last word of a chunk: all operations before it have been carried out. */
+/* Called at the last word of a chunk. All operations before it have been carried out. */
 static void follow_link(struct runner* runner, uint32_t next) {
   struct replay* const replay = runner->replay;
   const uint32_t left = runner->chunk;
@@ -143,7 +143,7 @@ static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
   set_state(runner, lane_running);
 }
 
-/* The next operation's recorded time. */
+/* Comes to the recorded time of the next operation. */
 static void come_to(struct runner* runner, uint64_t recorded_ns) {
   const struct replay* const replay = runner->replay;
   const struct control* const control = replay->control;
@@ -154,9 +154,9 @@ static void come_to(struct runner* runner, uint64_t recorded_ns) {
 }
 
 /* Threads start and end as in the trace. The main thread starts all of them, at the recorded position in its own lane.
- * The next thread of a lane starts once the previous one has ended and flushed its caches. Their stacks are in the
- * replay's memory. For each thread pthread_create itself calls calloc (a table of thread-local storage, some 300
- * bytes), which is the calloc of the allocator under test, as in any program. */
+ * The next thread of a lane starts when the previous one has ended and flushed its caches. Their stacks are in the
+ * replay's memory. For each thread pthread_create calls calloc of the allocator under test, as in any program (some 300
+ * bytes, for a table of thread-local storage). */
 
 static void* run_thread(void* lane) {
   struct lane* const its = lane;
@@ -165,7 +165,7 @@ static void* run_thread(void* lane) {
   struct runner runner;
   runner_open(&runner, replay, (uint32_t)(its - replay->lanes));
   replay->thread_body(&runner);
-  /* Where the trace ended before the thread did, it stays: a thread that ends gives its caches back. */
+  /* If the trace ended before the thread did, the thread stays: a thread that ends gives its caches back. */
   while (its->thread.ended_by == control_end) pause();
   return NULL;
 }
@@ -201,9 +201,9 @@ static void start_thread(struct runner* starter, uint32_t number) {
   lane->thread.started = 1;
 }
 
-/* Between threads the block goes on to another slot: whoever ends it waits there. Once a realloc was refused, no pages
- * are touched any more: they might lie behind the end of their block. The report says of such an allocator that it
- * refused calls, and gives no fragmentation. */
+/* Touches pages of a block. With several threads the block moves to another slot, and the thread that ends it waits
+ * there. Once a realloc was refused, no pages are touched any more: they might be beyond the end of their block. The
+ * report says that such an allocator refused calls, and has no fragmentation for it. */
 static void touch_slot(struct runner* runner, uint32_t number) {
   const struct replay* const replay = runner->replay;
   void** const slot = &replay->slots[number];
@@ -283,8 +283,8 @@ int runner_control(struct runner* runner, uint64_t word) {
   return 0;
 }
 
-/* Whether a lane has come to the end of its words. Only meaningful once the main thread has come to its own end, since
- * its lane is published last. */
+/* Whether a lane has come to the end of its words. It is known only after the main thread has come to its own end,
+ * since lane 0 is published last. */
 static int is_over(const struct lane* lane) {
   if (!lane->thread.started) return 1;
   return __atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == lane_ended &&

@@ -1,4 +1,4 @@
-/* A thread of the worker on its way through its lane. */
+/* A runner: a thread of the worker on its way through its lane. */
 #pragma once
 
 #include <stddef.h>
@@ -40,18 +40,18 @@ struct runner {
   uint32_t chunk, alignment;
   int several;                  /* threads: blocks are handed over in slots (schedule.h) */
   uint64_t sequence;            /* number of the chunk in its lane */
-  uint64_t touched_at_once_max; /* larger blocks are no matter of the loop (touch_block) */
+  uint64_t touched_at_once_max; /* larger blocks are touched outside of the loop (touch_block) */
   void* held;                   /* by operation_take_block, for the next operation */
   struct latencies* latencies;
 };
 
-/* Whether a block may be smaller than the words say. A thread that has taken a block from its slot sees that the
- * block's own realloc was refused, on whichever thread that was. */
+/* Whether a block may be smaller than the words say. If the block's own realloc was refused, on whatever thread, the
+ * thread that has taken the block from its slot sees that. */
 static inline int may_be_smaller(const struct replay* replay) {
   return __atomic_load_n(&replay->resize_refused, __ATOMIC_RELAXED) != 0;
 }
 
-/* Around work on a block that is the replay's own. Where the block is large it takes long, and is no hang of the
+/* Called around the replay's own work on a block. On a large block this takes long, and must not count as a hang of the
  * allocator. */
 void runner_begin_touching(struct runner* runner, uint64_t bytes);
 void runner_end_touching(struct runner* runner, uint64_t bytes);
@@ -59,24 +59,23 @@ void runner_end_touching(struct runner* runner, uint64_t bytes);
 /* Touches a new block, or a resized one from its first new byte on, as touch_block() does. */
 void runner_touch_block(struct runner* runner, char* block, size_t from, size_t size);
 
-/* Starts a thread's way through a lane, where the previous thread stopped. */
+/* Begins a thread's way through a lane, at the position at which the lane's previous thread stopped. */
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane);
 
 /* Waits until more words are published, and sets `at` and `stop`. */
 void runner_refill(struct runner* runner);
 
-/* Carries out an operation_control, whose next word is at `at`. Returns 0 where the thread ends, or `several` is set.
- */
+/* Carries out an operation_control, whose next word is at `at`. Returns 0 if the thread ends or `several` is set. */
 int runner_control(struct runner* runner, uint64_t word);
 
 /* Carries out operations until the thread ends (loop.c). */
 void run_lane(struct runner* runner);
 
-/* Of this thread, for verification, which reports the current operation. */
+/* The runner of this thread. Verification reports its current operation. */
 extern __thread struct runner* current_runner;
-/* Number + 1 of the lane that this thread runs or has run, for signal handlers; 0: none. A thread may still crash after
- * its way through the lane, as in the allocator's work at its end. */
+/* Number + 1 of the lane that this thread runs or has run, for signal handlers; 0: none. A thread may also crash after
+ * its way through the lane, for example in the allocator's work at the thread's end. */
 extern __thread uint32_t current_lane;
 
-/* For the main thread at its end: waits until every lane has come to its end. */
+/* Called by the main thread at its end. Waits until every lane has come to its end. */
 void finish_threads(struct replay* replay);

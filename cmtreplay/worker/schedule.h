@@ -1,10 +1,11 @@
 /* Keeps the operations of several threads in order, as loosely as the program did (doc/architecture.md, The replay).
  *
- * A maker has to notice that a taker sleeps on its slot. A fence between its store and its load of `sleepers` would
- * cost every allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads,
- * once for each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
+ * A thread that makes a block has to notice that another one sleeps on the block's slot. A fence between its store and
+ * its load of `sleepers` would cost every allocation 20 cycles. So the sleeper pays instead: for each sleep,
+ * membarrier(2) puts the fence into all running threads. If the kernel has no membarrier, a sleep lasts at most a
+ * millisecond before the next check.
  *
- * `pending` counts the lanes that take part in each epoch; the last of them to end it advances `epochs_done`.
+ * `pending` counts the lanes that take part in each epoch. The last of them to end the epoch advances `epochs_done`.
  *
  * All functions may be called by any number of threads. The memory that they work on is the caller's. */
 #pragma once
@@ -44,14 +45,14 @@ static inline void schedule_put_block(struct schedule* schedule, void** slot, vo
   if (__builtin_expect(__atomic_load_n(&schedule->sleepers, __ATOMIC_RELAXED) != 0, 0)) schedule_wake_sleepers(slot);
 }
 
-/* Takes a block out that this thread put in. */
+/* Takes out a block that this thread put in. */
 static inline void* schedule_take_own_block(void** slot) {
   void* const block = __atomic_load_n(slot, __ATOMIC_RELAXED);
   __atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
   return block == SCHEDULE_REFUSED ? NULL : block;
 }
 
-/* Takes a block out that another thread puts in, now or later. */
+/* Takes out a block that another thread puts in, now or later. */
 static inline void* schedule_take_block(struct schedule* schedule, void** slot, struct wait_counts* counts) {
   void* block = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!block, 0)) block = schedule_wait_for_block(schedule, slot, counts);
@@ -59,11 +60,11 @@ static inline void* schedule_take_block(struct schedule* schedule, void** slot, 
   return block == SCHEDULE_REFUSED ? NULL : block;
 }
 
-/* Waits until all lanes have ended the epoch before the last. */
+/* Waits until all lanes have ended epoch - 2. */
 void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts);
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch);
 
-/* Turns are counted from 0. A thread that had its turn passes it on. */
+/* Turns are counted from 0. A thread that has had its turn passes it on. */
 void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct wait_counts* counts);
 void schedule_pass_turn(struct schedule* schedule);
 

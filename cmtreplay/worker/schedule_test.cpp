@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Something that is no block: the scheduler never looks into one.
+/// A made-up address of a block: the scheduler never looks into blocks.
 void* block(std::uintptr_t number) { return reinterpret_cast<void*>(number << 4); }
 
 struct Fixture {

@@ -62,7 +62,7 @@ int is_of_target(const void* function) { return same_library((uintptr_t)function
 usable_size_call* target_usable_size(void) {
   const struct calls calls = target_calls();
   static const char* const names[] = {"malloc_usable_size", "usable_size", "msize", "malloc_size"};
-  /* Without a prefix there is one name, which libc has: a dlsym that fails allocates the text of its error. */
+  /* Without a prefix only the name that libc has is looked up: a dlsym that fails allocates the text of its error. */
   const int count = prefix ? 4 : 1;
   for (int i = 0; i < count; ++i) {
     void* const found = prefix ? find(names[i]) : dlsym(RTLD_DEFAULT, names[i]);
@@ -73,9 +73,9 @@ usable_size_call* target_usable_size(void) {
   return NULL;
 }
 
-/* Sized free, under the names that libraries give it. As weak symbols they are found by the loader, or are NULL; dlsym
- * would allocate the text of an error. The function must be of the same library as malloc, to which the block has to be
- * returned. */
+/* Sized free, under the names that libraries give it. They are weak symbols, which the loader finds or makes NULL:
+ * dlsym would allocate the text of an error. The function must be of the same library as malloc, which gets the block
+ * back. */
 
 __attribute__((weak)) void free_sized(void*, size_t);
 __attribute__((weak)) void sdallocx(void*, size_t, int);
@@ -108,7 +108,7 @@ sized_free_call* target_sized_free(void) {
   return NULL;
 }
 
-/* The probe: a line for each call and for each loaded object, on standard output, which is the parent's memfd. */
+/* The probe writes a line for each call and for each loaded object to standard output, which is the parent's memfd. */
 
 static void say(const char* word, const char* path) {
   const struct iovec parts[] = {{(char*)word, strlen(word)}, {" ", 1}, {(char*)path, strlen(path)}, {"\n", 1}};

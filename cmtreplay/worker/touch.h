@@ -1,7 +1,8 @@
-/* Touching: the least that a program would do to a block. Without it resident memory would mean nothing. calloc's
- * blocks are written to as well: a compiler fills its tables, and when they were only read its heap came out 13 % too
- * small (bench/fidelity). Where the trace tells which pages of a block the program wrote to, and when, these are
- * written then, and no others. */
+/* Touching: writes the least to a block that a program would write. Without it resident memory would mean nothing.
+ *
+ * It writes to calloc's blocks as well. A compiler fills its tables: when a replay only read these blocks, the
+ * compiler's heap was 13 % too small (bench/fidelity). If the trace has which pages of a block the program wrote to,
+ * and when, these are written then, and no others. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 static inline char* next_page(char* at) { return (char*)(((uintptr_t)at | (page_bytes - 1)) + 1); }
 
-/* One write into every page from a byte on, that byte and the last one among them. */
+/* Writes a byte to every page from offset `from` on. The first and the last byte are among them. */
 static inline void write_pages(char* block, size_t from, size_t size) {
   if (!block || from >= size) return;
   volatile char* const last = block + size - 1;
@@ -20,9 +21,9 @@ static inline void write_pages(char* block, size_t from, size_t size) {
   *last = 1;
 }
 
-/* As control->touch says, unless touches of so large a block were recorded. Of a block that was resized, from the first
- * new byte on. */
+/* Writes the bytes that control->touch asks for, unless touches of a block of this size were recorded. `from` is the
+ * first new byte of a block that was resized, else 0. */
 void touch_block(const struct control* control, char* block, size_t from, size_t size);
 
-/* The words of a control_touch. */
+/* Writes the bytes that the words of a control_touch name. */
 void touch_recorded(char* block, const uint64_t* words);

@@ -1,14 +1,15 @@
-/* Verifying: every call is checked while the trace is replayed.
+/* Verifying: checks every call while the trace is replayed. The main checks are (enum fault has all):
  *
- * A call breaks a promise where the new block overlaps a live one, is misaligned, or does not have the bytes that were
- * written to it until it is freed or resized (live_blocks.h).
+ * - A new block overlaps no live one.
+ * - It is aligned.
+ * - It keeps the bytes that were written to it until it is freed or resized (live_blocks.h).
  *
  * A block is removed from the live blocks before it is given to the allocator, and inserted after the allocator has
- * returned it. So a thread that rightly gets the same memory next does not find it. The original calls are made without
- * the lock.
+ * returned it. So a thread that rightly gets the same memory next does not find it there. The original calls are made
+ * without the lock.
  *
- * A block that overlaps is not filled, since the other block's contents are not to blame. Verifying writes and reads
- * every byte and costs some 100 ns a call, so it is kept apart from timing. */
+ * A block that overlaps is not filled: that would change the other block's contents and raise a second fault. Verifying
+ * writes and reads every byte and costs some 100 ns a call, so it is never timed. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/runner.h"
 
@@ -52,7 +53,7 @@ static const char* not_zero(const char* bytes, uint64_t size) {
 
 static uint64_t bytes_of(const struct block_request* request) { return request->size * request->count; }
 
-/* C wants any object that fits to be aligned; none needs more than 16. Nothing fits into no bytes. */
+/* By C a block is aligned for every object that fits into it. No object needs more than 16. None fits into 0 bytes. */
 static uint64_t needed_alignment(const struct block_request* request) {
   if (is_stand_in(request->call) || bytes_of(request) == 0) return 1;
   if (request->alignment) return request->alignment;
@@ -76,7 +77,7 @@ static void check_overlap(const struct block_request* request, struct live_block
   if (by_size) block->seed = 0;
 }
 
-/* `request` NULL: the block was live before, and is not checked again. */
+/* Inserts a block. `request` NULL: the block was live before, and is not checked again. */
 static void insert_block(struct live_block* block, const struct block_request* request) {
   live_blocks_lock();
   if (request) check_overlap(request, block);
@@ -181,7 +182,7 @@ static void announce(enum call call) {
   __atomic_store_n(&shared->trying_impossible, call + 1U, __ATOMIC_RELEASE);
 }
 
-/* A realloc that is refused leaves its block as it was. Returns 0 where it was not refused: the block is gone. */
+/* Makes calls for more bytes than there can be. Returns 0 if the realloc was not refused: the block is then gone. */
 static int refuses_huge(void* block, size_t size) {
   announce(call_malloc);
   is_null(unchecked.malloc(size), (struct block_request){call_malloc, size, 1, 0});
@@ -204,7 +205,8 @@ static int refuses_product(void* block, size_t count, size_t size) {
   return is_null(unchecked.reallocarray(block, count, size), (struct block_request){call_reallocarray, size, count, 0});
 }
 
-/* Sizes that no address space has, and products that overflow 64 bits and are small where that is not checked. */
+/* Asks for sizes that no address space has, and for products that overflow 64 bits: a library that does not check the
+ * overflow sees small ones. */
 static void verify_impossible(void* block) {
   static const size_t sizes[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 64, SIZE_MAX};
   static const size_t factors[][2] = {{((size_t)1 << 63) + 1, 2}, {(size_t)1 << 32, (size_t)1 << 32}, {SIZE_MAX, 16}};

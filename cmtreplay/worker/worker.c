@@ -1,4 +1,4 @@
-/* The worker: a process that carries out a trace's operations with the allocator that was preloaded into it.
+/* The worker: the process that carries out a trace's operations with the allocator that was preloaded into it.
  *
  *     cmtreplay-worker CONTROL_FD [PREFIX LIBRARY]     replays
  *     cmtreplay-worker --probe [PREFIX LIBRARY]        prints where malloc and the other calls come from, and which
@@ -6,12 +6,12 @@
  *
  * With a prefix the calls are those of a library that has them under other names (target.c).
  *
- * The process is measured, so it must not use memory itself: plain C without stdio or libstdc++ (whose start alone
- * allocates 72,704 bytes), no allocation of its own, everything mapped and touched before the start. All that changes
- * in its anonymous memory between the start and the end is the allocator's.
+ * The process is measured, so it must not use memory itself. It is plain C without stdio or libstdc++ (whose start
+ * alone allocates 72,704 bytes). It makes no allocation of its own, and maps and touches everything before the start.
+ * So every change in its anonymous memory between the start and the end is the allocator's.
  *
- * A thread's way: loop.c carries out the calls; runner.c goes from chunk to chunk, carries out control words and starts
- * threads; schedule.c keeps threads in order. */
+ * On a thread's way loop.c carries out the calls. runner.c goes from chunk to chunk, carries out control words and
+ * starts threads. schedule.c keeps threads in order. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -31,7 +31,7 @@
 #include "cmtreplay/worker/new_threads.h"
 #include "cmtreplay/worker/runner.h"
 
-/* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */
+/* Setting up: maps and touches everything that the replay needs, code included. */
 
 enum { stack_bytes = 64 * 1024, calibration_pairs = 2000 };
 
@@ -74,7 +74,7 @@ static void populate_lane_stacks(char* stacks, uint32_t count) {
   }
 }
 
-/* The least of many: a pair that was not interrupted. */
+/* The least duration of many pairs of readings, which nothing has interrupted. */
 static uint64_t empty_pair_ticks(void) {
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < calibration_pairs; ++i) {
@@ -206,7 +206,7 @@ static void catch_faults(struct control* control) {
   }
 }
 
-/* Frees the blocks that the trace leaves live. The memory that stays resident is the allocator's own. */
+/* Frees the blocks that the trace leaves live. The allocator keeps the memory that then stays resident for itself. */
 static void drain(const struct replay* replay) {
   for (uint32_t i = 0; i < replay->control->drain_count; ++i) {
     void** const slot = &replay->slots[replay->drained_slots[i]];
