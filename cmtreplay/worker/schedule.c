@@ -43,8 +43,8 @@ static void end_wait(struct wait_counts* counts, uint64_t begin, uint64_t* waits
 
 void schedule_wake_sleepers(void** slot) { futex_wake_all((const uint32_t*)(void*)slot, 0); }
 
-/* The lower half of a block at a multiple of 4 GiB is 0, as in an empty slot. So the whole slot is checked each time.
- */
+/* Sleeps until a block is in the slot. A futex sees only the lower half of a slot, which is 0 also for a block at a
+ * multiple of 4 GiB. So the whole slot is checked each time. */
 static void* sleep_for_block(struct schedule* schedule, void** slot) {
   void* block;
   __atomic_fetch_add(&schedule->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -68,7 +68,7 @@ void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wai
   return block;
 }
 
-/* Numbers that rise: the epochs done, and the turn. Both wrap around. */
+/* Two numbers rise: the epochs done, and the turn. Both wrap around. */
 
 static int reached(const uint32_t* number, uint32_t wanted) {
   return (int32_t)(__atomic_load_n(number, __ATOMIC_ACQUIRE) - wanted) >= 0;
@@ -94,15 +94,15 @@ static void wake_for_number(const uint32_t* number, const uint32_t* sleepers) {
 }
 
 void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts) {
-  const uint32_t wanted = epoch - 1; /* so many are done once epoch - 2 is */
+  const uint32_t wanted = epoch - 1; /* so many epochs are done when epoch - 2 is */
   if (epoch < 2 || reached(&schedule->epochs_done, wanted)) return;
   const uint64_t begin = begin_wait(counts);
   wait_for_number(schedule, &schedule->epochs_done, wanted, &schedule->epoch_sleepers);
   end_wait(counts, begin, &counts->window_waits, &counts->window_wait_ns);
 }
 
-/* Epochs may end out of order. Each stores its number, and a thread that finds the number of the next epoch stored
- * advances `epochs_done`. */
+/* Epochs may end out of order. The last lane of an epoch stores the epoch's number. A thread that finds the number of
+ * the next epoch advances `epochs_done`. */
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch) {
   uint32_t* const pending = schedule->pending;
   const uint32_t mask = schedule->pending_mask;

@@ -1,9 +1,10 @@
-/* Threads that carry out the trace sleep by the system's clock wherever an allocator makes them: a spin lock backs off
- * until another thread leaves it, and the recorded clock stands still meanwhile. All other threads are the allocator's,
- * and sleep by the recorded clock. Clocks of processor time are the system's.
+/* Replaces the functions of clock_calls.h. If the allocator makes a thread that carries out the trace sleep, this
+ * thread sleeps by the system's clock. Example: a spin lock backs off until another thread leaves it, and the recorded
+ * clock does not move meanwhile. All other threads are the allocator's, and sleep by the recorded clock. Clocks of
+ * processor time are the system's.
  *
- * The recorded clock begins at fixed times, so that all runs see the same ones. They lie so far apart that the clock
- * that a condition's time limit belongs to follows from the limit. */
+ * On each clock of the system the recorded clock begins at a fixed time, so that all runs read the same times. These
+ * times are so far apart that the time limit of a condition shows which clock it belongs to. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/clock/clock_calls.h"
 
@@ -44,8 +45,8 @@ static struct {
 static int is_recorded;
 static int was_read;
 
-/* Before the constructors of all libraries. Where an allocator calls even before that, as the loader allocates, only
- * the C library's functions are looked up. */
+/* Runs before the constructors of all libraries. An allocator may call even earlier, when the loader allocates. Then
+ * only the C library's functions are looked up. */
 
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
@@ -72,8 +73,8 @@ static void need_library_calls(void) {
   if (!library.poll) find_library_calls();
 }
 
-/* The descriptor of the control region is the worker's first argument (worker.c). A mapping that nobody uses moves all
- * that are made after it. */
+/* Reads the control region, whose descriptor is the worker's first argument (worker.c). To shift addresses it makes a
+ * mapping that nobody uses: it moves all later mappings. */
 static void open_clock(int count, char** arguments, char** variables) {
   (void)variables;
   find_library_calls();
@@ -94,7 +95,7 @@ int clock_is_recorded(void) { return is_recorded; }
 int clock_was_read(void) { return __atomic_load_n(&was_read, __ATOMIC_RELAXED); }
 void forget_clock_readings(void) { __atomic_store_n(&was_read, 0, __ATOMIC_RELAXED); }
 
-/* Whose thread calls. */
+/* The calling thread: the trace's or the allocator's. */
 
 enum role { role_unknown, role_of_trace, role_of_allocator };
 
@@ -116,7 +117,7 @@ static uint64_t ns_of(const struct timespec* time) {
   return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * second_ns + (uint64_t)time->tv_nsec;
 }
 
-/* The time at which the recorded clock begins on a clock of the system; 0: it stays the system's. */
+/* The time at which the recorded clock begins on a clock of the system. 0: the clock stays the system's. */
 static uint64_t begin_of(clockid_t clock) {
   switch (clock) {
     case CLOCK_REALTIME:
@@ -175,7 +176,7 @@ static uint64_t due_at(const struct timespec* time, uint64_t begin) {
   return ns > begin ? ns - begin : 0;
 }
 
-/* The time of the system's clock when as much time will have passed as until then on the recorded clock. */
+/* The time on the system's clock that is as far away as a time on the recorded clock is. */
 static struct timespec system_due(clockid_t clock, const struct timespec* time, uint64_t begin) {
   struct timespec now;
   system_time(clock, &now);
@@ -260,8 +261,8 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
   return is_recorded ? recorded_clock_signal(condition, 1) : clock_host.broadcast(condition);
 }
 
-/* Locks and semaphores. Who leaves them is not known here, so all threads wait by the system's clock, as long as it is
- * until the limit by the recorded one. */
+/* Locks and semaphores. It is not known here which thread leaves them, so all threads wait by the system's clock. They
+ * wait as long as the limit is away on the recorded clock. */
 
 static struct timespec system_limit(clockid_t clock, const struct timespec* limit) {
   const uint64_t begin = begin_of(clock);

@@ -1,3 +1,4 @@
+/* Watches the time stamp counter on x86-64. Elsewhere it is never watched. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/clock/other_clocks.h"
 
@@ -23,7 +24,7 @@ void watch_other_clocks(void) {
   prctl(PR_SET_TSC, is_watching ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0);
 }
 
-/* After a general protection fault the instruction can be read: it was fetched. */
+/* After a general protection fault the instruction is readable, since it was fetched. */
 static int is_reading(const void* instruction) {
   static const uint8_t rdtsc[] = {0x0f, 0x31}, rdtscp[] = {0x0f, 0x01, 0xf9};
   return memcmp(instruction, rdtsc, sizeof rdtsc) == 0 || memcmp(instruction, rdtscp, sizeof rdtscp) == 0;

@@ -12,17 +12,18 @@
 #include "cmtreplay/protocol.h"
 
 enum {
-  check_ns = 1000 * 1000,           /* between two looks at a thread that does not sleep again */
-  patience_ns = 1000 * 1000 * 1000, /* after which one that is asleep elsewhere is not waited for any more */
+  check_ns = 1000 * 1000,           /* between two checks of a thread that does not sleep again */
+  patience_ns = 1000 * 1000 * 1000, /* after this a thread that sleeps by something else is no longer waited for */
   sleep_ns_max = 1000 * 1000 * 1000
 };
-static const uint64_t patience_busy_ns = (uint64_t)5 * 1000 * 1000 * 1000; /* the same for one that runs */
+static const uint64_t patience_busy_ns =
+    (uint64_t)5 * 1000 * 1000 * 1000; /* after this one that runs is no longer waited for */
 
-/* A thread of the allocator's. */
+/* A thread of the allocator. */
 struct background_thread {
   int number;        /* 0: the entry is free */
   uint32_t is_busy;  /* it was given up while it ran, and has not slept since */
-  uint64_t met;      /* as how many-th */
+  uint64_t met;      /* the how many-th thread it was to be met */
   uint32_t asleep;   /* a futex */
   uint32_t by_clock; /* it was woken because its time had come */
   uint64_t due_ns;
@@ -59,7 +60,7 @@ static void tell_change(void) {
   futex_wake_all(&changes, 0);
 }
 
-/* Returns with the lock held, as it was called. */
+/* Called with the lock held, and returns with it. Waits for a change without it. */
 static void await_change(void) {
   const uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
   release();
@@ -107,9 +108,10 @@ static void free_entry(struct background_thread* thread) {
   *thread = (struct background_thread){.asleep = 1, .due_ns = never_due};
 }
 
-/* A thread that has ended, or that waits for something else than the clock, is not waited for. It counts as asleep
- * until its time comes or it calls again. One that runs on and on, perhaps until a clock that stands still comes to
- * some time, counts as asleep until it sleeps. */
+/* Decides whether to wait any longer for a thread. It no longer waits for a thread that has ended, or that waits for
+ * something else than the clock. Such a thread counts as asleep until its time comes or it calls again. A thread may
+ * also run on and on, perhaps until the clock, which does not move, reaches some time. It counts as asleep until it
+ * sleeps. */
 static void look_at(struct background_thread* thread, uint64_t waited_ns) {
   const char state = recorded_clock_kernel_state(thread->number);
   const int is_busy = state != 'S';
@@ -124,7 +126,7 @@ static void look_at(struct background_thread* thread, uint64_t waited_ns) {
   }
 }
 
-/* The lock is held. */
+/* Called with the lock held. */
 static void await_sleep_of(struct background_thread* thread) {
   const uint64_t begin = monotonic_ns(), its = thread->met;
   while (!thread->asleep && thread->met == its) {
@@ -141,7 +143,7 @@ static int await_sleep(void) {
   return waited;
 }
 
-/* A thread that was awake may have started others. */
+/* Waits until new threads are met: a thread that was awake may have started some. */
 static void await_new_threads(void) {
   if (!clock_host.await_new_threads) return;
   release();
@@ -159,8 +161,8 @@ static struct background_thread* first_due(void) {
   return first;
 }
 
-/* Releases the lock meanwhile: a thread on its way to sleep on a condition holds the condition's mutex until it does.
- */
+/* Wakes a thread. It releases the lock meanwhile: a thread on its way to sleep on a condition holds the condition's
+ * mutex until it sleeps. */
 static void wake(struct background_thread* thread) {
   pthread_cond_t* const condition = thread->condition;
   pthread_mutex_t* const mutex = thread->mutex;
@@ -214,7 +216,7 @@ int recorded_clock_knows(int thread) {
   return knows;
 }
 
-/* Returns NULL where all are those of threads that live. */
+/* Returns NULL if every entry is that of a live thread. */
 static struct background_thread* new_entry(void) {
   for (uint32_t i = 0; i < known; ++i) {
     if (threads[i].number == 0) return &threads[i];

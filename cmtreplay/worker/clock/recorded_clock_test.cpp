@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
 
-/// The clock of this process, as the worker has it. It goes on from test to test.
+/// The recorded clock of this process. It goes on from test to test.
 class ClockInTest {
  public:
   ClockInTest() : begin_(recorded_clock_ns()) {
@@ -37,7 +37,7 @@ class ClockInTest {
   std::uint64_t begin_;
 };
 
-/// What threads did, and when.
+/// A log of what threads did, and when.
 class ClockLog {
  public:
   void add(const std::string& what, std::uint64_t ns) {
@@ -54,7 +54,7 @@ class ClockLog {
   std::string text_;
 };
 
-/// A thread of an allocator's, met before the constructor returns.
+/// A thread of an allocator, which is met before the constructor returns.
 class MetThread {
  public:
   template <class Body>
@@ -109,7 +109,7 @@ TEST_CASE("recorded clock: a jump lets each sleeper run at its time, in order") 
   log.add("now", clock.now());
   clock.advance(800 * ms);
   log.add("now", clock.now());
-  clock.advance(2000 * ms);  // they have ended by then, or are waited for until they do
+  clock.advance(2000 * ms);  // waits until both threads have ended
   CHECK(log.text() == "now250 a300 b400 a600 b800 now800 a900");
 }
 

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 
-enum { check_ns = 1000 * 1000 }; /* lanes that begin to wait for something else tell nobody */
+enum { check_ns = 1000 * 1000 }; /* since a lane that begins to wait for something else wakes nobody */
 
-static uint32_t moves; /* a futex, which counts times that were stated while a lane slept */
+static uint32_t moves; /* a futex: counts the times that were stated while a lane slept */
 static uint32_t sleepers;
-static uint64_t least_ns; /* a former result of least_stated: times only grow */
+static uint64_t least_ns; /* an earlier result of least_stated(): times only grow */
 
-/* A lane that was idle, and has been given words, states its time as soon as it runs. */
+/* Whether an idle lane has got words. It states its time when it runs. */
 static int is_about_to_state(const struct lane* lane) {
   return __atomic_load_n(&lane->published, __ATOMIC_ACQUIRE) * sizeof(uint64_t) !=
          __atomic_load_n(&lane->position, __ATOMIC_RELAXED);

@@ -1,10 +1,10 @@
 /* Keeps the lanes together in recorded time, while the recorded clock is used. The order between lanes (schedule.h)
- * bounds how far one may run ahead in operations only: of a program that allocates seldom, a window of 8,192 operations
- * may be minutes. The clock, which is as far as the lane that is furthest, would be minutes ahead of the others.
+ * limits how far one may run ahead only in operations. If a program allocates seldom, a window of 8,192 operations may
+ * be minutes. The clock follows the furthest lane, and would be minutes ahead of the others.
  *
- * A lane states the recorded time of its next operation, and carries it out once no other lane has stated a time more
- * than time_window_ns before that. Lanes without operations, without a thread, or that wait for another lane's block or
- * epoch hold nobody back. */
+ * A lane states the recorded time of its next operation. It carries the operation out when no other lane has stated a
+ * time more than time_window_ns before that. A lane holds nobody back if it has no operations or no thread, or if it
+ * waits for another lane's block or epoch. */
 #pragma once
 
 #include <stdint.h>
