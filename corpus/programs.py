@@ -1,7 +1,7 @@
-"""Programs that script/corpus records and bench/fidelity measures: each a command, its input, and for servers the load.
+"""Programs that script/corpus records and bench/fidelity measures. Each has a command and its input; a server also has a load.
 
-Every program does the same work each time: input is generated from seeds, and servers answer a fixed list of requests. Each is
-made in a folder, by a function that takes `scale`: the work is so many times as long."""
+Every program does the same work each time: its input is generated from seeds, and a server answers a fixed list of requests. A
+function makes each program in a folder. The function takes `scale`, by which it multiplies the work."""
 import contextlib
 import dataclasses
 import glob
@@ -160,8 +160,8 @@ else work(workerData, ROUNDS);
 
 @dataclasses.dataclass
 class Program:
-    """`command` is run in `folder`. Servers have a `load`, which is called with the process when it runs and ends it. `input`:
-    a file for standard input. `traits`: "threads", "server", as the table shows them."""
+    """`command` is run in `folder`. A server has a `load`: it is called with the running process, and ends it. `input` is a
+    file for standard input. `traits` are "threads" and "server", as the table shows them."""
     name: str
     command: list
     folder: str
@@ -172,7 +172,7 @@ class Program:
     settings: dict = dataclasses.field(default_factory=dict)
 
     def run(self, environment):
-        """(processor time in s, VmHWM in bytes). Raises if it fails."""
+        """Returns (processor time in s, VmHWM in bytes). Raises if the program fails."""
         other = {}
         if self.user and os.getuid() == 0:
             account = pwd.getpwnam(self.user)
@@ -207,7 +207,7 @@ def words_text(lines):
 
 
 def connect(process, address):
-    """A connection to a server that is about to begin."""
+    """Returns a connection to a server. Waits until the server has started."""
     for _ in range(3000):
         if process.poll() is not None:
             raise RuntimeError(f"a server ended with {process.returncode}")
@@ -222,13 +222,13 @@ def connect(process, address):
 
 
 def in_parallel(count, body):
-    """body(0), ..., body(count - 1), each in a thread."""
+    """Calls body(0), ..., body(count - 1), each in a thread of its own."""
     failed = []
 
     def run(number):
         try:
             body(number)
-        except Exception as error:  # is raised below, where it ends the program
+        except Exception as error:  # raised again below, so that it ends this program
             failed.append(error)
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
     for thread in threads:
@@ -298,7 +298,7 @@ def http_load(port, requests, path, stop):
 
 
 def read_answer(connection):
-    """Whether the server will answer another request on this connection."""
+    """Returns whether the server will answer another request on this connection."""
     file = connection.makefile("rb")
     length, keeps = 0, True
     while (line := file.readline().strip().lower()):
@@ -314,7 +314,7 @@ def read_answer(connection):
 
 
 def git_repository(folder):
-    """A repository of 1,000 versions of 60 files, by fast-import."""
+    """Makes a repository with 1,000 versions of 60 files, by git fast-import."""
     chosen, stream = random.Random(7), []
     texts = [words_text(120).splitlines() for _ in range(60)]
     for version in range(1000):
@@ -453,7 +453,7 @@ def python_server(folder, scale):
                    http_load(port, round(500 * scale), b"/?n=", 15))
 
 
-# By name: what makes it in a folder, and the command that has to be installed.
+# For each name: the function that makes the program in a folder, and the command that has to be installed.
 PROGRAMS = {"cc1plus": (cc1plus, "g++"), "clang": (clang, "clang++-14"), "bash": (bash, "bash"), "cmake": (cmake, "cmake"),
             "build": (build, "make"), "node": (node, "node"), "python3": (python3, "/usr/bin/python3"), "sqlite3": (sqlite3, "sqlite3"), "perl": (perl, "perl"),
             "lua": (lua, "lua5.4"), "jq": (jq, "jq"), "php": (php, "php"), "sort": (sort, "sort"), "xz": (xz, "xz"),

@@ -1,4 +1,4 @@
-# Every packaged allocator that is installed runs, and the JSON has all that it should have of each.
+# Every packaged allocator that is installed runs, and the JSON has all figures of each.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 30000 > t.trace
 options=(--alloc=libc)
 for name in jemalloc mimalloc tcmalloc tbb scudo; do
@@ -35,9 +35,9 @@ for result in report["allocators"]:
         assert result[figure]["median"] == sorted(samples)[1]
         assert result[figure]["min"] == min(samples) and result[figure]["max"] == max(samples)
     assert result["wall_ns"]["min"] > 0
-    # Scudo, as C allows, refuses an aligned_alloc of what is no multiple of the alignment.
+    # As C allows, Scudo refuses an aligned_alloc whose size is no multiple of the alignment.
     assert result["refused_calls"]["max"] == 0 or result["name"] == "scudo"
-    # Blocks are touched, so the memory is there; and no allocator needs ten times what is asked for.
+    # Blocks are touched, so their memory is resident. No allocator needs ten times the requested bytes.
     assert trace["peak_live_bytes"] / 4 < result["peak_resident_bytes"] < trace["peak_live_bytes"] * 10
     assert result["peak_resident_bytes"] >= max(mark["resident_bytes"] for mark in result["marks"])
     assert any(mark["working_set_pages"] for mark in result["marks"] if mark["working_set_pages"] is not None) or \

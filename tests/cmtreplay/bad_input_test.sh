@@ -1,4 +1,4 @@
-# A trace that cannot be read is reported with its name and position; one that is cut off is replayed as far as it goes.
+# A trace that cannot be read is reported with its name and position. A trace that is cut off is replayed up to the cut.
 status=0
 cmtreplay missing.cmt > out 2> words || status=$?
 test $status = 1
@@ -24,7 +24,7 @@ cmtreplay --alloc=null --runs=1 - < defect.trace > table 2> words
 grep -qx 'cmtreplay: standard input: 1 defect in the trace' words
 grep -q '^standard input: 2 events' table
 
-# Nothing to do is no error, and takes no time a call.
+# A trace without calls is no error, and has no time for a call.
 cmtreplay --runs=1 --alloc=null /dev/null > table 2> words
 grep -qx 'cmtreplay: /dev/null: the trace is empty: there is nothing to replay' words
 grep -q '^null  *-  *-  *-  *-  *-  ' table

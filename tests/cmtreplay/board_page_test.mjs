@@ -1,5 +1,5 @@
-// board_page_test.mjs NAME: opens NAME.html, a scoreboard with its JSON: it draws the JSON's numbers, opens the memory along a
-// trace by mouse and by keyboard, loads nothing, and takes no name as markup.
+// board_page_test.mjs NAME: opens NAME.html, a scoreboard with its JSON. The page draws the JSON's numbers, opens the memory
+// along a trace by mouse and by keyboard, loads nothing, and takes no name as markup.
 import path from "node:path";
 import {check, checkPolicy, finish, openPage} from "../browser.mjs";
 

@@ -1,4 +1,4 @@
-# The page of a scoreboard, in a browser. board_page_test.mjs has the checks.
+# A browser shows the page of a scoreboard without errors. board_page_test.mjs has the checks.
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
 command -v node >/dev/null || skip "node is not installed"

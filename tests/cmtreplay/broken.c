@@ -1,7 +1,7 @@
 /* A small allocator that keeps every promise, and with FAULT_... breaks one. For tests of --verify.
  *
- * Blocks are cut off a reserved range, one after the other, each behind a header with its size; nothing is used again.
- * Which block is broken depends on its size alone, so that a test knows the event. */
+ * Blocks are taken from a reserved range, one after the other, each after a header with its size. No memory is used
+ * again. The size alone decides which block is broken, so that a test knows the event. */
 #include <errno.h>
 #include <stdalign.h>
 #include <stddef.h>

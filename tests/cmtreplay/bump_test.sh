@@ -1,4 +1,4 @@
-# The example of an allocator of one's own never frees: its memory is about the sum of all bytes asked for.
+# The example allocator never frees, so its memory is about the sum of all requested bytes.
 bump=$BUILD/cmtreplay/libexample_bump.so
 /usr/bin/python3 - > t.trace << 'END'
 for tag in range(1, 5001):
@@ -17,7 +17,7 @@ total = 5000 * 4096
 assert total <= bump["peak_resident_bytes"] <= total * 1.02 + 65536, bump["peak_resident_bytes"]
 assert libc["peak_resident_bytes"] < 1 << 20
 assert "memalign" in bump["replaced_calls"] and "malloc" not in bump["replaced_calls"]
-# The pages of a hundredth of the trace, and no more, are its working set.
-marks = bump["marks"][2:]  # the first is where most is live, at the first event
+# The working set at a mark has the pages of a hundredth of the trace, and no more.
+marks = bump["marks"][2:]  # the first mark is at the first event, with most bytes live
 assert all(40 <= mark["working_set_pages"] <= 80 for mark in marks if mark["working_set_pages"] is not None)
 END

@@ -1,5 +1,5 @@
-# Cells as files: one is found again in whatever company it is asked for, other options make other cells, and damaged files
-# show at once.
+# Cells are files. A cell is found again whatever other traces and allocators are asked for. Other options make other cells,
+# and damaged files are reported at once.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 500 11 > a.trace
 printf 'memalign(64, 100) = 1000<1>\nfree(1000<1>)\n' > b.trace
 cp a.trace copy.trace
@@ -11,7 +11,7 @@ run() { cmtreplay --runs=1 --results=res "$@" 2> words; }
 files() { ls res | wc -l; }
 fails() { status=0; cmtreplay "$@" > out 2> words || status=$?; echo $status; }
 
-# Another library of the same name, another trace, libc, a trace's copy: the cell stays what it is.
+# With another library of the same name, another trace, libc, or a copy of the trace, the cell stays the same.
 run --alloc=./one/x.so a.trace > table
 grep -q '^time, to libc  *x.so$' table
 before=$(cat res/a-*.x.so-*.json | cksum)
@@ -27,7 +27,7 @@ test "$(files)" = 6
 grep -qx 'cmtreplay: ./three/x.so: is the same build as ./one/x.so, and is run once' words
 grep -q '^time, to libc  *x.so$' table
 
-# Options that change figures are part of a cell; a board is of one set of them.
+# Options that change figures are part of a cell. A board is of one set of options.
 cpu=$(/usr/bin/python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
 cmtreplay --runs=2 --results=res --alloc=./one/x.so a.trace > table
 grep -qx '1 cell of these traces and allocators left out, of other options or builds' table
@@ -47,7 +47,7 @@ grep -q 'give the options of one of them' words
 cmtreplay --scoreboard=res --runs=2 --alloc=./one/x.so a.trace > table
 grep -q '^a  *[0-9]' table
 
-# What a replay of one trace warns of, once for each kind.
+# The board has the warnings of the replays, once for each kind.
 mkdir small
 cmtreplay --runs=6 --results=small --alloc=libc --alloc=./one/x.so b.trace > table
 grep -qx '1 cell: has no memalign; emulated' table
@@ -62,7 +62,7 @@ assert libc["plan"]["runs"] == 6 and libc["plan"]["memory_runs"] == 3 and len(li
 summary = board["summaries"][1]
 assert summary["time"]["interval"] == "95 %" and summary["peak"]["interval"] == "range of 3 runs", summary'
 
-# A damaged file shows before anything runs, and its cell is measured again; what is no cell at all stays.
+# A damaged file is reported before anything runs, and its cell is measured again. A file that is no cell stays.
 cell=$(ls small/*.libc-*)
 head -c 100 "$cell" > part
 cp part "$cell"
@@ -80,7 +80,7 @@ grep -q '^could not be read: small/notes.json: not a cell: no "schema"$' out
 test "$(fails --scoreboard=small --json)" = 1
 grep -q '"damaged_files": \[$\|"damaged_files": \["small' out
 
-# Wrong use: a task writes no picture, and a pipe cannot be read twice.
+# Wrong use is refused: a task writes no picture, and a pipe cannot be read twice.
 test "$(fails --task=1 --results=res --plot=x.svg a.trace)" = 2
 test "$(fails --task=1 --results=res --json a.trace)" = 2
 mkfifo pipe

@@ -1,4 +1,5 @@
-"""check_new_trace.py OLD NEW: the same lines but for addresses, which are those of blocks that lie apart."""
+"""check_new_trace.py OLD NEW: checks that both have the same lines except for addresses, and that no two live blocks of NEW
+overlap."""
 import re
 import sys
 

@@ -1,5 +1,5 @@
-# With the recorded clock an allocator purges when it did so in the program: at times that follow from the trace's, the
-# same in every run. An allocator's own threads sleep by that clock.
+# With the recorded clock an allocator purges when it did so in the program. These times follow from the trace's times, and
+# are the same in every run. The allocator's own threads sleep by that clock.
 /usr/bin/python3 - > t.trace << 'END'
 time = 5000000
 def step(call, us):
@@ -48,9 +48,9 @@ os.remove("log")
 with open("report.json") as file:
     report = json.load(file)
 result = report["allocators"][0]
-# The runs before are timed and for latencies; they read the recorded clock only where that was asked for.
+# The earlier runs are timed runs and runs for latencies. They read the recorded clock only with --clock=recorded.
 runs = 3 if how == "--clock=recorded" else 1
-if kind == "sleeps":  # those that are due at the same time wake in the order in which they started
+if kind == "sleeps":  # threads that are due at the same time wake in the order in which they started
     assert [us for _, us in lines[-len(wanted):]] == sorted(us for _, us in wanted)
     lines, wanted = sorted(lines[-len(wanted):]), sorted(wanted)
     runs = 1
@@ -58,7 +58,7 @@ assert lines[-runs * len(wanted):] == wanted * runs, (how, kind, lines[-len(want
 assert report["mode"]["clock"] == ("recorded" if how == "--clock=recorded" else "recorded in memory runs")
 assert result["reads_clock"] and result["recorded_clock"] and result["clock_strays"] == 0
 
-# What is resident: each block until 100 ms after its free, and then until the next purge.
+# A block is resident until 100 ms after its free, and then until the next purge.
 purges = [us for name, us in wanted if kind == "calls" or name in ("tick", "signal")]
 frees = [us for call, us in calls if call == "free"]
 for mark in result["marks"]:
@@ -71,7 +71,7 @@ for mark in result["marks"]:
 END
   done
 done
-# Without times nobody can know the recorded time; that the memory depends on the replay's speed is said.
+# Without times nobody knows the recorded time. A message says that the memory depends on the replay's speed.
 sed 's/ time=.*//' t.trace > untimed.trace
 status=0
 cmtreplay --clock=recorded untimed.trace > out 2> words || status=$?
@@ -84,11 +84,11 @@ test "$(marked --clock=system t.trace)" = 1
 test "$(marked t.trace)" = 0
 test "$(marked --pace=real <(head -3 t.trace))" = 0
 cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
-# Where an allocator does not follow the recorded clock, that is said; a fault of its own is still told by its event.
+# A message says that an allocator does not follow the recorded clock. A crash of it is still reported with its event.
 head -25 t.trace > few.trace
 cmtreplay --alloc="$BUILD/tests/cmtreplay/libclocked_by_pipe.so" --runs=1 few.trace 2>&1 > table |
   grep -qx 'cmtreplay: .*pipe.so: a thread of its own did not sleep by the clock, and was not waited for'
-# Limits of waits for locks are the recorded clock's, the wait itself is the system's.
+# The limits of waits for locks are on the recorded clock. The wait itself is on the system's.
 cmtreplay --clock=recorded --alloc="$BUILD/tests/cmtreplay/libclocked_by_locks.so,CLOCK_LOG=$PWD/log" --runs=1 few.trace > table 2> words
 test "$(grep -c '^waited' log)" -ge 360
 test "$(grep -c '^early' log)" = 0
@@ -105,7 +105,7 @@ if [ -e "$BUILD/tests/cmtreplay/libclocked_by_stamps.so" ]; then
   test "$(grep -c 'stamps.so: reads the processor.s time stamp counter, which does not tell the recorded time$' words)" = $stamps
   test "$(grep -c . words)" = $stamps
 fi
-# The first thread starts one that takes over the lane of one that has not ended yet: that one does not wait for it.
+# The first thread starts a thread on the lane of one that has not ended yet. The old one does not wait for the new one.
 cat > lanes.trace << 'END'
 malloc(2000) = 1000000<1> thread=0 time=1000000
 malloc(2000) = 2000000<2> thread=1 time=1100000
@@ -115,7 +115,7 @@ malloc(2000) = 4000000<4> thread=2 time=950000000
 free(1000000<1>) thread=0 time=999000000
 END
 cmtreplay --clock=recorded --alloc=libc --runs=1 --timeout=20 lanes.trace > table 2> words
-# Threads of the program: the clock is that of the one that is furthest, and none is left behind by more than 1 ms.
+# The clock is that of the furthest thread of the program, and no thread is more than 1 ms later than it.
 /usr/bin/python3 - > threads.trace << 'END'
 for i in range(1, 400):
     print(f"malloc(2000) = {i << 24:x}<{i}> thread={i % 4} time={1000000 + i * 700000}")

@@ -1,4 +1,4 @@
-# A small matrix over a real Slurm on the loopback interface: no cell is lost, and none is there twice.
+# A small matrix runs over a real Slurm on the loopback interface. No cell is lost, and none is there twice.
 status=0
 "$SOURCE/bench/cluster" "$BUILD" 20 calm > lines 2>&1 || status=$?
 cat lines

@@ -1,4 +1,4 @@
-# A .cmt replays as its text does. A cut one is replayed to the cut; a damaged one is refused, with the offset.
+# A .cmt replays as its text does. A cut one is replayed up to the cut. A damaged one is refused, with the offset.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 30000 5 > t.trace
 trace2cmt -o t.cmt t.trace
 live() {
@@ -19,7 +19,7 @@ head -c $(($(stat -c %s t.cmt) - 20)) t.cmt > cut.cmt
 live cut.cmt > cut.marks
 grep -q '^cmtreplay: cut.cmt: breaks off before its end; the whole part is replayed' words
 
-# A byte in the middle: its checksum tells.
+# A changed byte in the middle is found by the checksum.
 cp t.cmt damaged.cmt
 printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=$(($(stat -c %s t.cmt) / 2)) conv=notrunc status=none
 status=0

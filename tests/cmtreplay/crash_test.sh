@@ -1,4 +1,5 @@
-# An allocator that crashes is a result: event and signal are reported, the other allocators still run, the status is 1.
+# An allocator that crashes is a result. Its event and signal are reported, the other allocators still run, and the status
+# is 1.
 faulty=$BUILD/tests/cmtreplay/libfaulty_at_size.so
 cat > t.trace << 'END'
 malloc(10) = 1000<1>
@@ -29,7 +30,7 @@ cmtreplay -v --alloc=$faulty --runs=1 t.trace > new.trace 2> words || status=$?
 test $status = 1
 test ! -s new.trace
 
-# The replay's own touching of a block is none of its calls.
+# A crash while the replay touches a block is reported as such, and not as one in a call.
 echo 'malloc(3000000) = 1000<1>' > touch.trace
 status=0
 cmtreplay --alloc=$faulty --runs=1 touch.trace > table 2> words || status=$?
@@ -40,14 +41,14 @@ echo 'malloc(99999) = 1000<1>' > kill.trace
 cmtreplay --alloc=$faulty --runs=1 kill.trace > table 2> words || true
 grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal 9 (Killed), perhaps by the kernel, as memory was short" words
 
-# An allocator that refuses calls has less to do: it is told, ranks behind, and no ratio is to it.
+# An allocator that refuses calls has less to do. The table says so, lists it later, and has no ratio to it.
 { echo 'malloc(88888) = 1000<1>'; for ((tag = 2; tag < 2000; ++tag)); do echo "calloc(1, 88888) = ${tag}0000<$tag>"; done; } > refuse.trace
 cmtreplay --alloc=$faulty --alloc=libc --runs=2 refuse.trace > table 2> words
 grep -qx "cmtreplay: $faulty: refused 1 call" words
 sed -n 3p table | grep -q '^libc .* 1\.00 '
 sed -n 4p table | grep -q "^$faulty (refused 1 call) "
 grep -qx 'ratios are to libc' table
-# One that refuses everything has replayed nothing: that is no success.
+# An allocator that refuses every call has replayed nothing, which is no success.
 refusing=$BUILD/tests/cmtreplay/libfaulty_at_every_call.so
 printf 'malloc(10) = 1000<1>\nrealloc(1000<1>, 20) = 2000<2>\ncalloc(2, 5) = 3000<3>\nfree(2000<2>)\nfree(3000<3>)\n' > few.trace
 status=0
@@ -69,16 +70,16 @@ import csv
 faulty, libc, null = csv.DictReader(open("refuse.csv"))
 assert faulty["refused_calls"] == "1" and libc["refused_calls"] == "0" and faulty["death"] == ""
 assert faulty["fragmentation"] == "" and float(libc["fragmentation"]) > 0.9'
-# Without written pages resident memory tells nothing about fragmentation.
+# Without written pages resident memory says nothing about fragmentation.
 cmtreplay --touch=none --runs=1 --json refuse.trace > untouched.json 2> words
 grep -q '"fragmentation": null' untouched.json
-# Nor to the null allocator.
+# No ratio is to the null allocator either.
 cmtreplay --alloc=null --alloc=libc --runs=1 t.trace > table
 grep '^libc ' table | grep -q ' 1\.00 '
 cmtreplay --alloc=null --runs=1 t.trace > table
 sed -n 3p table | grep -q '^null .* - '
 
-# A trace that needs more memory than there is is not begun.
+# A trace that needs more memory than is available is not begun.
 echo 'malloc(4000000000000000) = 1000<1>' > large.trace
 for how in --runs=1 --verify --touch=all; do
   status=0
@@ -93,7 +94,7 @@ for how in --force --touch=first --alloc=null; do
   grep -qx 'cmtreplay: [a-z]*: refused all 1 call for memory: nothing was measured' words
 done
 
-# On the thread where it happens, among threads that wait for it; and a call that never returns.
+# A crash is reported with its own thread, while others wait for that thread. So is a call that never returns.
 cat > threads.trace << 'END'
 malloc(10) = 1000<1> thread=0
 malloc(66666) = 2000<2> thread=1

@@ -1,4 +1,4 @@
-# Latencies by kind of call, counters or why there are none, how much of each block is touched, CPUs to run on.
+# The report has latencies by kind of call, and counters or why there are none. --touch and --pin have an effect.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 40000 > t.trace
 for touch in none first page all; do
   cmtreplay --touch=$touch --runs=1 --alloc=libc --json t.trace > $touch.json 2> words
@@ -20,7 +20,7 @@ for touch in ("none", "first", "page", "all"):
     assert report["trace"]["calls"] / 64 * 0.7 < calls < report["trace"]["calls"] / 64 * 1.4, calls
     missing = report["mode"]["counters_missing"]
     assert (missing is None) == any(value is not None for value in libc["counters"].values())
-# The last two differ by what an allocator itself writes, if at all.
+# The last two differ at most by the bytes that an allocator itself writes.
 assert peaks[0] < peaks[1] < peaks[2] and peaks[3] > peaks[2] * 0.99, peaks
 END
 cmtreplay --runs=1 t.trace > table 2> words

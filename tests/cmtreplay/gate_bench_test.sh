@@ -1,5 +1,5 @@
-# bench/gate: gates are kept as they are done, the same command goes on, and the table is there at any time. In the place of
-# cmtreplay stands a script: a gate of its own takes seconds.
+# bench/gate stores each gate when it is done, the same command continues, and the table is there at any time. A script
+# replaces cmtreplay, since a real gate takes seconds.
 command -v cc > /dev/null || { echo "skipped: cc is not installed"; exit 77; }
 mkdir -p build/cmtreplay
 cat > build/cmtreplay/cmtreplay << 'FAKE'
@@ -20,7 +20,7 @@ test "$(wc -l < log)" = 4  # one line has the setting
 grep -q '^setting [0-9a-f]*: .*, traces: 1, --budget=2, 310 turns: 3.1 % slower$' table
 grep -q '^| planted | 2 of 2 | [12] | ' table
 grep -q '^| same | 1 of 1 | 0 | 0.0 % (0.0 to 97.5) | 0 | [0-9.]* |$' table
-# It goes on, also behind a line that was cut off; nothing is done again.
+# It continues, also after a line that was cut off, and does no gate again.
 printf '{"setting": "cut' >> log
 gate --planted=3 --same=2 a.trace > table
 test "$(wc -l < calls)" = 5
@@ -29,7 +29,7 @@ gate --table --planted=3 --same=2 | cmp - table
 test "$(wc -l < calls)" = 5
 gate --planted=9 --same=9 --minutes=0 a.trace > table
 grep -q '^| planted | 3 of 9 ' table
-# Other settings are counted apart, and lines of earlier versions.
+# Other settings are counted apart, and so are lines of earlier versions.
 echo 'planted 3 12.5' >> log
 gate --planted=1 --same=0 --budget=1 a.trace > table
 test "$(grep -c '^setting' table)" = 3

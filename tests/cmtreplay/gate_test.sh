@@ -1,5 +1,5 @@
-# The gate: exit 3 where a build is worse, by memory here, which does not depend on the machine's mood.
-# One thread, a block at a time: a bump allocator takes new memory for each.
+# The gate exits with 3 if a build is worse: here by memory, which does not depend on the load of the machine.
+# The traces have one thread and one block at a time. A bump allocator takes new memory for each block.
 calls() { for i in $(seq "$1"); do printf 'malloc(%d) = %d000<%d>\nfree(%d000<%d>)\n' "$2" "$i" "$i" "$i" "$i"; done; }
 calls 100 5000 > a.trace
 calls 50 9000 > b.trace
@@ -10,7 +10,7 @@ rounds=3
 gate() { status=0; cmtreplay --runs=$rounds "$@" > lines 2> words || status=$?; echo $status; }
 
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > small.trace
-# Equal builds; three rounds are too few to be certain of a time.
+# Builds are equal, and three rounds are too few to be certain of a time.
 test "$(gate --against=./old.so --alloc=./new.so a.trace b.trace)" = 1
 grep -qx 'not judged: a: new.so: time: 3 rounds, needs 11' lines
 rounds=11
@@ -33,14 +33,14 @@ test "$(gate --against=libc --alloc=./new.so --fail-if=peak+2% --csv --plot=gate
 grep -q '^a,new.so,peak,worse,[0-9.]*,' lines
 grep -q '^- worse: a: new.so: peak' gate.md
 
-# A crash of the new build alone; and of the old one.
+# First only the new build crashes, then the old one.
 printf 'malloc(66666) = 1000<1>\nfree(1000<1>)\n' > crash.trace
 test "$(gate --against=libc --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" crash.trace)" = 3
 grep -q '^worse: crash: libfaulty_at_size.so: died at event 1 of 2: signal' lines
 test "$(gate --against="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --alloc=libc --fail-if=peak+2% crash.trace)" = 1
 grep -q '^not judged: crash: libc: the old build died at event 1 of 2: signal' lines
 
-# An earlier board as the baseline: memory, and time only as its ratio to libc.
+# With an earlier board as baseline the gate judges memory, and time only by its ratio to libc.
 cmtreplay --runs=3 --json --alloc=./new.so a.trace crash.trace > old.json
 test "$(gate --baseline=old.json --alloc=./new.so --fail-if=peak+2% a.trace)" = 0
 sed -E 's/"(peak|start|mean|end)_resident_bytes": [0-9]+/"\1_resident_bytes": 4096/' old.json > small.json
@@ -54,7 +54,7 @@ grep -qx 'not judged: small: new.so: the baseline does not have it' lines
 test "$(gate --baseline=old.json --alloc=./new.so --fail-if=peak+2% --touch=none a.trace)" = 1
 grep -q '^not judged: a: new.so: the baseline was replayed with other options' lines
 
-# Wrong use.
+# Wrong use is refused.
 test "$(gate --fail-if=peak+2% a.trace)" = 2
 test "$(gate --against=./old.so a.trace)" = 2
 grep -q -- '--alloc names the build that is judged' words

@@ -1,4 +1,5 @@
-# Calls that give memory back are made, or the counterpart of this allocator; those without one are counted and told.
+# Calls that give memory back are replayed, or the counterpart that the allocator has. Calls without a counterpart
+# are counted and reported.
 {
   for tag in $(seq 2000); do echo "malloc(4000) = <$tag>"; done
   for tag in $(seq 1999); do echo "free(<$tag>)"; done
@@ -21,7 +22,7 @@ figure = lambda name: int(result[name]["median"])
 expected = {"libc": (3, 1), "jemalloc": (3, 1), "mimalloc": (2, 2), "tcmalloc": (2, 2), "tbb": (2, 2)}[sys.argv[1]]
 assert (figure("given_back"), figure("give_back_missing")) == expected, (figure("given_back"), figure("give_back_missing"))
 assert figure("give_back_failed") == 0
-# 8 MB were in use; nearly all of it is given back (by mimalloc only after a time)
+# 8 MB were in use, and nearly all of it is given back (by mimalloc only after a while)
 if sys.argv[1] in ("libc", "jemalloc"):
     assert result["end_resident_bytes"] < 3 << 20, result["end_resident_bytes"]
 END

@@ -19,7 +19,7 @@ assert report["mode"]["interrupted"] is True
 assert report["trace"]["events"] == 1'
 for pid in $worker; do test ! -e /proc/$pid; done
 
-# Of a matrix what is done stays, and a message says how to go on.
+# The finished cells of a matrix stay, and a message says how to continue.
 rm hanging
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > small.trace
 cmtreplay --alloc=$faulty --runs=1 --results=cells small.trace t.trace > table 2> words &

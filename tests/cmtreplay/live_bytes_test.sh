@@ -1,4 +1,4 @@
-# The series' live bytes are exact: the same as an independent count over the text.
+# The live bytes at marks are exact: they equal an independent count over the text.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20011 7 > t.trace
 cmtreplay --alloc=null --runs=1 --json t.trace > null.json 2> words
 /usr/bin/python3 - << 'END'

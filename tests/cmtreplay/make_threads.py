@@ -1,5 +1,5 @@
-"""Writes a trace of threads that free and resize each other's blocks: make_threads.py EVENTS [THREADS [SEED]]. Threads start
-and end on the way; at most THREADS live at once, the first all the time."""
+"""make_threads.py EVENTS [THREADS [SEED]]: writes a trace of threads that free and resize each other's blocks. Threads start
+and end on the way. At most THREADS live at once, and the first one never ends."""
 import random
 import sys
 

@@ -1,4 +1,4 @@
-"""Writes a trace of every kind of event: make_trace.py EVENTS [SEED]. Addresses are made up, tags rise."""
+"""make_trace.py EVENTS [SEED]: writes a trace with every kind of event. Addresses are made up, and tags rise."""
 import random
 import sys
 

@@ -1,4 +1,4 @@
-# Several traces on several allocators: a cell each, kept as files, and not run again.
+# Several traces on several allocators make a cell each, which is stored as a file and not run again.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 2000 11 > a.trace
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 1000 3 > b.trace
 bump=$BUILD/cmtreplay/libexample_bump.so
@@ -12,7 +12,7 @@ for title in 'peak memory, to libc' 'mean memory, to libc' 'ns a call' fragmenta
   grep -q "^$title " table
 done
 
-# What is there is not done again; what is missing is.
+# Cells that are there are not run again; missing ones are.
 sum() { cat res/*.json | cksum; }
 before=$(sum)
 run a.trace b.trace > again
@@ -29,7 +29,7 @@ grep -qx '1 cell of 4 missing' board
 run a.trace b.trace > again
 test "$(ls res | wc -l)" = 4
 
-# A folder is its traces; a trace that is there twice is taken once.
+# A folder is read as its traces. A trace that is there twice is taken once.
 mkdir folder
 cp a.trace b.trace folder
 cp a.trace folder/copy.trace
@@ -37,7 +37,7 @@ echo no trace > folder/notes.txt
 run folder > table
 cmp again table
 
-# All forms, of the run and of the folder of cells.
+# All forms of output work, after a run and for a folder of cells.
 run --json a.trace b.trace > run.json
 run --csv a.trace b.trace > run.csv
 cmtreplay --scoreboard=res --json > board.json
@@ -58,7 +58,7 @@ assert a[0]["session"] == a[1]["session"] and a[0]["runs"] == a[1]["reference_ru
 rows = list(csv.DictReader(open("run.csv")))
 assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time_ratio"]) == 1'
 
-# Pictures, pages and Markdown.
+# The board is drawn as a picture, as a page and as Markdown.
 for form in svg html md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
 test "$(tail -c 7 board.svg)" = "</svg>"
 ! grep -q 'page faults' board.svg && grep -q 'intervals: time' board.svg && grep -q 'page faults' board.html
@@ -69,7 +69,7 @@ grep -q '^| libc | 1.00 | 1.00 | 1.00 | 2 of 2 | - |$' board.md
 test "$(cmtreplay --scoreboard=res --plot=board.gif 2>&1 | head -1)" = \
   'cmtreplay: --plot: expected a name that ends in .svg, .html, .png, .pdf or .md, not board.gif'
 
-# The suite: the traces of a MANIFEST, which have to be the ones that it names.
+# The suite has the traces of a MANIFEST, whose hashes have to be those of the MANIFEST.
 { printf 'file\tprogram\tevents\tquick\tsha256\n'
   printf 'a.trace\tmade up\t2000\tno\t%s\n' "$(sha256sum < folder/a.trace | cut -d' ' -f1)"
   printf 'b.trace\tmade up\t1000\tyes\t%s\n' "$(sha256sum < folder/b.trace | cut -d' ' -f1)"; } > folder/MANIFEST
@@ -82,7 +82,7 @@ CMT_CORPUS=folder cmtreplay --suite > out 2> words || status=$?
 test $status = 1
 grep -q 'is not the trace of the MANIFEST: its SHA-256 is [0-9a-f]*$' words
 
-# A crash and a trace that is none are cells with their reason, and stop nothing.
+# A crash, and a file that is no trace, make cells with their reason, and stop nothing.
 at_size=$BUILD/tests/cmtreplay/libfaulty_at_size.so
 faulty=$BUILD/tests/cmtreplay/libbroken_overlap.so
 echo 'free(' > bad.trace
@@ -98,7 +98,7 @@ grep -q '^crash  *died$' table
 grep -q '^refused  *refused$' table
 grep -q '^small  *[0-9]' table
 grep -q '^crash: libfaulty_at_size.so: died: at event 1 of 2: signal ' table
-test "$(ls bad | wc -l)" = 3  # the trace that is none may be mended
+test "$(ls bad | wc -l)" = 3  # the file that is no trace has no cell: it may be repaired
 printf 'malloc(64) = 1000<1>\nmalloc(333) = 2000<2>\nfree(1000<1>)\nfree(2000<2>)\n' > odd.trace
 status=0
 cmtreplay --verify --alloc=libc --alloc="$faulty" --results=bad small.trace odd.trace > table 2> words || status=$?
@@ -113,7 +113,7 @@ import json
 board = json.load(open("bad.json"))
 assert board["summaries"][0]["faults"] is None and board["allocators"][0]["faults"] is None'
 
-# Whoever kills a worker says nothing of its allocator.
+# A worker that is killed from outside says nothing about its allocator.
 printf 'malloc(99999) = 1000<1>\nfree(1000<1>)\n' > killed.trace
 status=0
 cmtreplay --runs=1 --alloc="$at_size" --results=killed killed.trace > table 2> words || status=$?
@@ -121,12 +121,12 @@ test $status = 1
 grep -q '^cmtreplay: killed: .*the worker was killed, perhaps as memory was short: not stored$' words
 test "$(ls killed | wc -l)" = 0
 
-# A name with a tab and an end of line.
+# A name may have a tab and an end of line.
 odd=$(printf 'x\ty\nz.trace')
 cp small.trace "$odd"
 cmtreplay --tasks --results=odd "$odd" | cut -f3 | grep -qx 'x y z'
 
-# Cells that cannot be compared, damaged ones, and wrong use.
+# Cells that cannot be compared, damaged cells and wrong use are reported.
 fails() { status=0; cmtreplay "$@" > out 2> words || status=$?; echo $status; }
 mkdir mixed
 cp res/a-*.libc-* mixed

@@ -1,4 +1,5 @@
-# Memory over time: marks with event, time and clock, one of them where most bytes are live; slop, drain, timeline.
+# Memory over time has marks with event, time and clock, one of them where most bytes are live. It also has slop, drain and
+# timeline.
 /usr/bin/python3 - > t.trace << 'END'
 tag, live, time = 0, [], 1000
 def step(call):
@@ -37,12 +38,12 @@ for result in (libc, bump):
     assert all(mark["anonymous_bytes"] <= mark["resident_bytes"] for mark in marks)
     clocks = [sample["clock_ns"] for sample in result["timeline"]]
     assert clocks == sorted(clocks)
-# glibc takes a chunk of 1,024 bytes for 1,001, and 8 of them are its header.
+# For 1,001 bytes glibc takes a chunk of 1,024, and 8 of them are its header.
 assert 1.0 < libc["fragmentation"] < 1.2
 assert libc["slop_bytes_at_peak_live"] == peak_live // 1001 * 15, libc["slop_bytes_at_peak_live"]
 assert libc["marks"][-1]["usable_bytes"] == trace["end_live_bytes"] // 1001 * 1016
 assert libc["drained_resident_bytes"] < libc["end_resident_bytes"]
-# What never frees has its peak at the end, and nobody knows a usable size.
+# An allocator that never frees has its peak at the end, and has no usable sizes.
 assert bump["drained_resident_bytes"] == bump["end_resident_bytes"] == bump["peak_resident_bytes"] > libc["peak_resident_bytes"]
 assert bump["slop_bytes_at_peak_live"] is None and bump["marks"][50]["usable_bytes"] is None
 END

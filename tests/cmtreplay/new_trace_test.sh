@@ -1,4 +1,5 @@
-# -v writes the trace with the allocator's own addresses: the same calls, and no address live twice. From a pipe, too.
+# -v writes the trace with the allocator's own addresses. The calls are the same, and no address is live twice. It reads
+# from a pipe, too.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 3 > t.trace
 options=(libc null)
 for name in jemalloc mimalloc tcmalloc; do
@@ -14,11 +15,11 @@ sed 's/[0-9a-f]*<//g' piped.trace > piped
 sed 's/[0-9a-f]*<//g' null.trace > null
 cmp piped null
 
-# What it writes it reads.
+# cmtreplay reads the trace that it wrote.
 cmtreplay --runs=1 --alloc=null libc.trace > table 2> words
 head -1 table | grep -q ' 20,000 events'
 
-# -o writes a file, .cmt by its ending, one for each allocator; the table stays on standard output.
+# -o writes a file for each allocator, as .cmt by its ending. The table stays on standard output.
 cmtreplay -o %a.new.cmt --runs=1 --alloc=libc --alloc=null,A=b t.trace > table 2> words
 head -2 table | tail -1 | grep -q '^allocator  *time'
 trace2cmt -s libc.new.cmt > libc.new
@@ -31,7 +32,7 @@ status=0
 cmtreplay -o /nowhere/at.all --runs=1 --alloc=null t.trace > table 2> words || status=$?
 test $status = 1
 tail -1 words | grep -qx 'cmtreplay: /nowhere/at.all: No such file or directory'
-test ! -s table  # before anything ran
+test ! -s table  # refused before anything ran
 cp t.trace own.trace
 status=0
 cmtreplay -o own.trace --runs=1 --alloc=null own.trace > table 2> words || status=$?

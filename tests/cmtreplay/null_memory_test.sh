@@ -1,4 +1,4 @@
-# The null allocator has no memory: cmtreplay reports the allocator's memory alone. On one thread or several, prepared or
+# cmtreplay reports the allocator's memory alone: the null allocator has none, on one thread or several, prepared or
 # streamed.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 50000 > one.trace
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_threads.py" 50000 16 > several.trace

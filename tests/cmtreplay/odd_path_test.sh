@@ -1,5 +1,4 @@
-# LD_PRELOAD splits at blanks and colons and expands $. Libraries with such paths work all the same, and no link stays
-# behind.
+# LD_PRELOAD splits at blanks and colons and expands $. Libraries with such paths work, and no link is left afterwards.
 mkdir -p 'a b:c $ORIGIN' temporary
 cp "$BUILD/cmtreplay/libexample_bump.so" 'a b:c $ORIGIN/my bump.so'
 echo 'malloc(8) = 1000<1>' > t.trace

@@ -14,13 +14,13 @@ recorded = 39 * 2500000
 assert report["trace"]["recorded_ns"] == recorded and report["mode"]["pace"] == pace
 libc = report["allocators"][0]
 assert libc["death"] is None
-# Not before its time; how much later is the machine's affair. The clock does not count the wait for operations.
+# No event comes before its time; how much later depends on the machine. The clock does not count waits for operations.
 assert libc["wall_ns"]["min"] + libc["starved_ns"]["min"] >= recorded / pace
 assert libc["speed_up"] <= pace or libc["starved_ns"]["min"] > 0
 END
   done
 done
-# Whoever waits for his time does not hang.
+# A lane that waits for its time does not count as hanging.
 cmtreplay --pace=x0.1 --timeout=1 --alloc=libc --runs=1 <(head -4 t.trace | sed 's/time=10000000/time=140000000/') > table 2> words
 status=0
 cmtreplay --pace=real --runs=1 <(sed 's/ time=.*//' t.trace) > out 2> words || status=$?

@@ -1,5 +1,5 @@
-// page_test.mjs NAME: opens NAME.html, the replay of one trace: each panel's axes reach as far as the picture says, with few
-// ticks that are numbers, and the curves are where the axes say.
+// page_test.mjs NAME: opens NAME.html, the replay of one trace. Each panel's axes have the picture's range and few ticks with
+// numbers, and the curves are at the places that the axes give.
 import path from "node:path";
 import {check, checkPolicy, finish, openPage} from "../browser.mjs";
 

@@ -1,4 +1,4 @@
-# The page of one trace's replay, in a browser, for calls of milliseconds: its axes of time are logarithmic.
+# A browser shows the page of one trace's replay. Calls take milliseconds, so its axes of time are logarithmic.
 # page_test.mjs has the checks.
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"

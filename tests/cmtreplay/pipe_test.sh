@@ -1,4 +1,5 @@
-# A pipe is copied to a file without a name, to be read several times. The series is the same, streamed or prepared.
+# A pipe is copied to a file without a name, so that it can be read several times. The marks are the same, streamed or
+# prepared.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 11 > t.trace
 mkdir temporary
 facts() { /usr/bin/python3 -c '

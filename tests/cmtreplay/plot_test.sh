@@ -1,4 +1,4 @@
-# --plot: memory along the trace and over the recorded time, latencies and the tables, beside the usual report.
+# --plot draws memory along the trace and over the recorded time, latencies and the tables, beside the usual report.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 11 > t.trace
 awk '/^#/ { print; next } { print $0 " time=" 1000 * NR }' t.trace > timed.trace
 cmtreplay --runs=1 --alloc=libc --alloc=null --plot=a.svg t.trace > table 2> words
@@ -19,7 +19,7 @@ grep -q '^<!DOCTYPE html>' c.html
 grep -q 'cmt.replay/1' c.html
 : | cmtreplay --runs=1 --plot=none.svg > table 2> words
 grep -q '>Memory along the trace<' none.svg
-# What cannot be.
+# Files that cannot be written are refused.
 fails() {
   local status=0
   cmtreplay "$@" t.trace > table 2> words || status=$?
@@ -28,7 +28,7 @@ fails() {
 test "$(fails --plot=a.gif)" = 2
 grep -qF 'cmtreplay: --plot: expected a name that ends in .svg, .html, .png or .pdf, not a.gif' words
 ln -s /dev/full full.svg
-test "$(fails --plot=full.svg --runs=1)" = 1  # the tables are there all the same
+test "$(fails --plot=full.svg --runs=1)" = 1  # the tables are printed nevertheless
 grep -q '^allocator ' table && grep -q 'No space left on device' words
 test "$(fails --plot=full.svg --runs=1 timed.trace)" = 1
 grep -q '^timed ' table && grep -q 'No space left on device' words

@@ -1,4 +1,4 @@
-# --prefix: a library without the plain names is called by its own; missing calls are emulated, with a message.
+# --prefix calls a library that lacks the plain names by its own. Missing calls are emulated, with a message.
 library=$BUILD/tests/cmtreplay/libprefixed.so
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 5000 > t.trace
 status=0
@@ -18,13 +18,13 @@ libc, own = json.load(open("report.json"))["allocators"]
 assert own["library"] == sys.argv[1] and own["prefix"] == "je_" and libc["prefix"] is None
 assert "malloc" not in own["replaced_calls"] and "free" not in own["replaced_calls"], own["replaced_calls"]
 assert {"calloc", "realloc", "aligned_alloc"} <= set(own["replaced_calls"]) and libc["replaced_calls"] == []
-# It frees nothing, so its memory is all that was ever asked for.
+# It frees nothing, so its memory is the sum of all requests.
 assert own["peak_resident_bytes"] > libc["peak_resident_bytes"] > 0
 END
 cmtreplay --verify --alloc="$library" --prefix=je_ t.trace > lines 2> words
 grep -q ': no faults in 5,000 events' lines
 
-# Packaged ones under their second names.
+# Packaged allocators work under their prefixed names.
 for pair in jemalloc:je_ mimalloc:mi_ tcmalloc:tc_ libtbbmalloc.so.2:scalable_; do
   if cmtreplay --alloc=${pair%:*} --prefix=${pair#*:} --runs=1 --csv t.trace > out 2> words; then
     test "$(wc -l < out)" = 3

@@ -1,4 +1,4 @@
-/* An allocator that has no plain names, and few others: je_malloc and je_free. For tests of --prefix. */
+/* An allocator without the plain names. It has only je_malloc and je_free. For tests of --prefix. */
 #include <stddef.h>
 #include <sys/mman.h>
 

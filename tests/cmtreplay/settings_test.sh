@@ -1,4 +1,4 @@
-# Settings behind an allocator's name are set in its own environment only.
+# Settings after an allocator's name are set only in its own environment.
 library=$BUILD/tests/cmtreplay/libfaulty_set_by_environment.so
 echo 'malloc(100) = 1000<1>' > t.trace
 WASTE_KIB=8192 cmtreplay --alloc="$library" --alloc="$library,WASTE_KIB=1024" --alloc="$library,WASTE_KIB=0,A=b,c" \

@@ -1,4 +1,4 @@
-/* An allocator with a sized free that takes only the sizes of its test: 24 without an alignment, 256 with 64. */
+/* An allocator with a sized free that accepts only two sizes: 24 without an alignment, and 256 with 64. */
 #include <stddef.h>
 
 #define EXPORTED __attribute__((visibility("default")))

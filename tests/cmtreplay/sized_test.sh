@@ -1,4 +1,5 @@
-# A free that stated the right size states it to an allocator with sized free; one that stated a wrong size is a plain free.
+# A free that stated the right size is replayed as a sized free, if the allocator has one. With a wrong size it is a plain
+# free.
 sized=$BUILD/tests/cmtreplay/libsized.so
 cat > t.trace << 'END'
 malloc(24) = 1000<1>

@@ -1,5 +1,5 @@
-# Operations that are not kept in memory are in a temporary file without a name, in TMPDIR, or else planned in each run. The
-# replay is the same.
+# Operations that do not stay in memory go to a temporary file without a name, in TMPDIR. If that cannot be written, each
+# run plans them again. The replay is the same.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_threads.py" 20000 3 > t.trace
 mkdir temporary
 facts() { /usr/bin/python3 -c '

@@ -1,5 +1,5 @@
-# Threads that free and resize each other's blocks: every allocator, in every order, prepared and streamed, replays the same
-# calls; dependencies are counted; in a new trace no address is live twice.
+# Threads free and resize each other's blocks. Every allocator replays the same calls, in every order, prepared and
+# streamed. Dependencies are counted. In a new trace no address is live twice.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_threads.py" 15000 4 > t.trace
 calls=$(grep -cv thread_ t.trace)
 lives=$(grep -c thread_start t.trace)
@@ -8,7 +8,7 @@ for name in jemalloc mimalloc tcmalloc tbb; do
   if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2>&1; then options+=(--alloc=$name); fi
 done
 for how in --prepared --stream '--order=strict --prepared' '--order=strict --stream' '--threads=1 --stream'; do
-  case $how in *strict*) options=(--alloc=libc) ;; esac  # one turn after the other takes its time
+  case $how in *strict*) options=(--alloc=libc) ;; esac  # strict order is slow
   cmtreplay "${options[@]}" $how --runs=1 --json t.trace > report.json 2> words
   /usr/bin/python3 - "$how" "$calls" "$lives" << 'END'
 import json, sys
@@ -23,13 +23,13 @@ if "threads" in how:
     assert mode["threads"] == mode["threads_at_once"] == 1 and mode["true_dependencies"] == 0
 else:
     assert mode["threads"] == lives and mode["threads_at_once"] == 4
-    # Blocks die on any of up to four threads.
+    # Blocks are freed on any of up to four threads.
     assert calls * 0.2 < mode["true_dependencies"] < calls * 0.5
 if mode["order"] == "free":
-    # No more slots than blocks are live and two epochs free, with what a realloc and four NULLs take.
+    # There are at most as many slots as live blocks and frees of two epochs, and some for a realloc and four NULLs.
     assert mode["slots"] <= report["trace"]["peak_live_blocks"] + 2 * 4096 + 10, mode
     assert mode["false_dependencies"] >= calls // 4096
-# What the replay takes for itself.
+# The memory that the replay uses itself.
 assert mode["replay_bytes"] <= 8 * (report["trace"]["peak_live_blocks"] + 2 * 4096) + (4 << 20), mode
 for result in report["allocators"] + [report["baseline"]]:
     assert result["death"] is None and result["refused_calls"]["max"] == 0, result["name"]

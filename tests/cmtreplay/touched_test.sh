@@ -1,5 +1,5 @@
-# Where the trace tells which pages of a large block were touched, these are written when they were, and no others. Smaller
-# blocks are touched whole. An end in another thread waits for the touches.
+# If the trace has which pages of a large block were touched, these are written at that point, and no others. Smaller blocks
+# are touched whole. A free in another thread waits for the touches.
 blocks() {
   echo '#cmt text=1'
   [ "$1" = untold ] || echo '#cmt touched_min=1048576'
@@ -20,7 +20,7 @@ blocks told > told.trace
 blocks untold > untold.trace
 read -r told events touched < <(peak told.trace)
 read -r untold none whole < <(peak untold.trace)
-# 2 MiB of the first, and the second: 2.95 MiB; without touches 12.95 MiB
+# 2 MiB of the first block, and the second block: 2.95 MiB. Without touches it would be 12.95 MiB
 test $events = 2 && test $none = 0
 test $touched = $((256 * 4096 + 1048576 + 1000000 + 100))
 test $whole = $((8388608 + 1000000 + 4194304 + 100))

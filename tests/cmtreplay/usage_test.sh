@@ -1,4 +1,4 @@
-# Help and version on standard output; wrong use is one line, where to look, and status 2.
+# Help and version go to standard output. Wrong use gives one line, a pointer to the help, and status 2.
 cmtreplay --help > help
 head -1 help | grep -qx 'Usage: cmtreplay \[OPTION\]... \[FILE\]...'
 cmtreplay -h | cmp - help

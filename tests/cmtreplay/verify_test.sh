@@ -1,4 +1,4 @@
-# --verify finds each of a set of allocators that break one promise, names event, call and address, and goes on.
+# --verify finds the fault of each allocator that breaks one promise. It names event, call and address, and continues.
 cat > t.trace << 'END'
 malloc(100) = 1000<1>
 malloc(333) = 2000<2>
@@ -11,7 +11,7 @@ posix_memalign(64, 64) = 7000<7>
 free(6000<6>)
 free(7000<7>)
 END
-broken() {  # broken FAULT KIND LINE: of the allocator with FAULT the first finding is of KIND and reads as LINE
+broken() {  # broken FAULT KIND LINE: the allocator with FAULT has a first finding of KIND that reads as LINE
   local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
   cmtreplay --verify --alloc="$library" t.trace > lines 2> words || status=$?
   if ! { test $status = 1 && head -1 lines | grep -qx -- "$library: $3"; }; then
@@ -43,7 +43,7 @@ cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libbroken_none.so" --alloc=li
 test "$(wc -l < lines)" = 2
 test "$(grep -c ': no faults in 10 events, 7 blocks, ' lines)" = 2
 
-# Every kind of event, and allocators that are in use.
+# Allocators in use have no fault, with every kind of event.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 > every.trace
 for name in libc jemalloc tcmalloc tbb scudo; do
   if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2> words; then
@@ -54,7 +54,7 @@ for name in libc jemalloc tcmalloc tbb scudo; do
   fi
 done
 
-# Version 2.0.9 of mimalloc, Debian 12's, takes a block of 512 bytes to be a multiple of 512.
+# mimalloc 2.0.9 (Debian 12) assumes that a block of 512 bytes is at a multiple of 512.
 for ((tag = 1; tag <= 20; ++tag)); do echo "posix_memalign(512, 512) = ${tag}000<$tag>"; done > aligned.trace
 status=0
 if ! cmtreplay --alloc=mimalloc --runs=1 /dev/null > /dev/null 2> words; then
@@ -67,7 +67,7 @@ else
   echo "skipped: mimalloc is another version"
 fi
 
-# Dying is a finding too: what is known is printed, and the others are still verified.
+# A crash is a finding, too. The findings so far are printed, and the other allocators are still verified.
 printf 'malloc(10) = 1000<1>\nmalloc(66666) = 2000<2>\n' > dies.trace
 status=0
 cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --alloc=libc dies.trace > lines 2> words || status=$?
@@ -76,7 +76,7 @@ grep -q 'died at event 2 of 2: signal' words
 grep -q ': 0 faults in the 1 event before it died, 1 blocks, 10 B' lines
 grep -q '^libc: no faults in 2 events' lines
 
-# After the last event is not at event 0.
+# A crash after the last event is not reported as one at event 0.
 echo 'malloc(10) = 1000<1>' > ends.trace
 faulty=$BUILD/tests/cmtreplay/libfaulty_at_size.so
 status=0
@@ -88,8 +88,8 @@ grep -qx "$faulty: 1 fault in 1 event, 1 blocks, 10 B; has no usable size to che
 cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
 grep -q '"death_event": null' report.json
 
-# An allocator that never returns is not waited for, be it at its start or after the last event.
-hangs() {  # FAULT MESSAGE: of the allocator with FAULT, in files of its own
+# An allocator that never returns counts as hanging, at its start and after the last event.
+hangs() {  # hangs FAULT MESSAGE: the allocator with FAULT hangs, with MESSAGE
   local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
   cmtreplay --verify --timeout=5 --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
   [ $status = 1 ] && grep -qx "cmtreplay: $library: $2" "$1.words" || { echo "$1: $status"; cat "$1.words"; return 1; }
