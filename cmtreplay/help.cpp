@@ -5,13 +5,14 @@ namespace cmt::replay {
 
 const char* const help_text = R"(Usage: cmtreplay [OPTION]... [FILE]...
 
-Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
--) on one or several allocators, each run in a fresh process, and shows the time
-and memory that they took: a table on standard output, fastest first.
+Replays a trace on one or several allocators, and shows the time and memory that
+each took: a table on standard output, fastest first. Each run is a fresh
+process. The trace is text, .cmt or legacy .cmt. Without FILE, or for -, it is
+read from standard input.
 
-  --alloc=NAME   an allocator to replay on; may be given more than once, and
-                 ratios are to the first that is not null and refused no call.
-                 NAME is one of
+  --alloc=NAME   an allocator to replay on; may be given more than once. Ratios
+                 are to the first one that is not null and refused no call. NAME
+                 is one of
                    libc      the C library's (the default)
                    null      returns addresses that are never touched: the cost
                              of the replay itself; always shown as the last line
@@ -19,80 +20,84 @@ and memory that they took: a table on standard output, fastest first.
                              as packaged, if installed
                    a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
-                 settings of its environment may follow:
+                 Settings of its environment may follow:
                    jemalloc,MALLOC_CONF=background_thread:true
-  --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, as
+  --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, such as
                  scalable_ or je_; missing calls are emulated
-  --runs=N       timed runs of each allocator, 1 to 1000; else one to warm up,
-                 and 10 or more, until the median is known to 1 % or the budget
-                 is spent
+  --runs=N       timed runs of each allocator, 1 to 1000. By default there is
+                 one run to warm up, and then 10 or more: until the median is
+                 known to 1 % or the budget is spent
   --budget=TIME  for the timed runs of an allocator: 2min; a number alone is
-                 seconds (default 10s; 5s with --against; 1s with -v or
-                 -o)
+                 seconds (default 10s; 5s with --against; 1s with -v or -o)
   --seed=N       seed of the order in which allocators take turns (default 1)
-  --threads=1    replay all calls on one thread, in recorded order; else
-                 (recorded) each thread's on its own, which starts and ends as
-                 in the trace and waits only for other threads' blocks
+  --threads=1    replay all calls on one thread, in recorded order. By default
+                 (recorded) each thread's calls are on a thread of its own. It
+                 starts and ends as in the trace, and waits only for blocks of
+                 other threads
   --order=strict one call at a time, in recorded order, on the recorded threads
   --pace=real    keep the recorded times; --pace=xN: N times as fast
   --clock=recorded
-                 the allocator reads the recorded time of the current event, by
-                 which it purges as in the program, at full speed; without this
-                 option so in memory runs, where times were recorded and --pace
-                 is not given; --clock=system: never
-  --touch=WHAT   bytes of each block to write: none, the first, one in each page
-                 with the first and the last (page, the default), or all; not of
-                 large blocks of a trace that tells which of their pages were
-                 touched, and when: these are written then, and no others
+                 the allocator reads the recorded time of the current event. So
+                 it purges as in the program, at full speed. By default it does
+                 so in memory runs, if the trace has times and --pace is not
+                 given; --clock=system: never
+  --touch=WHAT   bytes of each block to write: none, first, page or all. page
+                 is the default: a byte in each page, with the first and the
+                 last byte of the block. Large blocks are an exception if the
+                 trace has which of their pages were touched, and when: exactly
+                 these are written at that point
   --pin=LIST     run on these CPUs only: 0,2-3
-  --timeout=TIME in which no call returns, after which an allocator counts as
-                 hung: 2min; a number alone is seconds (default 60s)
+  --timeout=TIME an allocator hangs if no call returns for so long: 2min; a
+                 number alone is seconds (default 60s)
   --force        replay also a trace that needs more memory than is available
   --prepared     keep the trace's operations in memory, 8 bytes for an event;
-                 --stream: in a temporary file (in TMPDIR, else /var/tmp). Else
-                 in memory if they take at most half of what is free
+                 --stream: in a temporary file (in TMPDIR, else /var/tmp). By
+                 default they are in memory if they take at most half of what is
+                 free
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
   --csv          write the table with plain numbers, a line for each allocator
-  --plot=FILE    draw live and resident memory along the trace for all
-                 allocators, how long calls took, and the tables, too; FILE ends
-                 in .svg, .html (to zoom into), .png or .pdf
+  --plot=FILE    also draw live and resident memory along the trace for all
+                 allocators, how long calls took, and the tables. FILE ends in
+                 .svg, .html (to zoom into), .png or .pdf
   --verify       check every call instead: alignment, overlap, contents, zeros,
                  usable size, NULL for impossible sizes; a line for each fault
   -v, --new-trace
                  write the trace as text with the addresses that this allocator
                  returned; the table then goes to standard error
   -o, --output=FILE
-                 write that trace to FILE; .cmt if its name ends so, else text.
-                 %a is the allocator's name, needed for several allocators
+                 write that trace to FILE: as .cmt if its name ends so, else as
+                 text. %a is the allocator's name, needed for several allocators
 
-Many traces: with several FILEs, or folders of .cmt and .trace files, or one of
-these options, every trace is run on every allocator, and with libc, to which
-ratios are. Tables have traces as rows and allocators as columns, and geometric
-means; --json writes schema cmt.board/1, --csv a line for each cell, or figure
-of a gate; --plot also takes .md. A crash or a trace that cannot be replayed is
-a cell with its reason. A line below the tables says what intervals are, and one
-for each kind of warning in how many cells it is.
+Many traces: several FILEs, folders of .cmt and .trace files, or one of the
+options below. Every trace is run on every allocator, and on libc, which ratios
+are to. A trace on an allocator is a cell. Tables have traces as rows and
+allocators as columns, and geometric means. Lines below the tables say what the
+intervals are, and how many cells have each kind of warning. A crash, or a trace
+that cannot be replayed, makes a cell with the reason. --json writes schema
+cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
+--plot also takes .md.
 
-  --results=DIR  keep each cell (a trace on an allocator) as a file in DIR, and
-                 do not run again what is there, by the same builds and options:
-                 after Ctrl-C the same command goes on
+  --results=DIR  keep each cell as a file in DIR, and do not run cells again
+                 that are there, by the same builds and options: after Ctrl-C
+                 the same command continues
   --suite[=quick|full]
                  the corpus of cmt (CMT_CORPUS, or as installed): ten timed runs
                  and three for memory; quick: the traces that are marked quick,
                  five runs and one for memory
   --scoreboard=DIR
-                 show the cells of DIR, without running any; with traces also
-                 which are missing. Where DIR has cells of several options, give
-                 those of one set, as --runs=2
-  --against=OLD  run OLD, another build, instead of libc: exit 3 if an --alloc
-                 is worse with certainty, a line for each figure
+                 show the cells of DIR, without running any; with traces, also
+                 those that are missing. If DIR has cells of several sets of
+                 options, give one set, such as --runs=2
+  --against=OLD  run OLD, another build, instead of libc, as a gate: exit 3 if
+                 an --alloc is worse with certainty, with a line for each figure
   --baseline=OLD.json
-                 the same by what --json wrote earlier (or a folder of cells):
-                 memory, and time as its ratio to libc on the same processor
-  --fail-if=LIST by how much figures may be worse, of time, peak, mean and
-                 fragmentation: time+3%,peak+2%,fragmentation+1% by default;
-                 exit 1 if one could not be judged; not with --results
+                 a gate against what --json wrote earlier, or against a folder
+                 of cells: judges memory, and time by its ratio to libc on the
+                 same processor
+  --fail-if=LIST by how much figures may be worse: time, peak, mean and
+                 fragmentation; time+3%,peak+2%,fragmentation+1% by default.
+                 Exit 1 if one could not be judged. Not with --results
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
                  run these cells only, into the folder of --results; no board
@@ -100,23 +105,30 @@ for each kind of warning in how many cells it is.
   -h, --help     show this help
   --version      show the version
 
-Columns: time is the median of the timed runs, and 95 % the interval in which
-the median lies with that confidence (bootstrap), or the range of fewer than six
-runs; CPU is their processor time,
-and kernel the part of it that the kernel took, mostly for pages that are
-touched first; ns/call is the rest of CPU for a call; faults are page faults.
-Resident memory is the allocator's own, from up to three separate runs: before
-the first call, at the peak, its mean over the recorded time (over the events
-where none was recorded), and at the end; fragmentation is resident over live
-bytes where most are live. One that "purges by the clock" read the system's,
-because no times were recorded, and may keep more memory than in the program.
-Tables below show how long single calls took, one in 64, from separate runs, and
-hardware counters where the machine has them. Calls that were refused when
-recorded are left out. An allocator that refused others had less to do: it is
-marked, and ranks behind.
+Columns of the table of times:
+  time     the median of the timed runs
+  95 %     the interval that contains the median with that confidence
+           (bootstrap); with fewer than six runs: range, from the least to the
+           most
+  CPU      processor time of the runs
+  kernel   the part of CPU in the kernel, mostly for pages touched first
+  ns/call  the rest of CPU, for one call
+  faults   page faults
 
-Below the tables is a verdict on each pair of allocators: runs of the same round
-are compared, and all verdicts on time together hold with 95 % (sign test,
+The table of resident memory has the allocator's own memory, from up to three
+separate runs: before the first call, at the peak, the mean over the recorded
+time (or over the events, if no times were recorded), and at the end.
+Fragmentation is resident over live bytes when most bytes are live. An allocator
+that "purges by the clock" read the system's clock, because no times were
+recorded. It may keep more memory than in the program.
+
+Tables below show how long single calls took (one in 64, from separate runs),
+and hardware counters if the machine has them. Calls that were refused when
+recorded are left out. An allocator that refused others had less to do: it is
+marked, and comes after those that refused none.
+
+Below the tables is a verdict on each pair of allocators. It compares runs of
+the same round. All verdicts on time together hold with 95 % (sign test,
 corrected for the number of pairs). "9 % faster" takes 9 % less time. Peaks are
 compared by their ranges over the memory runs, which have no confidence.
 
@@ -125,9 +137,12 @@ Examples:
   cmtreplay --verify --alloc=./mymalloc.so app.cmt
   cmtreplay --suite=quick --alloc=./mymalloc.so --plot=board.html
 
-Exit status: 0 done, 1 an allocator or the trace could not be used, or an
-allocator crashed or broke a promise; 2 wrong use; 3 the gate found something
-worse.
+Exit status:
+  0  done
+  1  an allocator or the trace could not be used, or an allocator crashed or
+     broke a promise
+  2  wrong use
+  3  the gate found something worse
 )";
 
 }  // namespace cmt::replay
