@@ -1,10 +1,9 @@
-# lifetimes --by and --folded on traces whose stacks have their names with them, and on damaged ones.
+# Checks lifetimes --by and --folded on traces that contain the names of their functions, and on damaged traces.
 
-shopt -s lastpipe  # so that "... | same" sets `failed` here
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-same() { diff "$2" - >difference || complain "$1:
-$(cat difference)"; }
+source "$SOURCE/tests/behaviours.sh"
+shopt -s lastpipe  # so that "... | same" sets `failed` of the behaviour
+# same FILE: compares the input with what is expected.
+same() { diff "$1" - >difference || complain "$(cat difference)"; }
 
 # main calls parse, which calls itself, and list::push, which is inlined in fill; a plugin has a function without a name.
 cat >app.trace <<'END'
@@ -38,7 +37,13 @@ free(a000<1>)
 malloc(50) = a000<7> stack=4
 #cmt end=complete
 END
-lifetimes --by=function app.trace 2>messages | same "by function" /dev/fd/3 3<<'END'
+sed '/^#module\|^#frame\|^#name\|^#node/d; s/ stack=.*//' app.trace >plain.trace
+
+# rows OPTION...: name, bytes at the peak and with callees, of each contributor.
+rows() { lifetimes --json "$@" app.trace 2>messages | jq -r '.contributors[] | "\(.name) \(.self.peak_bytes)/\(.inclusive.peak_bytes)"'; }
+
+by_function() {
+  lifetimes --by=function app.trace 2>messages | same /dev/fd/3 3<<'END'
 app.trace: 9 events; 7 blocks, 1.48 KiB, of 4 stacks
   peak live: 4 blocks, 1.29 KiB, at event 7
   stack not known: 1 block, 7 B
@@ -60,11 +65,12 @@ the largest stack of parse(int):
   parse(int) at app.cpp:10 in app
   main at app.cpp:30 in app
 END
-[ "$(cat messages)" = "lifetimes: /opt/plugin.so: No such file or directory; its functions are not named" ] || complain "$(cat messages)"
+  [ "$(cat messages)" = "lifetimes: /opt/plugin.so: No such file or directory; its functions are not named" ] || complain "$(cat messages)"
+}
+behaviour "--by=function charges each allocation to its innermost function that does not only allocate" by_function
 
-# rows OPTION...: name, bytes at the peak and with callees, of each contributor.
-rows() { lifetimes --json "$@" app.trace 2>messages | jq -r '.contributors[] | "\(.name) \(.self.peak_bytes)/\(.inclusive.peak_bytes)"'; }
-lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/ *$//' | same "by caller" /dev/fd/3 3<<'END'
+by_caller() {
+  lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/ *$//' | same /dev/fd/3 3<<'END'
  at peak  blocks  allocated  blocks  temporary  at end  blocks  with callees  caller
   1000 B       1   1.12 KiB       3          0    50 B       1        1000 B  parse(int)
   1000 B       1   1.03 KiB       2          0    50 B       1                  <- parse(int)
@@ -75,22 +81,38 @@ lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/
    300 B       1      340 B       2          1   300 B       1                  <- main
 1.29 KiB       4   1.48 KiB       7          1   373 B       4      1.29 KiB  all, with 4 more
 END
-lifetimes --by=caller --min=0 --sort=bytes --csv app.trace 2>messages | cut -d, -f1-3 | grep parse | same "callers as CSV" /dev/fd/3 3<<'END'
+}
+behaviour "--by=caller lists the callers of each function below it" by_caller
+
+callers_as_csv() {
+  lifetimes --by=caller --min=0 --sort=bytes --csv app.trace 2>messages | cut -d, -f1-3 | grep parse | same /dev/fd/3 3<<'END'
 parse(int),3,1150
 parse(int) <- parse(int),2,1050
 parse(int) <- parse(int) <- parse(int),2,1050
 parse(int) <- parse(int) <- parse(int) <- main,2,1050
 parse(int) <- main,1,100
 END
-rows --by=thread | same "by thread" /dev/fd/3 3<<'END'
+}
+behaviour "--by=caller --csv names each caller with the path to it" callers_as_csv
+
+by_thread() {
+  rows --by=thread | same /dev/fd/3 3<<'END'
 thread 0 1307/1307
 thread 1 16/16
 END
-rows --by=size --sort=bytes --top=2 | same "by size" /dev/fd/3 3<<'END'
+}
+behaviour "--by=thread puts allocations together by thread" by_thread
+
+by_size() {
+  rows --by=size --sort=bytes --top=2 | same /dev/fd/3 3<<'END'
 896 - 1,023 bytes 1000/1000
 256 - 319 bytes 300/300
 END
-rows --by=function --slice=4: --sort=growth | same "of a slice" /dev/fd/3 3<<'END'
+}
+behaviour "--by=size puts allocations together by class of sizes" by_size
+
+of_slice() {
+  rows --by=function --slice=4: --sort=growth | same /dev/fd/3 3<<'END'
 list::push(int) 300/300
 plugin.so+0x40 16/16
 [unknown] 7/7
@@ -98,21 +120,36 @@ fill 0/300
 main 0/1316
 parse(int) 1000/1000
 END
-rows --by=function --focus='app.cpp:20|list\.h' | same "focused" /dev/fd/3 3<<'END'
+}
+behaviour "--slice with --sort=growth sorts by the bytes that the slice adds" of_slice
+
+focused() {
+  rows --by=function --focus='app.cpp:20|list\.h' | same /dev/fd/3 3<<'END'
 list::push(int) 300/300
 fill 0/300
 main 0/300
 END
-rows --by=function --ignore=parse --hide='^(fill|list)' | same "ignored and hidden" /dev/fd/3 3<<'END'
+}
+behaviour "--focus keeps the stacks with a function or line that matches" focused
+
+ignored_and_hidden() {
+  rows --by=function --ignore=parse --hide='^(fill|list)' | same /dev/fd/3 3<<'END'
 main 300/316
 plugin.so+0x40 16/16
 [unknown] 7/7
 END
-sed '/^#module\|^#frame\|^#name\|^#node/d; s/ stack=.*//' app.trace >plain.trace
-lifetimes --by=thread plain.trace >out 2>messages || complain "--by=thread without stacks: $(cat messages)"
-lifetimes --by=phase --json plain.trace | jq -r '.contributors[].name' | grep -qx '\[before the first mark\]' || complain "--by=phase"
-! lifetimes --by=line plain.trace >out 2>messages || complain "--by=line without stacks"
-rows --by=line --inclusive | same "by line" /dev/fd/3 3<<'END'
+}
+behaviour "--ignore leaves out stacks, and --hide takes functions out of them" ignored_and_hidden
+
+without_stacks() {
+  lifetimes --by=thread plain.trace >out 2>messages || complain "--by=thread without stacks: $(cat messages)"
+  lifetimes --by=phase --json plain.trace | jq -r '.contributors[].name' | grep -qx '\[before the first mark\]' || complain "--by=phase"
+  ! lifetimes --by=line plain.trace >out 2>messages || complain "--by=line without stacks"
+}
+behaviour "a trace without stacks has threads and phases, and no lines" without_stacks
+
+by_line() {
+  rows --by=line --inclusive | same /dev/fd/3 3<<'END'
 app.cpp:30 0/1316
 app.cpp:10 1000/1000
 app.cpp:20 0/300
@@ -120,68 +157,114 @@ list.h:5 300/300
 plugin.so+0x40 16/16
 [unknown] 7/7
 END
-rows --by=library | same "by library" /dev/fd/3 3<<'END'
+}
+behaviour "--by=line --inclusive sorts lines by what they have with callees" by_line
+
+by_library() {
+  rows --by=library | same /dev/fd/3 3<<'END'
 app 1300/1316
 plugin.so 16/16
 [unknown] 7/7
 END
-rows --by=function --skip='^list::|parse' | same "with --skip" /dev/fd/3 3<<'END'
+}
+behaviour "--by=library puts allocations together by library" by_library
+
+skipped() {
+  rows --by=function --skip='^list::|parse' | same /dev/fd/3 3<<'END'
 main 1000/1316
 fill 300/300
 plugin.so+0x40 16/16
 [unknown] 7/7
 END
-for sort in bytes:parse blocks:parse live:list temporary:list peak:parse; do
-  rows --by=function --sort=${sort%:*} --top=1 | grep -q "^${sort#*:}" || complain "--sort=$sort"
-done
-lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,29 | same "CSV" /dev/fd/3 3<<'END'
+}
+behaviour "--skip charges the callers of functions that match" skipped
+
+sorted() {
+  for sort in bytes:parse blocks:parse live:list temporary:list peak:parse; do
+    rows --by=function --sort=${sort%:*} --top=1 | grep -q "^${sort#*:}" || complain "--sort=$sort"
+  done
+}
+behaviour "--sort and --top choose the contributor with the largest figure" sorted
+
+as_csv() {
+  lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,29 | same /dev/fd/3 3<<'END'
 name,allocated_blocks,allocated_bytes,peak_blocks,peak_bytes,stack
 app,5,1490,2,1300,main;parse(int);parse(int);parse(int)
 plugin.so,1,16,1,16,main;plugin.so+0x40
 [unknown],1,7,1,7,
 END
-lifetimes --folded=blocks app.trace 2>messages | same "folded" /dev/fd/3 3<<'END'
+}
+behaviour "--csv has a row for each contributor, with its largest stack" as_csv
+
+folded() {
+  lifetimes --folded=blocks app.trace 2>messages | same /dev/fd/3 3<<'END'
 [unknown] 1
 main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 2
 main;parse(int) 1
 main;parse(int);parse(int);parse(int) 2
 main;plugin.so+0x40 1
 END
-lifetimes --folded app.trace 2>messages | cmp -s - <(lifetimes --folded=peak app.trace 2>messages) || complain "--folded is not --folded=peak"
-trace2cmt app.trace | lifetimes --folded=live 2>messages | awk '{ sum += $NF } END { exit sum != 373 }' || complain "from a pipe"
+}
+behaviour "--folded=blocks has a line for each stack, with its blocks" folded
 
-# The totals are those of the summary.
-lifetimes --json app.trace | jq -c '[.inputs[0].peak_live_bytes, .inputs[0].peak_event, ([.sizes[].temporary_blocks] | add)]' >summary
-lifetimes --by=function --json app.trace 2>messages | jq -c '[.total.peak_bytes, .peak_event, .total.temporary_blocks]' | cmp -s - summary ||
-  complain "other totals than --summary: $(cat summary)"
+folded_by_default() {
+  lifetimes --folded app.trace 2>messages | cmp -s - <(lifetimes --folded=peak app.trace 2>messages) || complain "another output"
+}
+behaviour "--folded without a figure is --folded=peak" folded_by_default
+
+from_pipe() {
+  trace2cmt app.trace | lifetimes --folded=live 2>messages | awk '{ sum += $NF } END { exit sum != 373 }' || complain "another sum"
+}
+behaviour "--folded=live of a .cmt from a pipe adds up to the bytes live at the end" from_pipe
+
+totals() {
+  lifetimes --json app.trace | jq -c '[.inputs[0].peak_live_bytes, .inputs[0].peak_event, ([.sizes[].temporary_blocks] | add)]' >summary
+  lifetimes --by=function --json app.trace 2>messages | jq -c '[.total.peak_bytes, .peak_event, .total.temporary_blocks]' | cmp -s - summary ||
+    complain "other totals than --summary: $(cat summary)"
+}
+behaviour "the totals of --by are those of --summary" totals
 
 # Names that no terminal should obey, and that are no UTF-8; a stack that is cut; a trace that breaks off.
 printf '#module 1 begin=0 end=1000000 bias=0 path="/x\\x1b[31m;y"\n#frame 1 module=1 address=10\n#name 1 function="a\\n;b\\xff\\x1b[2J" file="\\x07" line=3\n#node 1 parent=0 frame=0\n#node 2 parent=1 frame=1\nmalloc(8) = 10<1> stack=2\nmalloc(' >odd.trace
-for option in --by=function --by=caller --by=line --by=library --folded; do
-  lifetimes $option odd.trace >out 2>messages || complain "$option of a damaged trace: $(cat messages)"
-  grep -q '[[:cntrl:]]' out && complain "$option: control characters"
-done
-lifetimes --by=function --json odd.trace 2>messages | jq -e '.truncated or .defects > 0' >out || complain "damaged, and not said: $(cat out messages)"
-lifetimes --folded odd.trace 2>messages | wc -l | grep -qx 1 || complain "folded: not one line"
+without_control_characters() {
+  for option in --by=function --by=caller --by=line --by=library --folded; do
+    lifetimes $option odd.trace >out 2>messages || complain "$option of a damaged trace: $(cat messages)"
+    if grep -q '[[:cntrl:]]' out; then complain "$option: control characters"; fi
+  done
+  lifetimes --folded odd.trace 2>messages | wc -l | grep -qx 1 || complain "--folded: not one line"
+}
+behaviour "names reach the terminal without their control characters" without_control_characters
+
+damaged() {
+  lifetimes --by=function --json odd.trace 2>messages | jq -e '.truncated or .defects > 0' >out || complain "$(cat out messages)"
+}
+behaviour "--json says that a trace is damaged" damaged
 
 refuses() { local want=$1 got; shift; got=$(lifetimes "$@" app.trace 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "lifetimes: $want" ] || complain "$*: $got"; }
-refuses "--by: expected function, caller, line, library, thread, size or phase, not 'x'" --by=x
-figures="bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched"
-refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
-refuses "--folded: expected $figures, not 'x'" --folded=x
-refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
-refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
-refuses "--focus is about call stacks: not with --by=size" --by=size --focus=x
-refuses "--slice needs --by, --diff, --folded, --pprof or --speedscope" --slice=1:2
-refuses "app.trace: the trace has no mark \"x\"; it has none" --by=line --slice=@x:
-refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
-refuses "--top needs --by or --diff" --top=3
-refuses "--debug-dir needs --by, --diff, --folded, --pprof or --speedscope" --debug-dir=x
-refuses "--top does not go with --folded" --folded --top=3
-refuses "--summary does not go with --by" --by=line --summary
-refuses "--json does not go with --folded" --folded --json
+wrong_values() {
+  refuses "--by: expected function, caller, line, library, thread, size or phase, not 'x'" --by=x
+  figures="bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched"
+  refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
+  refuses "--folded: expected $figures, not 'x'" --folded=x
+  refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
+  refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
+  refuses "app.trace: the trace has no mark \"x\"; it has none" --by=line --slice=@x:
+  refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
+}
+behaviour "a value that an option does not take is refused" wrong_values
 
-# Stacks that begin late are found: the header knows only of the first events.
+wrong_combinations() {
+  refuses "--focus is about call stacks: not with --by=size" --by=size --focus=x
+  refuses "--slice needs --by, --diff, --folded, --pprof or --speedscope" --slice=1:2
+  refuses "--top needs --by or --diff" --top=3
+  refuses "--debug-dir needs --by, --diff, --folded, --pprof or --speedscope" --debug-dir=x
+  refuses "--top does not go with --folded" --folded --top=3
+  refuses "--summary does not go with --by" --by=line --summary
+  refuses "--json does not go with --folded" --folded --json
+}
+behaviour "options that do not go together are refused" wrong_combinations
+
+# The header knows only of the first events.
 { echo "#cmt text=1"
   for ((tag = 1; tag <= 2000; ++tag)); do echo "malloc(8) = $((tag + 100000))0<$tag>"; done
   echo "#frame 1 module=0 address=1010"
@@ -191,8 +274,11 @@ refuses "--json does not go with --folded" --folded --json
   echo "#cmt end=complete"
 } >late.trace
 trace2cmt -o late.cmt late.trace || complain "late.cmt"
-for file in late.trace late.cmt; do
-  lifetimes --folded=blocks $file | grep -qx "late 1" || complain "$file: the late stack is missing"
-  trace2cmt --symbolise -o late.named.cmt $file || complain "$file: --symbolise"
-done
+late_stacks() {
+  for file in late.trace late.cmt; do
+    lifetimes --folded=blocks $file | grep -qx "late 1" || complain "$file: the late stack is missing"
+    trace2cmt --symbolise -o late.named.cmt $file || complain "$file: --symbolise"
+  done
+}
+behaviour "stacks that begin late in a trace are found" late_stacks
 exit $failed
