@@ -8,11 +8,7 @@ namespace cmt::lifetimes {
 
 Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints,
                        std::uint64_t touched_min)
-    : complaints_(complaints),
-      summary_(clock),
-      live_(clock, complaints),
-      untouched_(touched_min),
-      short_lived_max_(short_lived_max(clock)) {
+    : complaints_(complaints), summary_(clock), fates_(clock, touched_min, complaints) {
   input_.name = std::filesystem::path(name).filename().string();
   if (touched_min == 0) return;
   input_.touched_min = touched_min;
@@ -22,18 +18,11 @@ Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command
 
 void Summariser::count_event(const Event& event) {
   ++input_.events;
-  live_.start_event(event);
   ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
   if (event.failed()) ++summary_.failed;
-  if (tells_pages(event.kind)) return touch(event);
-  const bool is_temporary = last_made_.frees_temporary(event);
-  const std::uint32_t reallocations = event.ends_block() ? end_block(event, is_temporary) : 0;
+  const analysis::EndedBlock<Block> ended = fates_.follow(event);
+  const std::uint32_t reallocations = event.ends_block() ? end_block(event, ended) : 0;
   if (event.makes_block()) begin_block(event, reallocations);
-}
-
-void Summariser::touch(const Event& event) {
-  const Block* const block = live_.find(event.old_tag);
-  if (block != nullptr) untouched_.touch(event, block->size);
 }
 
 /// Of a block that ends, or that is live at the end. If it is not younger than the last peak, it was live at that.
@@ -44,31 +33,31 @@ void Summariser::count_untouched(const Block& block, std::uint64_t bytes) {
 }
 
 /// Returns how many reallocations the event's new block, if it makes one, has behind it.
-std::uint32_t Summariser::end_block(const Event& event, bool is_temporary) {
-  const Block* const block = live_.end_block(event.old_tag);
-  if (block == nullptr) {
+std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlock<Block>& ended) {
+  if (!ended) {
     ++summary_.unknown_ends;
     return event.makes_block() ? 1 : 0;
   }
-  const std::uint64_t age = live_.clock().now() - block->born;
-  const std::size_t size_class = SizeClasses::index(block->size);
+  const Block& block = *ended.block;
+  const analysis::Fate& fate = ended.fate;
+  const std::size_t size_class = SizeClasses::index(block.size);
   SizeSummary& size = summary_.sizes[size_class];
   ++size.ended;
-  size.short_lived += age <= short_lived_max_;
-  size.other_thread += block->thread != event.thread;
-  size.temporary += is_temporary;
-  size.lifetime_max = std::max(size.lifetime_max, age);
-  ++size.lifetimes[AgeClasses::index(age)];
-  live_by_size_[size_class].change(peaks_).remove_block(block->size);
-  live_total_.remove_block(block->size);
-  count_untouched(*block, untouched_.end_block(block->tag, block->size));
-  if (event.makes_block()) return block->reallocations + 1;
-  count_chain(block->reallocations);
+  size.short_lived += fate.is_short_lived;
+  size.other_thread += fate.is_of_other_thread;
+  size.temporary += fate.is_temporary;
+  size.lifetime_max = std::max(size.lifetime_max, fate.lifetime);
+  ++size.lifetimes[AgeClasses::index(fate.lifetime)];
+  live_by_size_[size_class].change(peaks_).remove_block(block.size);
+  live_total_.remove_block(block.size);
+  count_untouched(block, fate.untouched_bytes);
+  if (event.makes_block()) return block.reallocations + 1;
+  count_chain(block.reallocations);
   return 0;
 }
 
 void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {
-  if (!live_.begin_block(event, {.thread = event.thread, .reallocations = reallocations})) return;
+  if (!fates_.begin_block(event, {.reallocations = reallocations})) return;
   const std::uint64_t size = event.bytes();
   const std::size_t size_class = SizeClasses::index(size);
   summary_.sizes[size_class].allocated.add_block(size);
@@ -93,9 +82,9 @@ void Summariser::count_chain(std::uint32_t reallocations) {
 }
 
 Summary Summariser::finish(bool truncated) {
-  live_.for_each([&](const Block& block) {
+  fates_.for_each_live([&](const Block& block) {
     summary_.sizes[SizeClasses::index(block.size)].leaked.add_block(block.size);
-    count_untouched(block, untouched_.of_block(block.tag, block.size));
+    count_untouched(block, fates_.untouched_of(block));
     count_chain(block.reallocations);
   });
   for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = live_by_size_[i].at_peak(peaks_);

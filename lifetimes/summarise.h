@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/fates/last_made.h"
-#include "analysis/fates/live_blocks.h"
-#include "analysis/fates/untouched.h"
+#include "analysis/fates/fate.h"
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "lifetimes/summary.h"
@@ -36,25 +34,21 @@ class Summariser {
     std::uint32_t reallocations = 0;
   };
 
-  std::uint32_t end_block(const Event& event, bool is_temporary);
+  std::uint32_t end_block(const Event& event, const analysis::EndedBlock<Block>& ended);
   void begin_block(const Event& event, std::uint32_t reallocations);
   void count_chain(std::uint32_t reallocations);
-  void touch(const Event& event);
   void count_untouched(const Block& block, std::uint64_t bytes);
   void save_peak(const Event& event);
 
   command::Complaints& complaints_;
   Summary summary_;
   Input input_;
-  analysis::LiveBlocks<Block> live_;
+  analysis::BlockFates<Block> fates_;
   Amount live_total_;
-  analysis::UntouchedBytes untouched_;
   std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak, and have ended since
   Tag peak_tag_ = 0;                     // of the block that was made at the last peak
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
-  std::uint64_t short_lived_max_;
-  analysis::LastMade last_made_;
 };
 
 /// The summary of the trace that the options name.

@@ -98,11 +98,10 @@ std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, doubl
 }
 
 UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
-    : live_(options.clock, complaints),
-      untouched_(options.touched_min),
+    : fates_(options.clock, options.touched_min, complaints),
       untouched_at_first_(options.touched_min == 0 ? unknown : 0),
       keys_(options.by) {
-  uses_.short_lived_max = short_lived_max(options.clock);
+  uses_.short_lived_max = fates_.short_lived_max();
   if (!options.slice) return;
   slice_.emplace(*options.slice);
   place_ = Place::before;
@@ -129,19 +128,20 @@ void UseCounter::begin_slice() {
 }
 
 void UseCounter::start_late(const trace::LateStart& start, Tag first) {
-  const bool is_timed = live_.clock().unit() == heap::Clock::Unit::time;
+  const bool is_timed = fates_.clock().unit() == heap::Clock::Unit::time;
   const std::uint64_t time_ns = start.origins.time_ns;
-  live_.start_late(!is_timed ? start.event : time_ns != unknown ? time_ns : 0, first);
+  fates_.start_late(!is_timed ? start.event : time_ns != unknown ? time_ns : 0, first);
   slice_->skip_to(read_ = start.event);
   last_time_ns_ = time_ns;
   std::span<const format::OriginRun> runs = start.origins.runs;
   for (const Event& made : start.origins.blocks) {
     const std::uint64_t size = made.bytes();
     const KeyId key = keys_.key_of(made);
-    live_.add_early({made.tag, size, is_timed ? made.time_ns : unknown, key, made.thread});
-    last_made_.set_last(made.thread, newest_early_ = made.tag);
+    fates_.add_early({made.tag, size, is_timed ? made.time_ns : unknown, key, made.thread});
+    newest_early_ = made.tag;
     count_block(made, key, false);
-    for (; !runs.empty() && runs.front().tag == made.tag; runs = runs.subspan(1)) untouched_.touch(runs.front(), size);
+    for (; !runs.empty() && runs.front().tag == made.tag; runs = runs.subspan(1))
+      fates_.touch_early(runs.front(), size);
   }
 }
 
@@ -157,35 +157,26 @@ bool UseCounter::count_event(const Event& event) {
   ++read_;
   last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
-  live_.start_event(event);
-  if (tells_pages(event.kind)) {
-    const Block* const block = live_.find(event.old_tag);
-    if (block != nullptr) untouched_.touch(event, block->size);
-    return true;
-  }
-  const bool is_temporary = last_made_.frees_temporary(event);
+  const EndedBlock<Block> ended = fates_.follow(event);
+  if (tells_pages(event.kind)) return true;
   const KeyId key = keys_.key_of(event);
-  const Block* const ended = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
-  if (ended != nullptr) count_end(event, *ended, is_temporary);
-  if (event.makes_block() && live_.begin_block(event, {.key = key, .thread = event.thread}))
-    count_block(event, key, event.old_tag != 0);
+  if (ended) count_end(*ended.block, ended.fate);
+  if (event.makes_block() && fates_.begin_block(event, {.key = key})) count_block(event, key, event.old_tag != 0);
   return true;
 }
 
-void UseCounter::count_end(const Event& event, const Block& block, bool is_temporary) {
+void UseCounter::count_end(const Block& block, const Fate& fate) {
   Counter& counter = counter_of(block.key);
   counter.live.change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
-  const std::uint64_t untouched = untouched_.end_block(block.tag, block.size);
   if (place_ != Place::inside) return;
-  if (untouched != 0) counter.counts.untouched_bytes += untouched;
-  counter.counts.other_thread += block.thread != event.thread;
+  if (fate.untouched_bytes != 0) counter.counts.untouched_bytes += fate.untouched_bytes;
+  counter.counts.other_thread += fate.is_of_other_thread;
   const auto place = static_cast<std::size_t>(&counter - counters_.data());
-  const std::uint64_t now = live_.clock().now();
-  if (block.tag <= newest_early_ && (block.born == unknown || is_temporary)) {
-    early_ends_.push_back({block.tag, block.born, now, place, block.thread, is_temporary});
+  if (block.tag <= newest_early_ && (block.born == unknown || fate.is_temporary)) {
+    early_ends_.push_back({block.tag, block.born, fates_.clock().now(), place, block.thread, fate.is_temporary});
   } else {
-    count_age(place, now - block.born, is_temporary);
+    count_age(place, fate.lifetime, fate.is_temporary);
   }
 }
 
@@ -217,9 +208,8 @@ Uses UseCounter::finish(const std::string& path) {
   if (slice_ && !slice_->finish(path)) begin_slice();
   uses_.end_time_ns = last_time_ns_;
   for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
-  live_.for_each([this](const Block& block) {
-    if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
-      counter_of(block.key).counts.untouched_bytes += bytes;
+  fates_.for_each_live([this](const Block& block) {
+    if (const std::uint64_t bytes = fates_.untouched_of(block)) counter_of(block.key).counts.untouched_bytes += bytes;
   });
   list_entries();
   return std::move(uses_);

@@ -11,9 +11,7 @@
 
 #include "analysis/fates/amount.h"
 #include "analysis/fates/early_events.h"
-#include "analysis/fates/last_made.h"
-#include "analysis/fates/live_blocks.h"
-#include "analysis/fates/untouched.h"
+#include "analysis/fates/fate.h"
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "libcmt/number_hash.h"
@@ -184,14 +182,12 @@ class UseCounter {
 
   Counter& counter_of(KeyId key);
   void begin_slice();
-  void count_end(const Event& event, const Block& block, bool is_temporary);
+  void count_end(const Block& block, const Fate& fate);
   void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);
   void list_entries();
 
-  LiveBlocks<Block> live_;
-  LastMade last_made_;
-  UntouchedBytes untouched_;
+  BlockFates<Block> fates_;
   std::uint64_t untouched_at_first_;  // of each set; unknown where touched pages were not recorded
   AllocationKeys keys_;
   std::optional<trace::SliceProgress> slice_;

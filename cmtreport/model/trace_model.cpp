@@ -11,8 +11,7 @@ constexpr std::uint64_t first_events = 64, first_ns = 1024;  // of an interval
 
 TraceModel::TraceModel(const ModelOptions& options, command::Complaints& complaints)
     : options_(options),
-      live_(std::in_place, heap::Clock::Unit::events, complaints),
-      untouched_(options.touched_min),
+      fates_(std::in_place, heap::Clock::Unit::events, options.touched_min, complaints),
       intervals_(options.by_time ? first_ns : first_events),
       sizes_(SizeClasses::count),
       position_(options.start) {}
@@ -24,45 +23,35 @@ void TraceModel::count_event(const Event& event) {
   else if (event.time_ns != unknown)
     position_ = std::max(position_, options_.start + std::min(event.time_ns, position_max - options_.start));
   intervals_.start_event(position_, last_time_ns_);
-  live_->start_event(event);
   ++counts_of(event.thread).events;
-  if (tells_pages(event.kind)) {
-    const Block* const block = live_->find(event.old_tag);
-    if (block != nullptr) untouched_.touch(event, block->size);
-    return;
-  }
-  const bool is_temporary = last_made_.frees_temporary(event);
-  if (event.ends_block()) {
-    const Block* const block = live_->end_block(event.old_tag);
-    if (block != nullptr)
-      end_block(event, *block, is_temporary);
-    else if (!live_->is_made_here(event.old_tag))
-      ++unknown_ends_;
-  }
+  const analysis::EndedBlock<Block> ended = fates_->follow(event);
+  if (ended)
+    end_block(*ended.block, ended.fate);
+  else if (event.ends_block() && !fates_->is_made_here(event.old_tag))
+    ++unknown_ends_;
   if (event.makes_block())
     begin_block(event);
   else if (!event.ends_block())
     note_other(event);
 }
 
-void TraceModel::end_block(const Event& event, const Block& block, bool is_temporary) {
+void TraceModel::end_block(const Block& block, const analysis::Fate& fate) {
   Measures& measures = intervals_.end_block(block.key, block.size);
-  const std::uint64_t age = live_->clock().now() - block.born;
-  if (is_temporary) {
+  if (fate.is_temporary) {
     ++measures[Measure::temporary_blocks];
     measures[Measure::temporary_bytes] += block.size;
   }
-  measures[Measure::short_lived_blocks] += age <= short_lived_max;
-  measures[Measure::other_thread_blocks] += block.thread != event.thread;
-  measures[Measure::untouched_bytes] += untouched_.end_block(block.tag, block.size);
-  ++sizes_[SizeClasses::index(block.size)].lifetimes[LifetimeClasses::index(age)];
+  measures[Measure::short_lived_blocks] += fate.is_short_lived;
+  measures[Measure::other_thread_blocks] += fate.is_of_other_thread;
+  measures[Measure::untouched_bytes] += fate.untouched_bytes;
+  ++sizes_[SizeClasses::index(block.size)].lifetimes[LifetimeClasses::index(fate.lifetime)];
 }
 
 void TraceModel::begin_block(const Event& event) {
   const std::uint64_t size = event.bytes();
   const auto size_class = static_cast<KeyId>(SizeClasses::index(size));
   const KeyId key = options_.by_stack ? event.stack : size_class;
-  if (!live_->begin_block(event, {.key = key, .thread = event.thread})) return;
+  if (!fates_->begin_block(event, {.key = key})) return;
   intervals_.begin_block(key, size, event.old_tag != 0);
   sizes_[size_class].allocated.add_block(size);
   ThreadCounts& counts = counts_of(event.thread);
@@ -92,20 +81,20 @@ void TraceModel::find_thread(std::uint32_t thread) {
 }
 
 void TraceModel::finish() {
-  live_->for_each([this](const Block& block) {
+  fates_->for_each_live([this](const Block& block) {
     sizes_[SizeClasses::index(block.size)].leaked.add_block(block.size);
-    if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
+    if (const std::uint64_t bytes = fates_->untouched_of(block))
       intervals_.measures_of(block.key)[Measure::untouched_bytes] += bytes;
   });
   intervals_.finish();
   collect_leaked();
-  live_.reset();
+  fates_.reset();
 }
 
 void TraceModel::collect_leaked() {
   const std::vector<Interval>& intervals = intervals_.intervals();
   tsl::robin_map<std::uint64_t, Amount, NumberHash> by_key_and_interval;
-  live_->for_each([&](const Block& block) {
+  fates_->for_each_live([&](const Block& block) {
     const auto interval =
         std::lower_bound(intervals.begin(), intervals.end(), block.born,
                          [](const Interval& each, std::uint64_t event) { return each.last_event < event; });

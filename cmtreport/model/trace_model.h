@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "analysis/fates/amount.h"
-#include "analysis/fates/last_made.h"
-#include "analysis/fates/live_blocks.h"
-#include "analysis/fates/untouched.h"
+#include "analysis/fates/fate.h"
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmtreport/model/intervals.h"
@@ -82,10 +80,10 @@ class TraceModel {
   void fetch(const Event& event, bool is_near) {
     const bool makes_key = event.tag != 0 && options_.by_stack;
     if (is_near) {
-      if (event.old_tag != 0) live_->prefetch_block(event.old_tag);
+      if (event.old_tag != 0) fates_->prefetch_block(event.old_tag);
       if (makes_key) intervals_.prefetch(event.stack);
     } else {
-      if (event.old_tag != 0) live_->prefetch(event.old_tag);
+      if (event.old_tag != 0) fates_->prefetch(event.old_tag);
       if (makes_key) intervals_.prefetch_place(event.stack);
     }
   }
@@ -123,7 +121,7 @@ class TraceModel {
   };
 
   void collect_leaked();
-  void end_block(const Event& event, const Block& block, bool is_temporary);
+  void end_block(const Block& block, const analysis::Fate& fate);
   void begin_block(const Event& event);
   void note_other(const Event& event);
   ThreadCounts& counts_of(std::uint32_t thread) {
@@ -133,9 +131,7 @@ class TraceModel {
   void find_thread(std::uint32_t thread);
 
   ModelOptions options_;
-  std::optional<analysis::LiveBlocks<Block>> live_;  // until the end
-  analysis::LastMade last_made_;
-  analysis::UntouchedBytes untouched_;
+  std::optional<analysis::BlockFates<Block>> fates_;  // until the end
   IntervalCollector intervals_;
   tsl::robin_map<std::uint32_t, std::uint32_t, NumberHash> thread_index_;  // by number: its place in threads_
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads_;
