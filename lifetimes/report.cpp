@@ -1,5 +1,6 @@
 // The summary as text, JSON and CSV.
 
+#include <functional>
 #include <optional>
 
 #include "lifetimes/summary.h"
@@ -15,9 +16,8 @@ using output::counted;
 using output::percent_text;
 using output::with_commas;
 
-std::string age_text(const std::optional<std::uint64_t>& age, heap::Clock::Unit clock) {
-  if (!age) return "-";
-  return clock == heap::Clock::Unit::time ? output::time_text(static_cast<double>(*age)) : with_commas(*age);
+std::string age_text(std::uint64_t age, heap::Clock::Unit clock) {
+  return clock == heap::Clock::Unit::time ? output::time_text(static_cast<double>(age)) : with_commas(age);
 }
 
 /// The unit of ages that age_text() does not name itself: " events", " bytes".
@@ -70,56 +70,65 @@ std::string totals_text(const Summary& summary) {
   return table.text();
 }
 
-std::string sizes_text(const Summary& summary) {
-  std::vector<std::string> titles{"size", "allocated", "bytes",   "short-lived", "temporary", "p50",  "p90",
-                                  "p99",  "longest",   "at peak", "bytes",       "at end",    "bytes"};
-  const bool tells_touches = summary.untouched_peak_sum() != unknown;
-  if (tells_touches) titles.emplace_back("never touched");
-  output::Table table(titles, {});
-  const auto add_row = [&](const std::string& name, const SizeSummary& size, const Amount& peak) {
-    const auto quantile = [&](double share) { return age_text(size.lifetime_quantile(share), summary.clock); };
-    const std::string longest = size.ended == 0 ? "-" : age_text(size.lifetime_max, summary.clock);
-    std::vector<std::string> row{name,
-                                 with_commas(size.allocated.blocks),
-                                 output::bytes_text(size.allocated.bytes),
-                                 percent_text(size.short_lived, size.ended),
-                                 percent_text(size.temporary, size.ended),
-                                 quantile(0.5),
-                                 quantile(0.9),
-                                 quantile(0.99),
-                                 longest,
-                                 with_commas(peak.blocks),
-                                 output::bytes_text(peak.bytes),
-                                 with_commas(size.leaked.blocks),
-                                 output::bytes_text(size.leaked.bytes)};
-    if (tells_touches) row.push_back(size.untouched_bytes == unknown ? "-" : output::bytes_text(size.untouched_bytes));
-    table.add(row);
-  };
-  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
-    const SizeSummary& size = summary.sizes[i];
-    Amount peak;
-    for (const Input& input : summary.inputs) peak += input.peak.sizes[i];
-    if (size.in_use()) add_row(output::range_text(size.size_bytes_min, size.size_bytes_max()), size, peak);
-  }
-  add_row("all", summary.total(), summary.peak_sum());
-  return table.text();
-}
-
-/// A row of CSV. Its titles name the unit of lifetimes, and its order is not that of the JSON.
-struct CsvRow {
+/// A class of sizes, or all of them. CSV has the fields in another order than JSON, and the unit of lifetimes in keys.
+struct SizeRow {
   const SizeSummary& size;
   std::string unit;
+  std::string name = {};
+  Amount peak = {};  // of all inputs
 };
 
-template <class Visitor, output::DescribedAs<CsvRow> R>
+std::string lifetime_prefix(const std::string& unit) { return "lifetime_" + unit + "_"; }
+
+template <class Visitor, output::DescribedAs<SizeRow> R>
 void describe(Visitor& field, R& row) {
-  const std::string prefix = "lifetime_" + row.unit + "_";
+  const std::string prefix = lifetime_prefix(row.unit);
   describe_counts(field, row.size);
   describe_quantiles(field, row.size, prefix);
   field(prefix + "max", row.size.ended == 0 ? std::nullopt : std::optional(row.size.lifetime_max),
         "the longest lifetime");
   describe_leaks(field, row.size);
   describe_untouched(field, row.size);
+}
+
+output::Columns<SizeRow> size_columns(const Summary& summary) {
+  const std::function age = [clock = summary.clock](std::uint64_t number) { return age_text(number, clock); };
+  const std::string lifetime = lifetime_prefix(std::string(unit_name(summary.clock)));
+  const auto share_of_ended = [](std::uint64_t SizeSummary::*part) {
+    return [part](const SizeRow& row) { return percent_text(row.size.*part, row.size.ended); };
+  };
+  output::Columns<SizeRow> columns;
+  columns.add_computed("size", [](const SizeRow& row) { return row.name; });
+  columns.add("allocated", "allocated_blocks", with_commas);
+  columns.add("bytes", "allocated_bytes", output::bytes_text);
+  columns.add_computed("short-lived", share_of_ended(&SizeSummary::short_lived));
+  columns.add_computed("temporary", share_of_ended(&SizeSummary::temporary));
+  columns.add("p50", lifetime + "p50", age);
+  columns.add("p90", lifetime + "p90", age);
+  columns.add("p99", lifetime + "p99", age);
+  columns.add("longest", lifetime + "max", age);
+  columns.add_computed("at peak", [](const SizeRow& row) { return with_commas(row.peak.blocks); });
+  columns.add_computed("bytes", [](const SizeRow& row) { return output::bytes_text(row.peak.bytes); });
+  columns.add("at end", "leaked_blocks", with_commas);
+  columns.add("bytes", "leaked_bytes", output::bytes_text);
+  if (summary.untouched_peak_sum() != unknown) columns.add("never touched", "untouched_bytes", output::bytes_text);
+  return columns;
+}
+
+std::string sizes_text(const Summary& summary) {
+  const std::string unit(unit_name(summary.clock));
+  const output::Columns<SizeRow> columns = size_columns(summary);
+  output::Table table = columns.table();
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
+    const SizeSummary& size = summary.sizes[i];
+    if (!size.in_use()) continue;
+    SizeRow row{size, unit, output::range_text(size.size_bytes_min, size.size_bytes_max())};
+    for (const Input& input : summary.inputs) row.peak += input.peak.sizes[i];
+    table.add(columns.cells(row));
+  }
+  const SizeSummary all = summary.total();
+  table.add(columns.cells({all, unit, "all", summary.peak_sum()}));
+  return table.text();
 }
 
 }  // namespace
@@ -136,9 +145,9 @@ std::string to_text(const Summary& summary) {
 
 std::string to_csv(const Summary& summary) {
   const std::string unit(unit_name(summary.clock));
-  std::string text = output::csv_titles(CsvRow{summary.sizes.front(), unit});
+  std::string text = output::csv_titles(SizeRow{summary.sizes.front(), unit});
   for (const SizeSummary& size : summary.sizes) {
-    if (size.in_use()) text += output::csv_row(CsvRow{size, unit});
+    if (size.in_use()) text += output::csv_row(SizeRow{size, unit});
   }
   return text;
 }

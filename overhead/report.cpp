@@ -1,6 +1,7 @@
 // The summary as text, JSON and CSV.
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -47,26 +48,31 @@ std::string head_text(const Summary& summary) {
   return text;
 }
 
+output::Columns<Sample> sample_columns(const Summary& summary) {
+  const std::uint64_t page_size = summary.page_size;
+  output::Columns<Sample> columns;
+  columns.add("event", "event", with_commas);
+  columns.add("live", "live_bytes", bytes_text);
+  columns.add("pages", "pages", with_commas);
+  columns.add("held max", "held_pages_max", with_commas);
+  columns.add_computed(
+      "use", [page_size](const Sample& sample) { return percent_text(sample.live_bytes, sample.pages * page_size); });
+  columns.add("by old", "old_pages", with_commas);
+  columns.add("pinned", "pinned_pages", with_commas);
+  columns.add_computed("of pages",
+                       [](const Sample& sample) { return percent_text(sample.old->pinned_pages, sample.pages); });
+  columns.add("separable", "separable_pages",
+              std::function([page_size](std::uint64_t pages) { return bytes_text(pages * page_size); }));
+  if (summary.peak.untouched_pages) columns.add("untouched", "untouched_pages", with_commas, "0");
+  return columns;
+}
+
+/// A row for each sample at which the old blocks were counted.
 std::string samples_text(const Summary& summary) {
-  std::vector<std::string> titles{"event",  "live",   "pages",    "held max", "use",
-                                  "by old", "pinned", "of pages", "separable"};
-  const bool tells_touches = summary.peak.untouched_pages.has_value();
-  if (tells_touches) titles.emplace_back("untouched");
-  output::Table table(titles, {});
+  const output::Columns<Sample> columns = sample_columns(summary);
+  output::Table table = columns.table();
   for (const Sample& sample : summary.samples) {
-    if (!sample.old) continue;
-    const OldBlocks& old = *sample.old;
-    std::vector<std::string> row{with_commas(sample.event),
-                                 bytes_text(sample.live_bytes),
-                                 with_commas(sample.pages),
-                                 with_commas(sample.held_pages_max),
-                                 percent_text(sample.live_bytes, sample.pages * summary.page_size),
-                                 with_commas(old.pages),
-                                 with_commas(old.pinned_pages),
-                                 percent_text(old.pinned_pages, sample.pages),
-                                 bytes_text(old.separable_pages * summary.page_size)};
-    if (tells_touches) row.push_back(with_commas(sample.untouched_pages.value_or(0)));
-    table.add(row);
+    if (sample.old) table.add(columns.cells(sample));
   }
   return table.text();
 }

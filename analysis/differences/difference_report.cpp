@@ -1,7 +1,6 @@
 // A difference as text and as CSV.
 
 #include <algorithm>
-#include <array>
 
 #include "analysis/differences/difference.h"
 #include "analysis/groups/rows.h"
@@ -30,45 +29,93 @@ std::string trace_text(const DiffTrace& trace, const Use& total) {
          output::bytes_text(total.leaked.bytes) + "; " + with_commas(total.temporary) + " temporary\n";
 }
 
-/// The columns of changes that every table has, before that of the figure that is sorted by.
-constexpr std::array<Metric, 5> shown_metrics{Metric::peak, Metric::bytes, Metric::blocks, Metric::live,
-                                              Metric::temporary};
+/// A row of the table: a contributor, one of its callers, or the sum of all.
+struct DifferenceRow {
+  std::string name;
+  std::string status;
+  std::int64_t change;
+  std::optional<double> share;
+  std::optional<bool> is_maybe_chance;
+  const DiffUse& self;
+  const DiffUse& inclusive;
+  const Lifetimes& before;
+  const Lifetimes& after;
+  std::string stack = {};
+};
+
+template <class Visitor, output::DescribedAs<DifferenceRow> R>
+void describe(Visitor& field, R& row) {
+  field("name", row.name, "");
+  field("status", row.status, "");
+  field("change", row.change, "");
+  field("share", row.share, "");
+  field("may_be_chance", row.is_maybe_chance, "");
+  Prefixed<Visitor> before{field, "before_"}, after{field, "after_"};
+  describe(before, row.self.before);
+  describe(after, row.self.after);
+  Prefixed<Visitor> inclusive_before{field, "inclusive_before_"}, inclusive_after{field, "inclusive_after_"};
+  describe(inclusive_before, row.inclusive.before);
+  describe(inclusive_after, row.inclusive.after);
+  describe_lifetimes(field, row.before, row.after);
+  field("stack", row.stack, "");
+}
+
+DifferenceRow row_of(const ChangedContributor& each) {
+  return {text::to_line(each.name),
+          std::string(status_of(each)),
+          each.change,
+          each.share,
+          each.is_maybe_chance,
+          each.self,
+          each.inclusive,
+          each.before,
+          each.after};
+}
+
+/// The row of a caller, or of the sum of all.
+DifferenceRow row_of(const std::string& name, const DiffUse& use, Metric metric) {
+  static const Lifetimes none;
+  return {name, "", use.change(metric), {}, {}, use, use, none, none};
+}
+
+output::Columns<DifferenceRow> difference_columns(const Difference& report) {
+  const auto shown = [is_inclusive = report.inclusive](const DifferenceRow& row) -> const DiffUse& {
+    return is_inclusive ? row.inclusive : row.self;
+  };
+  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
+  const auto change_of = [=](Metric metric) {
+    return [=](const DifferenceRow& row) { return change_text(shown(row).change(metric), metric); };
+  };
+  output::Columns<DifferenceRow> columns;
+  columns.add_computed("change", change_of(report.metric));
+  columns.add("share", "share", share_text, "");
+  columns.add_computed("before", [=](const DifferenceRow& row) { return figure_of(shown(row).before); });
+  columns.add_computed("after", [=](const DifferenceRow& row) { return figure_of(shown(row).after); });
+  columns.add_computed("at peak", change_of(Metric::peak));
+  columns.add_computed("allocated", change_of(Metric::bytes));
+  columns.add_computed("blocks", change_of(Metric::blocks));
+  columns.add_computed("at end", change_of(Metric::live));
+  columns.add_computed("temporary", change_of(Metric::temporary));
+  columns.add_text("", [](const DifferenceRow& row) {
+    return row.is_maybe_chance.value_or(false) ? "chance?" : row.status == "changed" ? "" : row.status;
+  });
+  columns.add_text(std::string(name(report.by)), [](const DifferenceRow& row) { return row.name; });
+  return columns;
+}
 
 std::string changes_table(const Difference& report) {
-  std::vector<std::string> titles{"change",
-                                  "share",
-                                  "before",
-                                  "after",
-                                  "at peak",
-                                  "allocated",
-                                  "blocks",
-                                  "at end",
-                                  "temporary",
-                                  "",
-                                  std::string(name(report.by))};
-  const std::size_t last = titles.size() - 1;
-  output::Table table(std::move(titles), {last - 1, last});
-  const auto add_row = [&](const std::string& row, const DiffUse& use, const std::string& share,
-                           const std::string& status) {
-    std::vector<std::string> cells{change_text(use.change(report.metric), report.metric), share,
-                                   figure_text(use.before.metric(report.metric), report.metric),
-                                   figure_text(use.after.metric(report.metric), report.metric)};
-    for (const Metric metric : shown_metrics) cells.push_back(change_text(use.change(metric), metric));
-    cells.push_back(status);
-    cells.push_back(row);
-    table.add(std::move(cells));
+  const output::Columns<DifferenceRow> columns = difference_columns(report);
+  output::Table table = columns.table();
+  const auto add_row = [&](const std::string& row_name, const DiffUse& use) {
+    table.add(columns.cells(row_of(row_name, use, report.metric)));
   };
   std::uint64_t left_out = report.left_out;
   for (const ChangedContributor& each : report.contributors) {
     if (each.change == 0 && ++left_out != 0) continue;  // only other figures have changed
-    const std::string status = each.is_maybe_chance          ? "chance?"
-                               : each.is_new || each.is_gone ? std::string(status_of(each))
-                                                             : "";
-    add_row(text::to_line(each.name), report.inclusive ? each.inclusive : each.self, share_text(each.share), status);
-    add_callers_rows(each.callers, 1, [&](const std::string& row, const DiffUse& use) { add_row(row, use, "", ""); });
+    table.add(columns.cells(row_of(each)));
+    add_callers_rows(each.callers, 1, add_row);
   }
-  add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more that changed"), report.total, "",
-          "");
+  add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more that changed"), report.total);
   return table.text();
 }
 
@@ -123,37 +170,6 @@ std::string stacks_text(const Difference& report) {
   return text;
 }
 
-/// A row of CSV.
-struct DifferenceRow {
-  std::string name;
-  std::string status;
-  std::int64_t change;
-  std::optional<double> share;
-  std::optional<bool> is_maybe_chance;
-  const DiffUse& self;
-  const DiffUse& inclusive;
-  const Lifetimes& before;
-  const Lifetimes& after;
-  std::string stack;
-};
-
-template <class Visitor, output::DescribedAs<DifferenceRow> R>
-void describe(Visitor& field, R& row) {
-  field("name", row.name, "");
-  field("status", row.status, "");
-  field("change", row.change, "");
-  field("share", row.share, "");
-  field("may_be_chance", row.is_maybe_chance, "");
-  Prefixed<Visitor> before{field, "before_"}, after{field, "after_"};
-  describe(before, row.self.before);
-  describe(after, row.self.after);
-  Prefixed<Visitor> inclusive_before{field, "inclusive_before_"}, inclusive_after{field, "inclusive_after_"};
-  describe(inclusive_before, row.inclusive.before);
-  describe(inclusive_after, row.inclusive.after);
-  describe_lifetimes(field, row.before, row.after);
-  field("stack", row.stack, "");
-}
-
 }  // namespace
 
 std::string to_text(const Difference& report) {
@@ -169,15 +185,13 @@ std::string to_text(const Difference& report) {
 }
 
 std::string to_csv(const Difference& report) {
-  const DiffUse none;
-  std::string text = output::csv_titles(DifferenceRow{{}, {}, 0, {}, {}, none, none, {}, {}, {}});
+  std::string text = output::csv_titles(row_of("", {}, report.metric));
   for (const ChangedContributor& each : report.contributors) {
-    const std::string row_name = text::to_line(each.name);
-    text += output::csv_row(DifferenceRow{row_name, std::string(status_of(each)), each.change, each.share,
-                                          each.is_maybe_chance, each.self, each.inclusive, each.before, each.after,
-                                          stack_cell(each.stack, each.stack_left_out)});
-    add_caller_paths(row_name, each.callers, [&](const std::string& path, const DiffUse& use) {
-      text += output::csv_row(DifferenceRow{path, "", use.change(report.metric), {}, {}, use, use, {}, {}, {}});
+    DifferenceRow row = row_of(each);
+    row.stack = stack_cell(each.stack, each.stack_left_out);
+    text += output::csv_row(row);
+    add_caller_paths(row.name, each.callers, [&](const std::string& path, const DiffUse& use) {
+      text += output::csv_row(row_of(path, use, report.metric));
     });
   }
   return text;

@@ -1,5 +1,7 @@
 // Holders of pages as text and as CSV.
 
+#include <functional>
+
 #include "analysis/groups/rows.h"
 #include "analysis/held_pages/page_holders.h"
 #include "libcmt/text/utf8.h"
@@ -74,43 +76,13 @@ std::string holders_head(const PageHolders& report) {
   return text;
 }
 
-std::string holders_table(const PageHolders& report) {
-  std::vector<std::string> titles{"unused",       "of all",    "pages",  "live",     "blocks",
-                                  "free without", "old pages", "pinned", "separable"};
-  const bool has_callees = is_of_stacks(report.by);
-  if (has_callees) titles.emplace_back("with callees");
-  titles.emplace_back(name(report.by));
-  const std::size_t last = titles.size() - 1;
-  output::Table table(std::move(titles), {last});
-  const auto add_row = [&](const std::string& row_name, const PageUse& self, const PageUse* inclusive) {
-    std::vector<std::string> cells{bytes_text(self.unused_bytes),
-                                   output::percent_text(self.page_bytes, report.total.page_bytes),
-                                   bytes_text(self.page_bytes),
-                                   bytes_text(self.live_bytes),
-                                   with_commas(self.blocks),
-                                   figure_of(self, PageMetric::sole),
-                                   bytes_text(self.old_page_bytes),
-                                   with_commas(self.pinned_pages),
-                                   signed_bytes_text(self.separable_bytes)};
-    if (has_callees) cells.push_back(inclusive == nullptr ? "" : figure_of(*inclusive, report.metric));
-    cells.push_back(row_name);
-    table.add(std::move(cells));
-  };
-  for (const PageHolder& each : report.holders) {
-    add_row(text::to_line(each.name), each.self, &each.inclusive);
-    add_callers_rows(each.callers, 1, [&](const std::string& row, const PageUse& use) { add_row(row, use, nullptr); });
-  }
-  add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
-          &report.total);
-  return table.text();
-}
-
-/// A row of CSV.
+/// A row of the table: a holder, one of its callers, or the sum of all.
 struct HolderRow {
   std::string name;
   const PageUse& self;
-  const PageUse& inclusive;
-  std::string stack;
+  const PageUse& inclusive;  // of a caller: self
+  std::string stack = {};
+  bool is_caller = false;
 };
 
 template <class Visitor, output::DescribedAs<HolderRow> R>
@@ -120,6 +92,42 @@ void describe(Visitor& field, R& row) {
   Prefixed<Visitor> inclusive{field, "inclusive_"};
   describe(inclusive, row.inclusive);
   field("stack", row.stack, "");
+}
+
+output::Columns<HolderRow> holder_columns(const PageHolders& report) {
+  output::Columns<HolderRow> columns;
+  columns.add("unused", "unused_bytes", bytes_text);
+  columns.add("of all", "page_bytes", std::function([all = report.total.page_bytes](std::uint64_t bytes) {
+                return output::percent_text(bytes, all);
+              }));
+  columns.add("pages", "page_bytes", bytes_text);
+  columns.add("live", "live_bytes", bytes_text);
+  columns.add("blocks", "blocks", with_commas);
+  columns.add("free without", "sole_bytes", bytes_text, "");
+  columns.add("old pages", "old_page_bytes", bytes_text);
+  columns.add("pinned", "pinned_pages", with_commas);
+  columns.add("separable", "separable_bytes", signed_bytes_text);
+  if (is_of_stacks(report.by)) {
+    columns.add_computed("with callees", [metric = report.metric](const HolderRow& row) {
+      return row.is_caller ? std::string() : figure_of(row.inclusive, metric);
+    });
+  }
+  columns.add_text(std::string(name(report.by)), [](const HolderRow& row) { return row.name; });
+  return columns;
+}
+
+std::string holders_table(const PageHolders& report) {
+  const output::Columns<HolderRow> columns = holder_columns(report);
+  output::Table table = columns.table();
+  for (const PageHolder& each : report.holders) {
+    table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive}));
+    add_callers_rows(each.callers, 1, [&](const std::string& row_name, const PageUse& use) {
+      table.add(columns.cells({row_name, use, use, {}, true}));
+    });
+  }
+  const std::string all = "all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more");
+  table.add(columns.cells({all, report.total, report.total}));
+  return table.text();
 }
 
 }  // namespace
@@ -135,13 +143,13 @@ std::string to_text(const PageHolders& report) {
 
 std::string to_csv(const PageHolders& report) {
   const PageUse none;
-  std::string text = output::csv_titles(HolderRow{{}, none, none, {}});
+  std::string text = output::csv_titles(HolderRow{{}, none, none});
   for (const PageHolder& each : report.holders) {
     const std::string row_name = text::to_line(each.name);
     text +=
         output::csv_row(HolderRow{row_name, each.self, each.inclusive, stack_cell(each.stack, each.stack_left_out)});
     add_caller_paths(row_name, each.callers, [&](const std::string& path, const PageUse& use) {
-      text += output::csv_row(HolderRow{path, use, use, {}});
+      text += output::csv_row(HolderRow{path, use, use, {}, true});
     });
   }
   return text;

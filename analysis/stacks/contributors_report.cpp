@@ -57,42 +57,14 @@ std::string head_text(const Contributors& report) {
   return text;
 }
 
-std::string table_text(const Contributors& report) {
-  std::vector<std::string> titles{"at peak", "blocks", "allocated", "blocks", "temporary", "at end", "blocks"};
-  const std::string_view own = own_title(report.metric);
-  if (!own.empty()) titles.emplace_back(own);
-  const bool has_callees = is_of_stacks(report.by);
-  if (has_callees) titles.emplace_back("with callees");
-  titles.emplace_back(name(report.by));
-  const std::size_t last = titles.size() - 1;
-  output::Table table(std::move(titles), {last});
-  const auto add_row = [&](const std::string& row_name, const Use& self, const Use* inclusive) {
-    std::vector<std::string> cells{bytes_text(self.peak.bytes),      with_commas(self.peak.blocks),
-                                   bytes_text(self.allocated.bytes), with_commas(self.allocated.blocks),
-                                   with_commas(self.temporary),      bytes_text(self.leaked.bytes),
-                                   with_commas(self.leaked.blocks)};
-    if (!own.empty()) cells.push_back(figure_text(self.metric(report.metric), report.metric));
-    if (has_callees)
-      cells.push_back(inclusive == nullptr ? "" : figure_text(inclusive->metric(report.metric), report.metric));
-    cells.push_back(row_name);
-    table.add(std::move(cells));
-  };
-  for (const Contributor& each : report.contributors) {
-    add_row(text::to_line(each.name), each.self, &each.inclusive);
-    add_callers_rows(each.callers, 1, [&](const std::string& row, const Use& use) { add_row(row, use, nullptr); });
-  }
-  add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
-          &report.total);
-  return table.text();
-}
-
-/// A row of CSV.
+/// A row of the table: a contributor, one of its callers, or the sum of all.
 struct ContributorRow {
   std::string name;
   const Use& self;
-  const Use& inclusive;
+  const Use& inclusive;  // of a caller: self
   const Lifetimes& lifetimes;
-  std::string stack;
+  std::string stack = {};
+  bool is_caller = false;
 };
 
 template <class Visitor, output::DescribedAs<ContributorRow> R>
@@ -105,6 +77,41 @@ void describe(Visitor& field, R& row) {
   field("lifetime_p90", lifetime_quantile(row.lifetimes, 0.9), "");
   field("lifetime_p99", lifetime_quantile(row.lifetimes, 0.99), "");
   field("stack", row.stack, "");
+}
+
+output::Columns<ContributorRow> contributor_columns(const Contributors& report) {
+  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
+  output::Columns<ContributorRow> columns;
+  columns.add("at peak", "peak_bytes", bytes_text);
+  columns.add("blocks", "peak_blocks", with_commas);
+  columns.add("allocated", "allocated_bytes", bytes_text);
+  columns.add("blocks", "allocated_blocks", with_commas);
+  columns.add("temporary", "temporary_blocks", with_commas);
+  columns.add("at end", "leaked_bytes", bytes_text);
+  columns.add("blocks", "leaked_blocks", with_commas);
+  if (const std::string_view own = own_title(report.metric); !own.empty())
+    columns.add_computed(std::string(own), [=](const ContributorRow& row) { return figure_of(row.self); });
+  if (is_of_stacks(report.by)) {
+    columns.add_computed("with callees", [=](const ContributorRow& row) {
+      return row.is_caller ? std::string() : figure_of(row.inclusive);
+    });
+  }
+  columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
+  return columns;
+}
+
+std::string table_text(const Contributors& report) {
+  const output::Columns<ContributorRow> columns = contributor_columns(report);
+  output::Table table = columns.table();
+  for (const Contributor& each : report.contributors) {
+    table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive, each.lifetimes}));
+    add_callers_rows(each.callers, 1, [&](const std::string& row_name, const Use& use) {
+      table.add(columns.cells({row_name, use, use, {}, {}, true}));
+    });
+  }
+  const std::string all = "all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more");
+  table.add(columns.cells({all, report.total, report.total, {}}));
+  return table.text();
 }
 
 }  // namespace
@@ -150,13 +157,13 @@ std::string to_text(const Contributors& report) {
 
 std::string to_csv(const Contributors& report) {
   const Use none;
-  std::string text = output::csv_titles(ContributorRow{{}, none, none, {}, {}});
+  std::string text = output::csv_titles(ContributorRow{{}, none, none, {}});
   for (const Contributor& each : report.contributors) {
     const std::string stack = stack_cell(each.stack, each.stack_left_out);
     const std::string row_name = text::to_line(each.name);
     text += output::csv_row(ContributorRow{row_name, each.self, each.inclusive, each.lifetimes, stack});
     add_caller_paths(row_name, each.callers, [&](const std::string& path, const Use& use) {
-      text += output::csv_row(ContributorRow{path, use, use, {}, {}});
+      text += output::csv_row(ContributorRow{path, use, use, {}, {}, true});
     });
   }
   return text;
