@@ -2,6 +2,7 @@
 // Its rows are lifetimes, with four rows a doubling as sizes have, and one for each lifetime up to 7.
 
 #include <algorithm>
+#include <cassert>
 
 #include "lifetimes/summary.h"
 #include "toolkit/command/command_line.h"
@@ -62,6 +63,7 @@ HeatMap heat_of(const Summary& summary) {
     }
   }
   heat.y_edges.push_back(edge_after(AgeClasses::high(first_age(rows.last + 1) - 1)));
+  assert(heat.cells.size() == (heat.x_edges.size() - 1) * (heat.y_edges.size() - 1));
   heat.apart_title = "alive at end";
   return heat;
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <ctime>
 #include <optional>
 #include <protozero/buffer_string.hpp>
@@ -109,7 +110,10 @@ class PprofWriter {
 
   // Locations are numbered from 1 as frames are from 0; behind them is that of stacks which are not known, and then
   // those of frames without the allocation functions that are inlined first.
-  std::uint64_t location(std::size_t index) { return has_location_[index] = true, index + 1; }
+  std::uint64_t location(std::size_t index) {
+    assert(index < has_location_.size());
+    return has_location_[index] = true, index + 1;
+  }
   std::uint64_t location_of(FrameId frame) { return location(frame); }
   std::uint64_t unknown_location() { return location(stacks_.frame_count()); }
   std::uint64_t caller_location_of(FrameId frame) { return location(stacks_.frame_count() + std::size_t{frame}); }
@@ -249,6 +253,7 @@ void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t firs
     FunctionId function;
     std::uint32_t line;
   };
+  assert(first_name <= stacks_.names(frame).size());
   const Frame& place = stacks_.frame(frame);
   const std::span<const FrameName> names = stacks_.names(frame).subspan(first_name);
   Symbols& symbols = symbols_[place.module];

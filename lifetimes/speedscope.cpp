@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <numeric>
 #include <vector>
 
@@ -108,6 +109,7 @@ class SpeedscopeWriter {
     };
     json_.begin_array("samples");
     functions.walk(enter, [&](FunctionTree::NodeId) { path.pop_back(); });
+    assert(path.empty());
     json_.end_array();
     json_.begin_array("weights");
     for (const std::int64_t weight : weights) {

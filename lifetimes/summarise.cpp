@@ -1,6 +1,7 @@
 #include "lifetimes/summarise.h"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <utility>
 
@@ -43,6 +44,7 @@ std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlo
   const std::size_t size_class = SizeClasses::index(block.size);
   SizeSummary& size = summary_.sizes[size_class];
   ++size.ended;
+  assert(size.ended <= size.allocated.blocks);
   size.short_lived += fate.is_short_lived;
   size.other_thread += fate.is_of_other_thread;
   size.temporary += fate.is_temporary;

@@ -1,6 +1,7 @@
 #include "lifetimes/summary.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <stdexcept>
 
@@ -27,6 +28,7 @@ void SizeSummary::add(const SizeSummary& other) {
 }
 
 std::optional<std::uint64_t> SizeSummary::lifetime_quantile(double share) const {
+  assert(share >= 0 && share <= 1);
   if (ended == 0) return std::nullopt;
   const auto wanted = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(ended)));
   std::uint64_t seen = 0;

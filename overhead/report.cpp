@@ -1,6 +1,7 @@
 // The summary as text, JSON and CSV.
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <span>
 #include <vector>
@@ -59,8 +60,10 @@ output::Columns<Sample> sample_columns(const Summary& summary) {
       "use", [page_size](const Sample& sample) { return percent_text(sample.live_bytes, sample.pages * page_size); });
   columns.add("by old", "old_pages", with_commas);
   columns.add("pinned", "pinned_pages", with_commas);
-  columns.add_computed("of pages",
-                       [](const Sample& sample) { return percent_text(sample.old->pinned_pages, sample.pages); });
+  columns.add_computed("of pages", [](const Sample& sample) {
+    assert(sample.old);
+    return percent_text(sample.old->pinned_pages, sample.pages);
+  });
   columns.add("separable", "separable_pages",
               std::function([page_size](std::uint64_t pages) { return bytes_text(pages * page_size); }));
   if (summary.peak.untouched_pages) columns.add("untouched", "untouched_pages", with_commas, "0");

@@ -1,6 +1,7 @@
 #include "analysis/differences/chance.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt::analysis {
 
@@ -40,6 +41,7 @@ std::optional<double> dispersion_of(const std::vector<ChanceSample>& samples) {
 }
 
 bool is_within_chance(const ChanceSample& sample, double dispersion) {
+  assert(dispersion >= 0 && dispersion <= dispersion_max);
   return sample.blocks >= blocks_least &&
          sample.change * sample.change <= deviations_max * deviations_max * dispersion * sample.variance;
 }

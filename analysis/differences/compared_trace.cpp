@@ -1,6 +1,7 @@
 #include "analysis/differences/compared_trace.h"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <future>
 #include <utility>
@@ -23,6 +24,7 @@ ComparedTrace::ComparedTrace(const CompareOptions& options, const std::string& p
     : asked_(options), options_(with_path(options.trace, path)), trace_(options_, false, options.reads_stacks) {}
 
 void ComparedTrace::count(const std::vector<By>& kinds) {
+  assert(std::count_if(kinds.begin(), kinds.end(), is_of_stacks) <= 1);
   const std::uint64_t touched_min = trace_.header().touched_min();
   if (asked_.groups.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options_.path, "touched pages were not recorded (needed by untouched)");
@@ -60,17 +62,21 @@ void ComparedTrace::name_stacks() {
 }
 
 const Uses& ComparedTrace::uses(By kind) const {
-  return std::find_if(counted_.begin(), counted_.end(), [kind](const Counted& counted) { return counted.kind == kind; })
-      ->uses;
+  const auto found =
+      std::find_if(counted_.begin(), counted_.end(), [kind](const Counted& counted) { return counted.kind == kind; });
+  assert(found != counted_.end());
+  return found->uses;
 }
 
 const Uses& ComparedTrace::uses_of_stacks() const {
-  return std::find_if(counted_.begin(), counted_.end(),
-                      [](const Counted& counted) { return is_of_stacks(counted.kind); })
-      ->uses;
+  const auto found =
+      std::find_if(counted_.begin(), counted_.end(), [](const Counted& counted) { return is_of_stacks(counted.kind); });
+  assert(found != counted_.end());
+  return found->uses;
 }
 
 DiffTrace ComparedTrace::facts() {
+  assert(!counted_.empty());  // count() was called
   const Uses& uses = counted_.front().uses;
   return {.name = std::filesystem::path(options_.path).filename().string(),
           .events = uses.events,

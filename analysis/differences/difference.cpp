@@ -1,6 +1,7 @@
 #include "analysis/differences/difference.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <utility>
 
@@ -47,6 +48,7 @@ void mark_chance(Difference& report, const GroupOptions<DiffUse>& options) {
   report.dispersion = dispersion_of(samples);
   const auto of_blocks = dispersion_of(blocks);
   if (!report.dispersion || !of_blocks) return;
+  assert(samples.size() == report.contributors.size() && blocks.size() == samples.size());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     report.contributors[i].is_maybe_chance =
         samples[i].change != 0 && is_within_chance(samples[i], *report.dispersion) &&
@@ -136,6 +138,7 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
   }
   Labels labels(stacks, key_of(options.by), "");
   StackGroups<DiffUse> found = GroupWalk<DiffUses>(stacks, uses, labels, options.metric).find_groups();
+  assert(found.own_groups.size() == uses.entries.size());
   for (GroupOf<DiffUse>& group : found.groups) report.contributors.push_back({std::move(group)});
   for (std::size_t i = 0; i < uses.entries.size(); ++i) {
     ChangedContributor& own = report.contributors[found.own_groups[i]];

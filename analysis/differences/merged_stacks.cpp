@@ -1,5 +1,6 @@
 #include "analysis/differences/merged_stacks.h"
 
+#include <cassert>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -242,12 +243,14 @@ MergedStacks merge_stacks(const DiffSide& before, const DiffSide& after, const G
     return entries.try_emplace(key, DiffUses::Entry{.key = key, .use = {}}).first->second;
   };
   for (const Uses::Entry& each : before.uses.entries) {
+    assert(each.key < before_nodes.size());
     DiffUses::Entry& entry = entry_of(before_nodes[each.key]);
     entry.use.before += each.use;
     entry.squared_bytes += each.squared_bytes;
     add_lifetimes(entry.before, each.lifetimes);
   }
   for (const Uses::Entry& each : after.uses.entries) {
+    assert(each.key < after_nodes.size());
     DiffUses::Entry& entry = entry_of(after_nodes[each.key]);
     entry.use.after += each.use;
     entry.squared_bytes += each.squared_bytes;

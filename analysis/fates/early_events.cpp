@@ -1,6 +1,7 @@
 #include "analysis/fates/early_events.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "toolkit/command/open_trace.h"
 
@@ -30,6 +31,7 @@ class EarlyPass {
  private:
   /// Stays where it is within the block of the file that made the block.
   void go_to_block_of(Tag tag) {
+    assert(watched_.empty());  // else their threads' next events would be missed
     const std::vector<BlockStart>& blocks = reader_.blocks();
     const auto next = std::upper_bound(blocks.begin(), blocks.end(), tag,
                                        [](Tag wanted, const BlockStart& block) { return wanted < block.next_tag; });

@@ -102,6 +102,7 @@ class BlockFates {
   /// Adds the block that the event makes, after follow(). `block` has the members that LiveBlocks does not set. Returns
   /// false if its tag is live already.
   bool begin_block(const Event& event, Block block) {
+    assert(event.makes_block());
     block.thread = event.thread;
     return live_.begin_block(event, block);
   }
@@ -113,6 +114,7 @@ class BlockFates {
   void start_late(std::uint64_t now, Tag first) { live_.start_late(now, first); }
   /// Adds a block that is live at the late start. To be called in the order in which the blocks were made.
   void add_early(const Block& block) {
+    assert(block.tag != 0);
     live_.add_early(block);
     last_made_.set_last(block.thread, block.tag);
   }

@@ -1,6 +1,7 @@
 #include "analysis/fates/use.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -68,6 +69,7 @@ std::string AllocationKeys::name(KeyId key) const {
     return (low == high ? output::with_commas(low) : output::with_commas(low) + " - " + output::with_commas(high)) +
            (high == 1 ? " byte" : " bytes");
   }
+  assert(is_of_stacks(by_) || key < names_.size());
   return is_of_stacks(by_) ? std::string() : names_[key];
 }
 
@@ -86,6 +88,7 @@ void add_lifetimes(Lifetimes& sum, const Lifetimes& more) {
 }
 
 std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share) {
+  assert(share >= 0 && share <= 1);
   std::uint64_t blocks = 0;
   for (const auto& [age, count] : lifetimes.classes) blocks += count;
   if (blocks == 0) return std::nullopt;
@@ -128,6 +131,7 @@ void UseCounter::begin_slice() {
 }
 
 void UseCounter::start_late(const trace::LateStart& start, Tag first) {
+  assert(slice_ && place_ == Place::before && counters_.empty());
   const bool is_timed = fates_.clock().unit() == heap::Clock::Unit::time;
   const std::uint64_t time_ns = start.origins.time_ns;
   fates_.start_late(!is_timed ? start.event : time_ns != unknown ? time_ns : 0, first);
@@ -167,6 +171,7 @@ bool UseCounter::count_event(const Event& event) {
 
 void UseCounter::count_end(const Block& block, const Fate& fate) {
   Counter& counter = counter_of(block.key);
+  assert(counter.live.now().blocks != 0 && live_total_.blocks != 0);
   counter.live.change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
   if (place_ != Place::inside) return;
@@ -237,6 +242,7 @@ void UseCounter::list_entries() {
     entry.squared_bytes = counter.squared_bytes;
   }
   for (const auto& [place_and_age, count] : lifetimes_) {
+    assert(place_and_age / AgeClasses::count < places.size());
     uses_.entries[places[place_and_age / AgeClasses::count]].lifetimes.classes.emplace_back(
         place_and_age % AgeClasses::count, count);
   }

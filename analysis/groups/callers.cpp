@@ -1,5 +1,7 @@
 #include "analysis/groups/callers.h"
 
+#include <cassert>
+
 namespace cmt::analysis {
 
 std::vector<StackId> find_labelled(const StackTable& stacks, const StackTree& tree, Labels& labels) {
@@ -14,6 +16,7 @@ std::vector<StackId> find_labelled(const StackTable& stacks, const StackTree& tr
 }
 
 LabelId StackPlace::next(const StackTable& stacks, const std::vector<StackId>& labelled, Labels& labels) {
+  assert(node_ < labelled.size());
   for (node_ = labelled[node_]; node_ != 0; node_ = labelled[stacks.node(node_).parent], index_ = 0) {
     const std::span<const Label> found = labels.of_frame(stacks.node(node_).frame);
     while (index_ < found.size()) {

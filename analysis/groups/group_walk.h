@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -36,8 +37,11 @@ class GroupWalk {
         metric_(metric),
         own_groups_(uses.entries.size()),
         entry_numbers_(stacks.node_count()) {
-    for (std::size_t i = 0; i < uses.entries.size(); ++i)
+    for (std::size_t i = 0; i < uses.entries.size(); ++i) {
+      assert(uses.entries[i].key < entry_numbers_.size());
+      assert(i == 0 || uses.entries[i - 1].key < uses.entries[i].key);
       entry_numbers_[uses.entries[i].key] = static_cast<std::uint32_t>(i + 1);
+    }
   }
 
   StackGroups<Figures> find_groups() {
@@ -93,6 +97,7 @@ class GroupWalk {
         leave(path);
       }
     }
+    assert(path_groups_.empty());
   }
 
   void enter(std::vector<Step>& path, const StackTree& tree, StackId node) {
@@ -125,6 +130,7 @@ class GroupWalk {
     while (path_groups_.size() > step.groups_before) {
       Group& group = groups_[path_groups_.back()];
       path_groups_.pop_back();
+      assert(group.on_path != 0);
       if (--group.on_path != 0) continue;
       group.inclusive += step.use;
       group.through.take_larger(step.largest);

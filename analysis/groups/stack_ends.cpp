@@ -1,6 +1,7 @@
 #include "analysis/groups/stack_ends.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt::analysis {
 
@@ -13,12 +14,14 @@ StackEnds::StackEnds(const StackTable& stacks) : stacks_(stacks), depths_(stacks
 }
 
 std::vector<StackLine> StackEnds::lines(StackId stack, std::uint64_t& left_out) const {
+  assert(stack < depths_.size());
   const std::uint64_t depth = depths_[stack];
   left_out = depth > inner_lines_max + outer_lines_max ? depth - inner_lines_max - outer_lines_max : 0;
   std::vector<StackLine> found = lines_of(stack, left_out == 0 ? depth : inner_lines_max);
   if (left_out == 0) return found;
   found.resize(inner_lines_max);
   const std::vector<StackLine> outer = lines_of(ends_[stack], depth);
+  assert(outer.size() >= outer_lines_max);
   found.insert(found.end(), outer.end() - outer_lines_max, outer.end());
   return found;
 }

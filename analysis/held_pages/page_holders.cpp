@@ -1,6 +1,7 @@
 #include "analysis/held_pages/page_holders.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <span>
 #include <unordered_map>
@@ -25,6 +26,7 @@ void for_each_shared_page(const PageUses& uses, Visit visit) {
   const auto& pages = uses.shared_pages;
   for (std::size_t at = 0; at < pages.size(); at += pages[at] + std::size_t{1}) {
     entries.clear();
+    assert(pages[at] >= 2 && pages[at] < pages.size() - at);
     for (std::size_t i = 1; i <= pages[at]; ++i) {
       const auto found = places.find(pages[at + i]);
       entries.push_back(found == places.end() ? no_entry : found->second);

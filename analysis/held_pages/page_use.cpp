@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <unordered_map>
 #include <utility>
 
@@ -56,6 +57,7 @@ class PageUseCounter {
   }
 
   void page(const std::vector<OnPage<Mark>>& blocks) {
+    assert(!blocks.empty());
     std::uint64_t used = 0, old_used = std::exchange(old_gaps_, 0), old_blocks = 0;
     for (const OnPage<Mark>& each : blocks) {
       used += each.bytes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,7 @@ void walk_pages(const heap::AddressIndex& live, int page_shift, Visitor& visitor
 
 /// The share of one of `count` in a sum: all shares together are the sum, and differ by 1 at most.
 inline std::uint64_t share_of(std::uint64_t sum, std::uint64_t count, std::uint64_t rank) {
+  assert(rank < count);
   return sum / count + static_cast<std::uint64_t>(rank < sum % count);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "analysis/held_pages/page_walk.h"
 
@@ -77,6 +78,7 @@ class HoldingCounter {
   }
 
   void page(const std::vector<analysis::OnPage<Mark>>& blocks) {
+    assert(!blocks.empty());
     std::uint64_t used = 0;
     for (const auto& each : blocks) used += each.bytes;
     const std::uint64_t unused = page_size_ - std::min(used, page_size_);

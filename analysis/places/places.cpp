@@ -1,6 +1,7 @@
 #include "analysis/places/places.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 #include "analysis/places/live_walks.h"
@@ -69,6 +70,7 @@ void PlaceFollower::change(const Neighbourhood& found, Sort sort, PlaceChanges& 
 }
 
 OldBlocks PlaceFollower::find_old() {
+  assert(now_.live_blocks == live_.size());
   const PinnedPages found = find_pins(live_, page_shift_, now_.old_before());
   if (found.pins.size() > pins_.pinned_pages) keep_pins(found.pins);
   keep_holders();

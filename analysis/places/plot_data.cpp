@@ -1,6 +1,7 @@
 #include "analysis/places/plot_data.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <utility>
 
@@ -8,6 +9,7 @@ namespace cmt::analysis {
 
 void Curve::begin_interval(const MemoryUse& now) {
   if (next_ != 0) done_.push_back({least_, most_});
+  assert(done_.size() <= intervals_max);
   if (done_.size() == intervals_max) {
     for (std::size_t i = 0; i < intervals_max / 2; ++i) {
       const Interval& first = done_[2 * i];
@@ -77,6 +79,7 @@ std::vector<AddressMapper::ChangedBin> AddressMapper::changed_bins() const {
         changed.push_back({stretch->number * Stretch::bins + i, stretch->changes[i]});
     }
   }
+  assert(changed.size() == changed_);
   return changed;
 }
 
@@ -115,6 +118,7 @@ std::vector<AddressMap::Bin> AddressMapper::bins_now() {
 /// Joins each two bins, now and at all moments. Where a range of whole bins begins or ends with the second of two, that
 /// half counts as bytes.
 void AddressMapper::coarsen() {
+  assert(shift_ < 63);
   const std::uint64_t half = std::uint64_t{1} << shift_;
   ++shift_;
   const std::vector<ChangedBin> before = changed_bins();

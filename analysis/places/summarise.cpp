@@ -1,6 +1,7 @@
 #include "analysis/places/summarise.h"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 
 #include "libcmt/heap/address_index.h"
@@ -94,6 +95,7 @@ void Summariser::save_peak() {
 
 /// `old`: what the walk has found, or null where there was none.
 void Summariser::take_sample(const OldBlocks* old) {
+  assert(summary_.samples.size() < SampleClock::samples_max);
   summary_.samples.push_back({now_, {}});
   if (old != nullptr) summary_.samples.back().old = *old;
   if (plot_) plot_->map.add_moment(now_);
@@ -116,6 +118,7 @@ void Summariser::drop_samples() {
 }
 
 Summary Summariser::finish(bool truncated) {
+  assert(change_ == changes_end_);
   if (!summary_.samples.empty() && summary_.samples.back().event == now_.event) summary_.samples.pop_back();
   const OldBlocks old = places_.finish();
   take_sample(&old);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,6 +57,7 @@ class Summariser {
   /// begin_count() with what it has appended, and count() for the same events.
   PlaceFollower& places() { return places_; }
   void begin_count(const PlaceChanges& changes) {
+    assert(change_ == changes_end_);  // those of the call before are counted
     change_ = changes.changes.data();
     changes_end_ = change_ + changes.changes.size();
     walk_ = changes.walks.data();

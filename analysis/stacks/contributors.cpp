@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 #include "analysis/groups/callers.h"
@@ -31,7 +32,10 @@ constexpr std::array<std::pair<Metric, std::string_view>, 10> metric_names{{{Met
 
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) {
-  return std::find_if(names.begin(), names.end(), [value](const auto& each) { return each.first == value; })->second;
+  const auto found =
+      std::find_if(names.begin(), names.end(), [value](const auto& each) { return each.first == value; });
+  assert(found != names.end());
+  return found->second;
 }
 template <class Value, std::size_t count>
 std::optional<Value> value_in(const std::array<std::pair<Value, std::string_view>, count>& names,

@@ -1,5 +1,6 @@
 #include "analysis/stacks/folded.h"
 
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, con
     line.resize(sizes.back());
     sizes.pop_back();
   });
+  assert(line.empty() && sizes.empty());
   if (!text.empty()) write(text);
 }
 

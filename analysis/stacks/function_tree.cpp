@@ -1,6 +1,7 @@
 #include "analysis/stacks/function_tree.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <span>
 
@@ -40,6 +41,7 @@ FunctionTree::FunctionTree(const StackTable& stacks, const Uses& uses, Labels& l
 }
 
 FunctionTree::NodeId FunctionTree::child_of(NodeId parent, LabelId label) {
+  assert(parent < nodes_.size());
   const auto [found, is_new] =
       ids_.try_emplace(std::uint64_t{parent} << 32 | label, static_cast<NodeId>(nodes_.size()));
   if (is_new) nodes_.push_back({parent, label});
@@ -57,9 +59,11 @@ void FunctionTree::sort_children(const Labels& labels) {
   first_child_.resize(nodes_.size() + 1);
   for (const NodeId child : children_) ++first_child_[nodes_[child].parent + 1];
   std::partial_sum(first_child_.begin(), first_child_.end(), first_child_.begin());
+  assert(first_child_.back() == children_.size());
 }
 
 std::vector<std::int64_t> FunctionTree::figures(const Uses& uses, Metric metric) const {
+  assert(uses.entries.size() == end_of_entry_.size());
   std::vector<std::int64_t> figures(nodes_.size());
   for (std::size_t i = 0; i < end_of_entry_.size(); ++i)
     figures[end_of_entry_[i]] += uses.entries[i].use.metric(metric);

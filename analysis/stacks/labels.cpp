@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <stdexcept>
 #include <utility>
 
@@ -135,6 +136,7 @@ bool Labels::is_skipped(std::string_view function) {
 }
 
 std::span<const Label> Labels::of_frame(FrameId frame) {
+  assert(frame < by_frame_.size());
   if (by_frame_[frame]) return *by_frame_[frame];
   std::vector<Label>& labels = by_frame_[frame].emplace();
   const auto add_label = [&](const FrameName* name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -60,7 +61,10 @@ class Labels {
   /// The labels of a frame, the innermost function first; none where all are hidden.
   std::span<const Label> of_frame(FrameId frame);
 
-  std::string_view text(LabelId id) const { return texts_[id]; }
+  std::string_view text(LabelId id) const {
+    assert(id < texts_.size());
+    return texts_[id];
+  }
   /// The text without a library behind it, and the path of that library; empty: none.
   std::string_view own_text(LabelId id) const { return std::string_view(texts_[id]).substr(0, own_lengths_[id]); }
   std::string_view library(LabelId id) const { return libraries_[id]; }

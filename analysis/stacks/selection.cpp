@@ -1,5 +1,7 @@
 #include "analysis/stacks/selection.h"
 
+#include <cassert>
+
 namespace cmt::analysis {
 
 MatchingStacks::MatchingStacks(const StackTable& stacks, const std::string& expression)
@@ -9,8 +11,10 @@ MatchingStacks::MatchingStacks(const StackTable& stacks, const std::string& expr
   for (FrameId frame = 0; frame < stacks.frame_count(); ++frame) libraries_.push_back(library_text(stacks, frame));
   std::vector<bool> frames(stacks.frame_count());
   for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) frames[frame] = matches(pattern, frame);
-  for (StackId node = 1; node < stacks.node_count(); ++node)  // a parent has a lower number
+  for (StackId node = 1; node < stacks.node_count(); ++node) {
+    assert(stacks.node(node).parent < node);  // so what is known of the parent is known already
     nodes_[node] = nodes_[stacks.node(node).parent] || frames[stacks.node(node).frame];
+  }
 }
 
 bool MatchingStacks::matches(NamePattern& pattern, FrameId frame) const {

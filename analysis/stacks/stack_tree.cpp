@@ -1,5 +1,7 @@
 #include "analysis/stacks/stack_tree.h"
 
+#include <cassert>
+
 namespace cmt::analysis {
 
 StackTree::StackTree(const StackTable& stacks)
@@ -9,12 +11,14 @@ StackTree::StackTree(const StackTable& stacks)
       next_sibling_(stacks.node_count()) {}
 
 void StackTree::add_stack(StackId stack) {
+  assert(stack < is_used_.size());
   for (StackId at = stack; at != 0 && !is_used_[at]; at = stacks_.node(at).parent) is_used_[at] = true;
 }
 
 void StackTree::link_nodes() {
   for (StackId node = stacks_.node_count(); --node > 0;) {
     if (!is_used_[node]) continue;
+    assert(stacks_.node(node).parent < node);
     StackId& first = first_child_[stacks_.node(node).parent];
     next_sibling_[node] = first;
     first = node;

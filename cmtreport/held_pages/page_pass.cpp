@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -134,6 +135,7 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Momen
   const TraceFigures& trace = recording.traces().front();
   const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
   const auto node_of = [&](KeyId key) -> NodeNumber {
+    assert(key < pass.keys.size());
     const StackId stack = pass.keys[key].stack;
     return stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -91,6 +92,7 @@ class PackedChanges {
     for (const char* const end = at + bytes_.size(); at != end;) {
       const auto key = static_cast<KeyId>(format::take_own_varint(at));
       take(key, at);
+      assert(at <= end);
     }
   }
 

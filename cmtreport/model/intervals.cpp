@@ -1,15 +1,18 @@
 #include "cmtreport/model/intervals.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace cmt::report {
 
 /// `slot`: the free one where the key's search has ended.
 IntervalCollector::Accumulator& IntervalCollector::add_accumulator(KeyId key, std::size_t slot) {
+  assert(slots_[slot] == 0);
   accumulators_.push_back({.key = key, .slot = static_cast<std::uint32_t>(slot)});
   slots_[slot] = static_cast<std::uint32_t>(accumulators_.size());
   if (accumulators_.size() * 2 > slots_.size()) double_slots();
+  assert(accumulators_.size() * 2 <= slots_.size());
   return accumulators_.back();
 }
 
@@ -100,6 +103,7 @@ void IntervalCollector::end_interval() {
                     .resident = resident_,
                     .changes = pack_accumulators()};
   intervals_.push_back(std::move(interval));
+  assert(intervals_.size() <= intervals_max);
   ++peaks_;
   peak_ = live_;
   peak_event_ = events_;

@@ -10,6 +10,7 @@
 /// live bytes in it, that before its first event included.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,7 @@ class IntervalCollector {
   /// To be called for each event, first: ends the intervals that end before it. Positions never fall, and are at most
   /// position_max.
   void start_event(std::uint64_t position, std::uint64_t time_ns) {
+    assert(position >= position_);
     position_ = position;
     if (position > end_) end_intervals();
     ++events_;

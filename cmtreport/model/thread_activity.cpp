@@ -1,5 +1,6 @@
 #include "cmtreport/model/thread_activity.h"
 
+#include <cassert>
 #include <utility>
 
 namespace cmt::report {
@@ -15,6 +16,7 @@ void ThreadActivity::open(std::uint64_t end, std::uint64_t width) {
     }
     entries_ = std::move(joined);
   }
+  assert(entries_.empty() || entries_.back().end < end);
   entries_.push_back({.end = end, .bytes = 0});
 }
 

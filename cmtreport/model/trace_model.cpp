@@ -1,6 +1,7 @@
 #include "cmtreport/model/trace_model.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt::report {
 namespace {
@@ -98,6 +99,7 @@ void TraceModel::collect_leaked() {
     const auto interval =
         std::lower_bound(intervals.begin(), intervals.end(), block.born,
                          [](const Interval& each, std::uint64_t event) { return each.last_event < event; });
+    assert(interval != intervals.end());
     const auto index = static_cast<std::uint64_t>(interval - intervals.begin());
     by_key_and_interval[std::uint64_t{block.key} << 32 | index].add_block(block.size);
   });
@@ -111,6 +113,7 @@ void TraceModel::collect_leaked() {
 }
 
 std::span<const LeakedBlocks> TraceModel::leaked_of(std::size_t interval) const {
+  assert(intervals_.width() % leaked_width_ == 0);
   const std::uint64_t joined = intervals_.width() / leaked_width_;  // intervals that have become one
   const auto first_of = [&](std::size_t each) {
     return std::partition_point(leaked_.begin(), leaked_.end(),
