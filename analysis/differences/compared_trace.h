@@ -21,26 +21,27 @@ struct CompareOptions {
   std::vector<std::string> debug_directories{};
 };
 
-/// One of two traces that are compared: what each stack, or other set, has allocated in it. It does not move: the trace
-/// borrows its options, and the stacks the texts of the trace.
+/// One of two traces that are compared, with the allocations of each stack or other set. An object cannot be moved: the
+/// trace borrows its options, and the stacks borrow the texts of the trace.
 class ComparedTrace {
  public:
-  /// Opens it. Borrows `options`.
+  /// Opens the trace. Borrows `options`.
   ComparedTrace(const CompareOptions& options, const std::string& path);
   ComparedTrace(const ComparedTrace&) = delete;
   ComparedTrace& operator=(const ComparedTrace&) = delete;
 
   const Header& header() const { return trace_.header(); }
 
-  /// Reads it, and counts by each of these kinds of sets; at most one is of stacks. Throws FormatError where a slice,
-  /// a figure or stacks are asked for that it does not have.
+  /// Reads the trace, and counts by each of these kinds of sets. At most one kind is of stacks. Throws FormatError if
+  /// the trace lacks the slice, the figure or the stacks that the options ask for.
   void count(const std::vector<By>& kinds);
 
-  /// Names the stacks, and keeps those that are asked for. Not for two threads at once: both may read the same files.
+  /// Names the stacks, and keeps those that the options ask for. Two threads must not call it at once, even for two
+  /// traces: both may read the same files.
   void name_stacks();
 
   const Uses& uses(By kind) const;
-  /// Of the kind of sets that is of stacks.
+  /// The stacks, and the allocations of each.
   DiffSide side() const { return {stacks_, uses_of_stacks()}; }
   DiffTrace facts();
   void say_defects() { trace_.complaints().say_count(); }
@@ -60,7 +61,7 @@ class ComparedTrace {
   std::uint64_t stack_count_ = 0;
 };
 
-/// Counts in both at the same time, by two threads, and names the stacks.
+/// Counts both traces at the same time with two threads, and names the stacks.
 void count_both(ComparedTrace& before, ComparedTrace& after, const std::vector<By>& kinds);
 
 }  // namespace cmt::analysis

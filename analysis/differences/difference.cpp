@@ -15,7 +15,7 @@ namespace {
 
 bool is_nothing(const Use& use) { return use.allocated.blocks == 0 && use.peak.blocks == 0 && use.leaked.blocks == 0; }
 
-/// The changes, their shares and what is new, of all contributors; those that have not changed are removed.
+/// Sets the change and the share of each contributor, and whether it is new or gone. Removes unchanged contributors.
 void set_changes(Difference& report, const GroupOptions<DiffUse>& options) {
   for (const ChangedContributor& each : report.contributors)
     report.change_sum += static_cast<std::uint64_t>(each.self.metric(options.metric));
@@ -33,8 +33,8 @@ void set_changes(Difference& report, const GroupOptions<DiffUse>& options) {
   }
 }
 
-/// Marks the changes that may be chance. To be called when all contributors are there, also those that have not
-/// changed.
+/// Marks the changes that may be chance. The dispersion needs all contributors, unchanged ones too: the caller removes
+/// those later.
 void mark_chance(Difference& report, const GroupOptions<DiffUse>& options) {
   if (options.inclusive) return;
   const auto samples_of = [&](Metric metric) {

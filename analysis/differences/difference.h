@@ -1,6 +1,7 @@
-/// What changed from one trace to another, by function, with its callers or without, line, library, thread, size or
-/// phase: contributors (contributors.h) of both, matched by name (merged_stacks.h), the largest change first; but those
-/// behind all others that may be chance (chance.h).
+/// Compares two traces: lists the contributors (contributors.h) that changed from one to the other.
+///
+/// merged_stacks.h matches the contributors of both traces by name. The largest change comes first. Changes that may be
+/// chance (chance.h) come after all others.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ inline std::string_view status_of(const ChangedContributor& contributor) {
   return contributor.is_new ? "new" : contributor.is_gone ? "gone" : "changed";
 }
 
-/// The lifetimes that shares of the ended blocks did not exceed.
+/// Quantiles of the lifetimes in both traces.
 template <class Visitor>
 void describe_lifetimes(Visitor& field, const Lifetimes& before, const Lifetimes& after) {
   field("before_lifetime_p50", lifetime_quantile(before, 0.5),
@@ -155,14 +156,14 @@ void describe(Visitor& field, const Difference& report) {
         "ended blocks by lifetime, in clock_unit: [lifetime_min, before, after], where these differ");
 }
 
-/// How many changed stacks are told.
+/// How many changed stacks a report contains.
 inline constexpr std::size_t changed_stacks_max = 10;
 
-/// The difference of stacks that merge_stacks() has merged, or of sets with names (merge_sets()). What the traces are
-/// is the caller's to set.
+/// Returns the difference of stacks that merge_stacks() has merged, or of sets with names (merge_sets()). The caller
+/// sets the facts of both traces, the slice and the clock.
 Difference find_difference(const StackTable& stacks, const DiffUses& uses, const GroupOptions<DiffUse>& options);
 
-/// The sets of both traces by name: threads, sizes or phases.
+/// Merges the sets of both traces by name: threads, sizes or phases.
 DiffUses merge_sets(const Uses& before, const Uses& after);
 
 std::string to_text(const Difference& report);

@@ -119,7 +119,7 @@ std::string changes_table(const Difference& report) {
   return table.text();
 }
 
-/// What the mark of changes that may be chance means.
+/// Explains the mark of changes that may be chance.
 std::string chance_text(const Difference& report) {
   if (report.maybe_chance == 0) return {};
   return "chance?: " + with_commas(report.maybe_chance) +

@@ -15,7 +15,7 @@
 namespace cmt::analysis {
 namespace {
 
-/// The libraries of a trace by the names that they have in both: without versions, "" for the program.
+/// The libraries of a trace by the names that are compared: without versions, and "" for the program.
 class LibraryKeys {
  public:
   explicit LibraryKeys(const StackTable& stacks) : keys_(stacks.module_count()) {
@@ -43,7 +43,7 @@ class LibraryKeys {
   std::vector<std::string> keys_;
 };
 
-/// A template's arguments: debug information has "const int&" where a symbol has "int const&".
+/// A template's arguments in one spelling: debug information has "const int&" where a symbol has "int const&".
 std::string without_blanks_and_const(std::string_view arguments) {
   std::string text;
   for (std::size_t at = 0; at < arguments.size(); ++at) {
@@ -59,13 +59,13 @@ std::string without_blanks_and_const(std::string_view arguments) {
   return text;
 }
 
-/// A function's name without its place, or empty: "libx.so+0x1234" is what one without a symbol is called.
+/// Returns a function's own name. Returns an empty text for "libx.so+0x1234", the name of a function without a symbol.
 std::string_view own_name(const StackTable& stacks, FrameId frame, const FrameName& name) {
   const std::string library = library_text(stacks, frame) + "+0x";
   return name.function.starts_with(library) ? std::string_view() : without_clone(name.function);
 }
 
-/// What functions of both traces are matched by.
+/// The keys by which functions of both traces are matched.
 class FunctionKeys {
  public:
   /// To be called for both traces, before the first add_libraries().
@@ -89,13 +89,13 @@ class FunctionKeys {
     }
   }
 
-  /// Its name; the bare one if one of the traces has it without a signature anywhere.
+  /// Returns a function's key: its name, or its bare name if a trace contains that name without a signature.
   std::string of(std::string_view function) const {
     BareName bare = bare_name(function);
     return bare_.contains(bare.text) ? std::move(bare.text) : std::string(function);
   }
 
-  /// Whether several libraries of a trace have such a function.
+  /// Returns whether several libraries of a trace have a function with this key.
   bool is_shared(const std::string& key) const { return shared_.contains(key); }
 
  private:
@@ -107,7 +107,7 @@ class StackMerger {
   StackMerger(const GroupOptions<DiffUse>& options, const FunctionKeys& keys)
       : by_(options.by), skipped_(options.skipped), hidden_(options.hidden), keys_(keys) {}
 
-  /// For each of the table's nodes that are in the tree: its node in the merged table.
+  /// Returns the node in the merged table for each of the table's nodes that are in the tree.
   std::vector<StackId> add(const StackTable& stacks, const StackTree& tree, const LibraryKeys& libraries) {
     std::vector<std::optional<std::vector<FrameId>>> frames(stacks.frame_count());
     std::vector<StackId> merged(stacks.node_count());
@@ -180,7 +180,7 @@ class StackMerger {
   NamePattern skipped_, hidden_;
   const FunctionKeys& keys_;
   StackTable merged_;
-  std::unordered_map<std::string, FrameId> functions_;   // by name, and what tells those of one name apart
+  std::unordered_map<std::string, FrameId> functions_;   // by key, with the library and the line if they count
   std::unordered_map<std::string, ModuleId> libraries_;  // by key
 };
 

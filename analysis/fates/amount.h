@@ -23,7 +23,7 @@ void describe(Visitor& field, A& amount) {
   field("bytes", amount.bytes, "bytes asked for");
 }
 
-/// A lifetime up to this is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
+/// The longest lifetime that is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
 constexpr std::uint64_t short_lived_max(heap::Clock::Unit clock) {
   constexpr std::uint64_t events = 256, ns = 1'000'000, bytes = 32'768;
   return clock == heap::Clock::Unit::events ? events : clock == heap::Clock::Unit::time ? ns : bytes;
@@ -34,7 +34,7 @@ inline std::string_view unit_name(heap::Clock::Unit clock) {
   return clock == heap::Clock::Unit::time ? "ns" : heap::Clock::name(clock);
 }
 
-/// Adds a figure that may be unknown to one that may be: unknown is only what both do not know.
+/// Adds two figures that may be unknown. The sum is unknown only if both are.
 inline void add_known(std::uint64_t& sum, std::uint64_t more) {
   if (more != unknown) sum = sum == unknown ? more : sum + more;
 }

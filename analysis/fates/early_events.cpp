@@ -8,7 +8,7 @@
 namespace cmt::analysis {
 namespace {
 
-/// Reads the blocks of the file that the ends need, in order, each at most once.
+/// Reads the blocks of the stream that the ends need, in order, each at most once.
 class EarlyPass {
  public:
   EarlyPass(Reader reader, const std::string& path, std::uint64_t end, heap::Clock::Unit clock)
@@ -29,7 +29,7 @@ class EarlyPass {
   }
 
  private:
-  /// Stays where it is within the block of the file that made the block.
+  /// Goes to the block of the stream that made the block. Stays in place if that is the current one.
   void go_to_block_of(Tag tag) {
     assert(watched_.empty());  // else their threads' next events would be missed
     const std::vector<BlockStart>& blocks = reader_.blocks();
@@ -69,7 +69,7 @@ class EarlyPass {
   heap::Clock clock_;
   std::uint64_t position_ = 0;  // the next event
   EarlyEnd *next_ = nullptr, *last_ = nullptr;
-  std::vector<EarlyEnd*> watched_;  // temporary, as far as was read
+  std::vector<EarlyEnd*> watched_;  // blocks that are temporary as far as was read
 };
 
 }  // namespace
@@ -82,7 +82,7 @@ Tag EarlyEvents::find_first_tag() const {
   Reader reader = open(false);
   try {
     return find_first_tag(reader);
-  } catch (const FormatError&) {  // the index has it too, but for tags that the events skip
+  } catch (const FormatError&) {  // the index contains the tag too, unless the events skip some
     return reader.blocks().front().next_tag;
   }
 }

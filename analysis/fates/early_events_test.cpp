@@ -15,7 +15,7 @@
 namespace cmt::analysis {
 namespace {
 
-/// A .cmt in memory, of blocks of the stream of 16 events: three threads make and free blocks, and tell pages.
+/// A .cmt in memory with 16 events in each block of the stream: three threads make, touch and free blocks.
 class Trace {
  public:
   Trace() : fd_(memfd_create("early", 0)), path_("/proc/self/fd/" + std::to_string(fd_)) {
@@ -56,7 +56,7 @@ class Trace {
 
   const std::string& path() const { return path_; }
 
-  /// What complete() has to find of all blocks that live before the event `end`, by their definition.
+  /// The facts that complete() has to find for all blocks that are live before the event `end`, by definition.
   std::vector<EarlyEnd> ends(std::uint64_t end, heap::Clock::Unit unit) const {
     std::map<Tag, EarlyEnd> live;
     for (std::uint64_t i = 0; i < end; ++i) {
@@ -81,8 +81,7 @@ class Trace {
   std::vector<Event> events_;
 };
 
-/// What complete() finds of these, which come in another order, and about which no more is known than a late start
-/// knows.
+/// Runs complete() on these blocks, in another order and without the facts that a late start does not know.
 std::vector<EarlyEnd> completed(const Trace& trace, std::vector<EarlyEnd> ends, std::uint64_t end,
                                 heap::Clock::Unit unit) {
   std::reverse(ends.begin(), ends.end());

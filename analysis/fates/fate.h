@@ -1,13 +1,17 @@
-/// Decides the fate of each block of a trace, for every tool that counts fates: how long the block lived, whether its
-/// thread's next event freed it, whether another thread ended it, and how much of it nothing touched.
+/// Decides the fate of each block of a trace, for every tool that counts fates. The fate of a block is:
+///
+/// - its lifetime, and whether it is short-lived;
+/// - whether it is temporary: freed by the next event of its thread;
+/// - whether another thread ended it;
+/// - how many of its bytes were never touched.
 ///
 ///     1  thread 0: malloc(8) = <1>
 ///     2  thread 1: malloc(8) = <2>
 ///     3  thread 0: free(<1>)            temporary: thread 0 had no event since event 1
 ///     4  thread 0: free(<2>)            ended by another thread; short-lived, since its lifetime is 2 events
 ///
-/// Events that report pages (kinds touch and resident) are no events of a thread: no call of the program is recorded
-/// by them. So a block is temporary even if they are between its allocation and its free.
+/// Events that report pages (kinds touch and resident) record no call of the program. So a block is temporary even if
+/// they are between its allocation and its free.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -25,7 +29,7 @@
 
 namespace cmt::analysis {
 
-/// What became of a block that an event ends.
+/// The fate of a block that an event ends.
 struct Fate {
   std::uint64_t lifetime = 0;         ///< in the clock's unit
   std::uint64_t untouched_bytes = 0;  ///< asked for and never touched; 0 if touches were not recorded
@@ -129,7 +133,7 @@ class BlockFates {
   /// How many bytes of a live block nothing has touched so far.
   std::uint64_t untouched_of(const Block& block) const { return untouched_.of_block(block.tag, block.size); }
 
-  /// Fetches the memory of a tag into the cache: first what says where its block is, later the block.
+  /// Fetch the memory of a tag into the cache: prefetch() the place of its block, prefetch_block() later the block.
   void prefetch(Tag tag) const { live_.prefetch(tag); }
   void prefetch_block(Tag tag) { live_.prefetch_block(tag); }
 

@@ -21,8 +21,8 @@ class LiveBlocks {
   const heap::Clock& clock() const { return clock_; }
   std::size_t size() const { return table_.size(); }
 
-  /// Instead of the events before: what the clock is at, the first block of the trace, and by add_early() the live
-  /// ones.
+  /// Replaces the events before a late start: sets the clock and the first block of the trace. add_early() adds the
+  /// blocks that are live.
   void start_late(std::uint64_t now, Tag first) {
     clock_.start_at(now);
     first_tag_.note(first);
@@ -31,21 +31,21 @@ class LiveBlocks {
 
   void start_event(const Event& event) { clock_.advance_to(event); }
 
-  /// Removes the block of a tag and returns it, valid until the next change. Null where it is not live: it is from
-  /// before the trace, or has ended already, which is reported.
+  /// Removes the block of a tag and returns it, valid until the next change. Returns null if no such block is live.
+  /// Then the block is from before the trace, or it has ended already, which is reported.
   const Block* end_block(Tag tag) {
     const Block* const block = table_.erase(tag);
     if (block == nullptr && first_tag_.is_made_here(tag)) report(tag, "is ended but not live");
     return block;
   }
 
-  /// False for a block from before the trace.
+  /// Returns whether the trace makes the block; false for a block from before the trace.
   bool is_made_here(Tag tag) const { return first_tag_.is_made_here(tag); }
 
-  /// The live block of a tag, or null.
+  /// Returns the live block of a tag, or null.
   const Block* find(Tag tag) { return table_.find(tag); }
 
-  /// Adds the block that an event makes; `block` has the members that are not every Block's. False where its tag is
+  /// Adds the block that an event makes. `block` has the members beyond tag, size and born. Returns false if its tag is
   /// live already, which is reported.
   bool begin_block(const Event& event, Block block = {}) {
     first_tag_.note(event.tag);
@@ -55,14 +55,14 @@ class LiveBlocks {
     return false;
   }
 
-  /// After begin_block() returned false: puts the event's block in place of the live one, which it returns.
+  /// Replaces the live block by the event's after begin_block() returned false. Returns the replaced block.
   Block replace_block(const Event& event, Block block = {}) {
     const Block replaced = *table_.erase(event.tag);
     table_.insert(completed(event, block));
     return replaced;
   }
 
-  /// Fetches the memory of a tag into the cache: first what says where its block is, later the block.
+  /// Fetch the memory of a tag into the cache: prefetch() the place of its block, prefetch_block() later the block.
   void prefetch(Tag tag) const { table_.prefetch(tag); }
   void prefetch_block(Tag tag) { table_.prefetch_block(tag); }
 

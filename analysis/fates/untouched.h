@@ -8,24 +8,24 @@
 
 namespace cmt::analysis {
 
-/// Which bytes of live blocks were asked for, but not touched so far. Pages that were in memory when the block was
-/// given count as touched, since nobody knows. Memory: that of TouchedPages.
+/// Counts the bytes of live blocks that were asked for, but not touched so far. Resident pages count as touched, since
+/// nobody knows. Memory: the same as TouchedPages.
 class UntouchedBytes {
  public:
-  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: of none.
+  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: none were.
   explicit UntouchedBytes(std::uint64_t touched_min) : touched_min_(touched_min) {}
 
-  /// Counts an event that tells pages of a live block of this size.
+  /// Adds an event that reports pages of a live block of this size.
   void touch(const Event& run, std::uint64_t size) {
     if (is_watched(size)) pages_.add(run, heap::bytes_of(run, run.old_address, size), size);
   }
 
-  /// The same of bytes of such a block.
+  /// Adds a run of bytes of a live block of this size.
   void touch(const format::OriginRun& run, std::uint64_t size) {
     if (is_watched(size)) pages_.add(run.tag, run.begin, {run.end, run.kind, run.page_size}, size);
   }
 
-  /// How many bytes of a live block; 0 where nothing is known.
+  /// Returns the untouched bytes of a live block; 0 if nothing is known.
   std::uint64_t of_block(Tag tag, std::uint64_t size) const {
     std::uint64_t bytes = 0;
     if (is_watched(size))
@@ -33,7 +33,7 @@ class UntouchedBytes {
     return bytes;
   }
 
-  /// The same of a block that ends.
+  /// Returns the untouched bytes of a block that ends, and forgets its pages.
   std::uint64_t end_block(Tag tag, std::uint64_t size) {
     const std::uint64_t bytes = of_block(tag, size);
     if (is_watched(size)) pages_.end_block(tag);

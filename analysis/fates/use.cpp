@@ -121,7 +121,7 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
   return counters_[index - 1];
 }
 
-/// What is live is so from before the slice, and its first peak.
+/// The blocks that are live now are from before the slice. Their bytes are its first peak.
 void UseCounter::begin_slice() {
   for (Counter& counter : counters_) counter.at_begin = counter.live.now();
   peak_bytes_ = live_total_.bytes;
@@ -220,8 +220,8 @@ Uses UseCounter::finish(const std::string& path) {
   return std::move(uses_);
 }
 
-/// By rising key: in the order of index_, not of counters_. To sort the entries would move 300 bytes of each many
-/// times.
+/// Lists the entries by rising key: in the order of index_, not of counters_. Sorting the entries would move 300 bytes
+/// of each many times.
 void UseCounter::list_entries() {
   std::vector<std::uint32_t> places(counters_.size());  // of each counter: that of its entry
   uses_.entries.reserve(counters_.size());

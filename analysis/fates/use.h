@@ -20,12 +20,12 @@
 
 namespace cmt::analysis {
 
-/// A figure by which call stacks, or other sets of allocations, are compared.
+/// The figure by which call stacks, or other sets of allocations, are compared.
 enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thread, reallocated, growth, untouched };
 
 /// The allocations of a stack, or of many. A realloc counts as an allocation of the new size by the stack that called
-/// it, and ends the old block. Of a slice of a trace: what was allocated and ended within it; and what was live, also
-/// where it was allocated before.
+/// it, and ends the old block. For a slice of a trace, `allocated` and the figures of ended blocks count events in the
+/// slice. The live figures also count blocks that were allocated before it.
 struct Use {
   using Metric = analysis::Metric;
   static constexpr Metric metric_default = Metric::peak;
@@ -62,29 +62,29 @@ void describe(Visitor& field, U& use) {
         "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
 }
 
-/// What allocations are put together by.
+/// The property by which allocations are put together.
 enum class By { function, caller, line, library, thread, size, phase };
 
-/// Whether that needs call stacks.
+/// Returns whether a report by this property needs call stacks.
 constexpr bool is_of_stacks(By by) { return by <= By::library; }
 
-/// A set of allocations that are counted together, by number: a stack's, a thread's, a size class's, a phase's.
+/// The number of a set of allocations that are counted together: of a stack, a thread, a size class or a phase.
 using KeyId = std::uint32_t;
 
-/// Tells which set an allocation belongs to. A phase lasts from a mark to the next one; those of the same label are
+/// Finds the set that an allocation belongs to. A phase lasts from a mark to the next one; phases of the same label are
 /// one.
 class AllocationKeys {
  public:
   explicit AllocationKeys(By by) : by_(by) {}
 
-  /// To be called for each event, in order: of those that allocate, the set.
+  /// Returns the set of an event that allocates. To be called for each event, in order.
   KeyId key_of(const Event& event) {
     if (is_of_stacks(by_)) return event.stack;
     if (by_ == By::size) return static_cast<KeyId>(SizeClasses::index(event.bytes()));
     return key_of_other(event);
   }
 
-  /// "thread 3 (worker)", "64 - 79 bytes", a mark's label; of stacks nothing.
+  /// Returns a set's name: "thread 3 (worker)", "64 - 79 bytes" or a mark's label. Stacks have no name here.
   std::string name(KeyId key) const;
 
  private:
@@ -97,7 +97,7 @@ class AllocationKeys {
   std::vector<std::string> names_{"[before the first mark]"};
 };
 
-/// How many ended blocks have which lifetime.
+/// The numbers of ended blocks by lifetime.
 struct Lifetimes {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> classes{};  ///< AgeClasses and counts, by rising class
   std::uint64_t longest = 0;
@@ -105,10 +105,10 @@ struct Lifetimes {
   bool operator==(const Lifetimes&) const = default;
 };
 
-/// Adds up.
+/// Adds `more` to `sum`.
 void add_lifetimes(Lifetimes& sum, const Lifetimes& more);
-/// The lifetime that `share` of the blocks do not exceed, rounded up to the end of its class, but never above the
-/// longest; empty where none ended.
+/// Returns the lifetime that `share` of the blocks do not exceed, rounded up to the end of its class, but never above
+/// the longest. Empty if no block ended.
 std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share);
 
 struct UseOptions {
@@ -118,47 +118,50 @@ struct UseOptions {
   std::uint64_t touched_min = 0;  ///< as Header has it
 };
 
-/// The stacks that have allocated, or other sets, with what they have. Of a slice: those that have allocated in it, or
-/// had blocks live at its begin.
+/// The stacks that have allocated, or other sets, with their figures. A slice's list has the sets that allocated in it
+/// or had blocks live at its begin.
 struct Uses {
   struct Entry {
     KeyId key;
     Use use;
     Lifetimes lifetimes{};
-    std::string name{};        ///< where keys are no stacks
+    std::string name{};        ///< empty for stacks
     double squared_bytes = 0;  ///< the sum of the squared sizes of the blocks made
   };
-  std::vector<Entry> entries;           ///< by rising key; of stacks, 0 is that of allocations whose stack is not known
+  std::vector<Entry> entries;           ///< by rising key; allocations whose stack is not known have key 0
   std::uint64_t events = 0;             ///< of the slice
-  std::uint64_t begin_time_ns = 0;      ///< of the slice's first event; of a whole trace 0
+  std::uint64_t begin_time_ns = 0;      ///< of the slice's first event; 0 for a whole trace
   std::uint64_t end_time_ns = unknown;  ///< of the last event
   std::uint64_t peak_event = 0;
   std::uint64_t peak_time_ns = unknown;
   std::uint64_t short_lived_max = 0;
 };
 
-/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 360 bytes a
-/// stack that allocates, 16 bytes for each class of lifetimes that it has, and 4 bytes a node of the tree of stacks.
+/// Counts allocations by stack, or by other sets, event by event. Memory:
+///
+/// - some 60 bytes a live block;
+/// - 360 bytes a stack that allocates, and 16 bytes for each class of lifetimes that it has;
+/// - 4 bytes a node of the tree of stacks.
 class UseCounter {
  public:
   /// Borrows `complaints`.
   UseCounter(const UseOptions& options, command::Complaints& complaints);
 
-  /// Whether what is counted of a slice can begin at origins. Those do not tell marks, names of threads and in which
-  /// order these come, nor how many bytes were allocated before.
+  /// Returns whether counting can begin at origins. Origins contain no marks, no names of threads, not the order of
+  /// these, and not the bytes that were allocated before.
   static bool can_start_late(const UseOptions& options) {
     return (is_of_stacks(options.by) || options.by == By::size) && options.clock != heap::Clock::Unit::bytes;
   }
-  /// Before the first event, where those before do not come. `first`: the first block that the trace makes.
+  /// Starts at origins, before the first event. `first`: the first block that the trace makes.
   void start_late(const trace::LateStart& start, Tag first);
-  /// After the last event: blocks that were live at a late start, and have ended in the slice. The caller must have
-  /// EarlyEvents::complete() fill them in before finish().
+  /// Returns the blocks that were live at a late start and have ended in the slice. To be called after the last event.
+  /// The caller must have EarlyEvents::complete() fill them in before finish().
   std::vector<EarlyEnd>& early_ends() { return early_ends_; }
 
-  /// Whether there is more to count: false behind the slice.
+  /// Counts an event. Returns false after the end of the slice: the caller need not read on.
   bool count_event(const Event& event);
 
-  /// To be called once. Throws FormatError, with the trace's path, where it has no such slice.
+  /// Returns the figures. To be called once. Throws FormatError, with the trace's path, if it has no such slice.
   Uses finish(const std::string& path = {});
 
  private:
@@ -188,7 +191,7 @@ class UseCounter {
   void list_entries();
 
   BlockFates<Block> fates_;
-  std::uint64_t untouched_at_first_;  // of each set; unknown where touched pages were not recorded
+  std::uint64_t untouched_at_first_;  // the first value of each set; unknown if touched pages were not recorded
   AllocationKeys keys_;
   std::optional<trace::SliceProgress> slice_;
   Place place_ = Place::inside;

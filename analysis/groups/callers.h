@@ -13,17 +13,17 @@ namespace cmt::analysis {
 
 inline constexpr LabelId no_label = 0xffffffff;
 
-/// For each node of the stacks in the tree: the nearest from there outwards that has a label which is no allocation
+/// Returns, for each node in the tree, the nearest node from there outwards with a label that is no allocation
 /// function's; 0: none.
 std::vector<StackId> find_labelled(const StackTable& stacks, const StackTree& tree, Labels& labels);
 
-/// A place in a stack: a label of a frame, from which on the callers are looked at.
+/// A place in a stack: a label of a frame. The callers are the labels from there outwards.
 class StackPlace {
  public:
   explicit StackPlace(StackId node) : node_(node) {}
 
-  /// The label there, after which the place is the one further out; no_label at the end of the stack. `labelled` is
-  /// that of find_labelled().
+  /// Returns the label at this place and moves one place outwards. Returns no_label at the end of the stack.
+  /// `labelled` is the result of find_labelled().
   LabelId next(const StackTable& stacks, const std::vector<StackId>& labelled, Labels& labels);
 
  private:
@@ -31,7 +31,7 @@ class StackPlace {
   std::size_t index_ = 0;
 };
 
-/// Makes trees of callers.
+/// Builds trees of callers.
 template <class Figures>
 class CallerTree {
  public:
@@ -52,7 +52,7 @@ class CallerTree {
   /// Takes a step outwards in the stack of a part.
   LabelId advance(Part& part) { return part.label = part.place.next(stacks_, labelled_, labels_); }
 
-  /// The callers of parts that have come as far as the same functions.
+  /// Returns the callers of parts that have come as far as the same functions.
   std::vector<CallerOf<Figures>> callers_of(std::span<Part> parts, std::size_t level) {
     if (level == caller_levels_max) return {};
     for (Part& part : parts) advance(part);
@@ -83,9 +83,9 @@ class CallerTree {
   double least_;
 };
 
-/// Adds the tree of callers to each of the groups, which are of functions: who called the function with what share of
-/// its own allocations, who called that, and so on. Callers below `options.min` of the total, by `options.metric`, are
-/// left out, and not gone into. Memory: the stacks that have allocated; time: those, times the levels of the trees.
+/// Adds the tree of callers to each of the groups, which are of functions. A caller has its share of the function's own
+/// allocations, and callers of its own. Callers below `options.min` of the total, by `options.metric`, are left out
+/// with their callers. Memory: the stacks that have allocated. Time: the same, times the levels of the trees.
 template <class Group, class SomeUses, class Figures>
 void add_callers(std::vector<Group>& groups, const StackTable& stacks, const SomeUses& uses, Labels& labels,
                  const GroupOptions<Figures>& options) {

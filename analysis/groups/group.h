@@ -1,8 +1,13 @@
-/// Sets of allocations that are put together by function, line or library, with the figures of one report or another.
+/// Sets of allocations that are put together by function, line or library, for the reports of several tools.
 ///
-/// `Figures` stands for a struct of figures: Use (use.h) for lifetimes, or that of another tool. It has a type Metric
-/// with the value `metric_default`, `+=`, and metric(Metric), the number that sets are compared by. `SomeUses` stands
-/// for what stacks have of them: a struct whose vector `entries`, by rising `key`, has a `use` of that type.
+/// `Figures` is a struct of figures: Use (use.h), DiffUse or PageUse. It has:
+///
+/// - a type Metric and a value `metric_default` of it;
+/// - `+=`;
+/// - metric(Metric), the number by which sets are compared.
+///
+/// `SomeUses` is a struct of the figures of stacks. Its vector `entries`, by rising `key`, has a member `use` of type
+/// Figures.
 #pragma once
 
 #include <cmath>
@@ -33,7 +38,7 @@ void describe(Visitor& field, S& line) {
   field("line", line.line, "in that file");
 }
 
-/// A function in a tree of callers, and what those of its allocations have that come from there.
+/// A function in a tree of callers, with the figures of the allocations that come from there.
 template <class Figures>
 struct CallerOf {
   std::string name;
@@ -41,7 +46,7 @@ struct CallerOf {
   std::vector<CallerOf> callers{};  ///< the largest first; those below --min are left out
 };
 
-/// How many levels a tree of callers has: a recursive function would else have as many as it is deep.
+/// The most levels of a tree of callers. Without a bound, a recursive function would have as many as it is deep.
 inline constexpr std::size_t caller_levels_max = 40;
 
 template <class Visitor, class Figures>
@@ -55,11 +60,11 @@ void describe(Visitor& field, const CallerOf<Figures>& caller) {
 template <class Figures>
 struct GroupOf {
   std::string name;
-  LabelId label = 0;  ///< of a function, a line or a library: what it is known by where names are the same
+  LabelId label = 0;  ///< identifies a function, a line or a library, even if names are the same
   Figures self;
   Figures inclusive;
   std::vector<CallerOf<Figures>> callers{};
-  StackId largest = 0;  ///< of its own stacks, or if it has none of those through it, that with most by the metric
+  StackId largest = 0;  ///< its own stack with most by the metric; if it has none, the largest stack through it
   std::vector<StackLine> stack{};
   std::uint64_t stack_left_out = 0;
 };
@@ -94,11 +99,10 @@ struct GroupOptions {
   std::size_t top = 0;     ///< how many groups; 0: all
 };
 
-/// By what the labels of stacks are made.
+/// Returns the property of which the labels of stacks are made.
 inline Key key_of(By by) { return by == By::line ? Key::line : by == By::library ? Key::library : Key::function; }
 
-/// The least figure that --min lets through: that share of the sum of all figures, whether those grow or shrink. 0:
-/// all.
+/// Returns the least figure that --min lets through: a share of the sum of all figures without their signs. 0: all.
 template <class SomeUses, class Figures>
 double least_figure(const SomeUses& uses, const GroupOptions<Figures>& options) {
   double sum = 0;

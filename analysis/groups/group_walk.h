@@ -21,8 +21,8 @@ struct StackGroups {
   std::vector<GroupNumber> own_groups;   ///< for each entry of the uses: the group that it is charged to
 };
 
-/// Goes through the tree of stacks, from the root to each leaf, and keeps which groups the path is in. Memory and time:
-/// by the nodes of the stacks, however deep those are.
+/// Walks the tree of stacks, from the root to each leaf, and keeps the groups that the path is in. Memory and time grow
+/// with the nodes of the stacks, however deep those are.
 template <class SomeUses>
 class GroupWalk {
  public:
@@ -60,7 +60,7 @@ class GroupWalk {
   }
 
  private:
-  /// A stack and its figure by the metric that is sorted by.
+  /// A stack and its figure by the metric of the report.
   struct Largest {
     StackId stack = 0;
     std::int64_t figure = 0;
@@ -161,8 +161,8 @@ class GroupWalk {
   std::vector<std::uint32_t> entry_numbers_;  // by node: the entry's, from 1 on; 0: it has none
 };
 
-/// Sorts groups, the largest first, those that are to stand behind the others last, and leaves out those below --min
-/// and beyond --top; returns how many those are.
+/// Sorts groups, the largest first; groups for which is_behind() is true come last. Removes the groups below --min and
+/// beyond --top, and returns their number.
 template <class Group, class SomeUses, class Figures>
 std::uint64_t sort_and_cut(std::vector<Group>& groups, const SomeUses& uses, const GroupOptions<Figures>& options) {
   const auto figure = [&](const Group& each) {

@@ -1,4 +1,4 @@
-/// The options on the command line that tables by function, caller, line, library, thread, size or phase share.
+/// The command-line options of --by, which lifetimes and overhead share.
 #pragma once
 
 #include <initializer_list>
@@ -11,21 +11,22 @@
 
 namespace cmt::analysis {
 
-/// --by, --sort, --inclusive, --skip, --focus, --ignore, --hide, --min, --top and --debug-dir, with the tool's own.
+/// Returns the tool's own options with --by, --sort, --inclusive, --skip, --focus, --ignore, --hide, --min, --top and
+/// --debug-dir.
 std::vector<command::Option> group_options(std::vector<command::Option> own);
 
 By parse_by_option(const command::CommandLine& line);
-/// An extended regular expression. Throws UsageError for a bad one.
+/// Returns the value of an option that is an extended regular expression. Throws UsageError for a bad expression.
 std::string pattern_option(const command::CommandLine& line, const char* option);
-/// --min. Throws UsageError.
+/// Returns the value of --min as a share of 1. Throws UsageError.
 double parse_min_option(const command::CommandLine& line, By by);
 std::size_t parse_top_option(const command::CommandLine& line);
 
-/// Throws UsageError where one of the options is given: it needs `needed`.
+/// Throws UsageError if one of the options is given, since it needs `needed`.
 void refuse_without(const command::CommandLine& line, std::initializer_list<const char*> options,
                     const std::string& needed);
 
-/// All but the metric. Throws UsageError.
+/// Returns all options but the metric. Throws UsageError.
 template <class Figures>
 GroupOptions<Figures> parse_group_options(const command::CommandLine& line) {
   GroupOptions<Figures> options;

@@ -11,8 +11,8 @@
 
 namespace cmt::analysis {
 
-/// Calls add_row(name, figures) for each row of a tree of callers. Those of a function that has several stand further
-/// in.
+/// Calls add_row(name, figures) for each row of a tree of callers. If a function has several callers, their rows are
+/// indented by one level more.
 template <class Figures, class AddRow>
 void add_callers_rows(const std::vector<CallerOf<Figures>>& callers, std::size_t level, const AddRow& add_row) {
   for (const CallerOf<Figures>& each : callers) {
@@ -31,10 +31,10 @@ void add_caller_paths(const std::string& path, const std::vector<CallerOf<Figure
   }
 }
 
-/// "the largest stack of f:", and its lines; empty where it has none.
+/// Returns "the largest stack of f:" and its lines; an empty text if there are none.
 std::string largest_stack_text(const std::string& name, const std::vector<StackLine>& stack, std::uint64_t left_out);
 
-/// A stack as a cell of CSV, outermost function first: "main;f;g".
+/// Returns a stack as a cell of CSV, outermost function first: "main;f;g".
 std::string stack_cell(const std::vector<StackLine>& stack, std::uint64_t left_out);
 
 /// Prefixes the keys of the fields that it passes on.

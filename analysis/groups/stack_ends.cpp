@@ -26,7 +26,7 @@ std::vector<StackLine> StackEnds::lines(StackId stack, std::uint64_t& left_out) 
   return found;
 }
 
-/// So many lines, and those that the same frame has.
+/// Returns at least `count` lines: the frame that completes them adds all of its lines.
 std::vector<StackLine> StackEnds::lines_of(StackId stack, std::uint64_t count) const {
   std::vector<StackLine> found;
   for (StackId at = stack; at != 0 && found.size() < count; at = stacks_.node(at).parent) {

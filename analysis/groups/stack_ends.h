@@ -7,16 +7,17 @@
 
 namespace cmt::analysis {
 
-/// How many functions of a stack are kept, of a deep one: a report of many would else be as large as their square.
+/// The most functions of a stack that a report contains, at either end. Without a bound, a report of many deep stacks
+/// would grow with the square of their depth.
 inline constexpr std::size_t inner_lines_max = 40, outer_lines_max = 10;
 
-/// Both ends of stacks, as lines. Time of each: by the lines that are kept, however deep it is.
+/// Returns both ends of stacks, as lines. The time for a stack depends on the lines that are kept, not on its depth.
 class StackEnds {
  public:
   /// Borrows `stacks`.
   explicit StackEnds(const StackTable& stacks);
 
-  /// The innermost function first. `left_out`: how many between the ends.
+  /// Returns the lines, the innermost function first, and in `left_out` the number of lines between the ends.
   std::vector<StackLine> lines(StackId stack, std::uint64_t& left_out) const;
 
  private:
@@ -24,7 +25,7 @@ class StackEnds {
 
   const StackTable& stacks_;
   std::vector<std::uint64_t> depths_;  // in lines, by node
-  std::vector<StackId> ends_;          // by node: the one of its path with which the outer lines are whole
+  std::vector<StackId> ends_;          // by node: the node of its path at which the outer lines are complete
 };
 
 }  // namespace cmt::analysis

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint32_t no_entry = 0xffffffff;
 
-/// Calls visit(entries) for each page with blocks of several keys, with the places of these in `uses.entries`. A page
-/// with a block of a key that is not in there is left out: it is nobody's alone.
+/// Calls visit(entries) for each page with blocks of several keys. `entries` are the indices of these keys in
+/// `uses.entries`. A page with a block of another key is left out: no group has that page alone.
 template <class Visit>
 void for_each_shared_page(const PageUses& uses, Visit visit) {
   std::unordered_map<KeyId, std::uint32_t> places;
@@ -35,7 +35,7 @@ void for_each_shared_page(const PageUses& uses, Visit visit) {
   }
 }
 
-/// The groups that each entry's stack is in, each once.
+/// Returns the groups that each entry's stack is in, each once.
 std::vector<std::vector<GroupNumber>> find_groups_of_stacks(const StackTable& stacks, const PageUses& uses,
                                                             Labels& labels, const StackGroups<PageUse>& found) {
   std::unordered_map<LabelId, GroupNumber> numbers;
@@ -54,7 +54,7 @@ std::vector<std::vector<GroupNumber>> find_groups_of_stacks(const StackTable& st
   return groups;
 }
 
-/// Adds the pages that stacks of one group share with each other only; the pages of one stack are there already.
+/// Adds the pages that stacks of one group share with each other only. The pages of one stack are counted already.
 void add_sole_pages(const PageUses& uses, StackGroups<PageUse>& found,
                     const std::vector<std::vector<GroupNumber>>& groups_of) {
   std::vector<GroupNumber> common, both;

@@ -1,5 +1,5 @@
-/// Who holds the pages at one moment, by function, with its callers or without, line or library; or by thread, size or
-/// phase. A block is charged as an allocation is (contributors.h).
+/// The report of overhead --by: lists the holders of the pages at one moment, by function, line or library, or by
+/// thread, size or phase. A block is charged as an allocation is (contributors.h).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct PageHolders {
   By by = By::function;
   PageMetric metric = PageMetric::unused;
   bool inclusive = false;
-  std::string at;  ///< which moment, in words
+  std::string at;  ///< the moment, as --at names it
   std::uint64_t event = 0;
   std::uint64_t time_ns = unknown;
   std::uint64_t defects = 0;
@@ -68,12 +68,12 @@ void describe(Visitor& field, const PageHolders& report) {
   field("holders_left_out", report.left_out, "how many more there are, beyond --top and below --min");
 }
 
-/// A share of the total, whichever figure that is: pages that a stack has alone add up to less than those of a
-/// function.
+/// Returns the least figure that --min lets through, a share of the total. The sum over all stacks would not do: pages
+/// that one stack has alone add up to less than those that a function has alone.
 double least_figure(const PageUses& uses, const GroupOptions<PageUse>& options);
 
-/// The blocks of `uses` by holder. `stacks` has the frames' names. The report's name, moment, defects and truncation
-/// are the caller's. sole_bytes of callers are not told.
+/// Returns the blocks of `uses` by holder. `stacks` has the frames' names. The caller sets the report's name, moment,
+/// defects and truncation. The sole_bytes of callers are unknown.
 PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, const GroupOptions<PageUse>& options);
 
 std::string to_text(const PageHolders& report);

@@ -26,7 +26,7 @@ std::string figure_of(const PageUse& use, PageMetric metric) {
   return counts ? with_commas(static_cast<std::uint64_t>(figure)) : signed_bytes_text(figure);
 }
 
-/// What a metric counts, behind "sorted by".
+/// Returns what a metric counts, to follow "sorted by".
 std::string metric_words(PageMetric metric) {
   switch (metric) {
     case PageMetric::unused:

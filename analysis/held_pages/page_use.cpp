@@ -21,7 +21,7 @@ constexpr std::array<std::pair<PageMetric, std::string_view>, 8> page_metric_nam
      {PageMetric::pinned, "pinned"},
      {PageMetric::separable, "separable"}}};
 
-/// Visits the pages and adds up what blocks hold.
+/// Visits the pages and adds up the figures of the blocks on them.
 class PageUseCounter {
  public:
   struct Mark {
@@ -99,7 +99,7 @@ class PageUseCounter {
     return found->second;
   }
 
-  /// The page's keys: one, which has it alone, or several.
+  /// Adds the page's keys: the only key has the page alone, several keys share it.
   void add_owners(const std::vector<OnPage<Mark>>& blocks) {
     owners_.clear();
     for (const OnPage<Mark>& each : blocks) {
@@ -120,7 +120,7 @@ class PageUseCounter {
   const std::function<KeyId(const heap::PlacedBlock&)>& key_of_;
   std::unordered_map<KeyId, std::uint32_t> places_;  // in the entries
   heap::PlacedBlock previous_{};
-  std::uint64_t old_gaps_ = 0;         // small gaps behind old blocks of the page that is open
+  std::uint64_t old_gaps_ = 0;         // bytes of small gaps after old blocks of the page that is open
   std::vector<std::uint32_t> owners_;  // of a page
   PageUses uses_;
 };

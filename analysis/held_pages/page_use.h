@@ -1,20 +1,20 @@
-/// Who holds the pages: figures of the blocks that were live at one moment, by the stack that made them.
+/// Finds the holders of pages: figures of the blocks that were live at one moment, by the stack that made them.
 ///
-/// A page is shared evenly among the blocks that are on it: that is their share of its bytes and of its unused bytes.
+/// The blocks on a page share its bytes and its unused bytes evenly.
 ///
-/// Old, pinned: as overhead's summary has it (analysis/places/summary.h). A block is old when more bytes
-/// were allocated since it was made than are live; a page is pinned when a single block is on it, which is old and no
-/// larger than an eighth of the page.
+/// Old, pinned: as in overhead's summary (analysis/places/summary.h). A block is old if more bytes were allocated since
+/// it was made than are live. A page is pinned if a single block is on it, which is old and at most an eighth of the
+/// page.
 ///
-/// Separable: if the old blocks lay packed together, apart from all others, the pages that they are on could be given
-/// back. Of each such page that frees what is not taken by its old blocks and by the gaps of 31 bytes or less behind
-/// these. A page's old blocks share that evenly:
+/// Separable: if the old blocks were packed together, apart from all others, the pages that they are on could be given
+/// back. A page would free all bytes but those of its old blocks and of the gaps of 31 bytes or less after them. A
+/// page's old blocks share these bytes evenly:
 ///
 ///     |old...new.....gap.old..|     separable: the page less both old blocks, half of it by each
 ///
 /// A block has no share in a page that it fills. The sum over all blocks, in whole pages, is the summary's
-/// separable_pages. (A gap that ends on the next page counts on that of its block: so a full page may have up to 31
-/// bytes less than none.)
+/// separable_pages. (A gap that ends on the next page counts on the page of its block. So a full page may have up to
+/// -31 bytes.)
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@
 
 namespace cmt::analysis {
 
-/// A gap up to this is the allocator's rounding and headers: no block would fit.
+/// The largest gap that is the allocator's rounding and headers: no block would fit.
 inline constexpr std::uint64_t small_gap_max = 31;
 
-/// A figure by which holders of pages are compared.
+/// The figure by which holders of pages are compared.
 enum class PageMetric { unused, pages, sole, live, blocks, old_pages, pinned, separable };
 
-/// What the blocks of a stack, or of many, hold at one moment.
+/// The pages that the blocks of a stack, or of many, hold at one moment.
 struct PageUse {
   using Metric = PageMetric;
   static constexpr PageMetric metric_default = PageMetric::unused;
@@ -45,7 +45,7 @@ struct PageUse {
   std::uint64_t live_bytes = 0;
   std::uint64_t page_bytes = 0;
   std::uint64_t unused_bytes = 0;
-  std::uint64_t sole_bytes = 0;  ///< unknown: not told
+  std::uint64_t sole_bytes = 0;  ///< unknown for callers
   std::uint64_t old_blocks = 0;
   std::uint64_t old_bytes = 0;
   std::uint64_t old_page_bytes = 0;
@@ -84,16 +84,16 @@ struct PageUses {
   struct Entry {
     KeyId key;
     PageUse use;
-    std::string name{};  ///< where keys are no stacks
+    std::string name{};  ///< empty for stacks
   };
   std::vector<Entry> entries;  ///< by rising key; sole_bytes: pages on which no other key's block is
   std::uint64_t page_size = 0;
-  /// Of each page with blocks of several keys: how many keys, and these.
+  /// For each page with blocks of several keys: the number of keys, then the keys.
   std::vector<KeyId> shared_pages;
 };
 
-/// Finds what the live blocks hold. `key_of` tells a block's set; a block is old if it was made before `old_before`, in
-/// the clock of its `born`. Memory: 150 bytes a key, and 4 for each key on each page that keys share.
+/// Finds the pages that the live blocks hold. `key_of` returns a block's set. A block is old if it was made before
+/// `old_before`, by the clock of its `born`. Memory: 150 bytes a key, and 4 for each key on each page that keys share.
 PageUses find_page_uses(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before,
                         const std::function<KeyId(const heap::PlacedBlock&)>& key_of);
 

@@ -9,18 +9,21 @@
 
 namespace cmt::analysis {
 
-/// A block on a page, by what a visitor of walk_pages() has made of it.
+/// A block on a page, as the mark that a visitor of walk_pages() made of it.
 template <class Mark>
 struct OnPage {
   Mark mark;
   std::uint64_t bytes = 0;  ///< of the block on this page
 };
 
-/// Goes over the pages that live blocks are on, by rising address. A visitor has a type Mark and
+/// Walks the pages that live blocks are on, by rising address. A visitor has a type Mark and these functions:
 ///
-///     Mark begin_block(const heap::PlacedBlock&)           for each block; the page of the block before is still open
-///     void page(const std::vector<OnPage<Mark>>&)          for each page on which a block begins or ends: its blocks
-///     void inner_pages(const Mark&, std::uint64_t bytes)   for the pages between, which are the block's alone
+///     Mark begin_block(const heap::PlacedBlock&)           for each block. The previous block's page is still open.
+///
+///     void page(const std::vector<OnPage<Mark>>&)          for each page on which a block begins or ends, with its
+///     blocks
+///
+///     void inner_pages(const Mark&, std::uint64_t bytes)   for the pages between, which only this block is on
 template <class Visitor>
 void walk_pages(const heap::AddressIndex& live, int page_shift, Visitor& visitor) {
   using Mark = typename Visitor::Mark;
@@ -47,7 +50,7 @@ void walk_pages(const heap::AddressIndex& live, int page_shift, Visitor& visitor
   close_page();
 }
 
-/// The share of one of `count` in a sum: all shares together are the sum, and differ by 1 at most.
+/// Returns one of `count` shares of a sum. The shares add up to the sum, and differ by 1 at most.
 inline std::uint64_t share_of(std::uint64_t sum, std::uint64_t count, std::uint64_t rank) {
   assert(rank < count);
   return sum / count + static_cast<std::uint64_t>(rank < sum % count);

@@ -10,7 +10,7 @@
 
 namespace cmt::analysis {
 
-/// The set, a stack or another one, of each live block. Memory: some 25 bytes a live block.
+/// Keeps the set of each live block, a stack or another one, for overhead --by. Memory: some 25 bytes a live block.
 class BlockKeys {
  public:
   explicit BlockKeys(analysis::By by) : keys_(by) {}
@@ -20,7 +20,7 @@ class BlockKeys {
     if (event.ends_block() && event.old_address != 0) blocks_.erase(event.old_address);
     if (!event.makes_block() || event.address == 0) return;
     if (Block* const there = blocks_.find(event.address))
-      there->key = key;  // it was not told that this one ended
+      there->key = key;  // the trace has no event that ended this one
     else
       blocks_.insert({event.address, key});
   }

@@ -16,7 +16,7 @@ void HeldPages::lose(std::uint64_t pages) {
   most_ = std::min(most_ + pages, free());
 }
 
-/// Returns how many of the pages are new.
+/// Returns how many of the pages no block was on before.
 std::uint64_t HeldPages::add_range(std::uint64_t first, std::uint64_t last) {
   auto at = ranges_.upper_bound(first);
   if (at != ranges_.begin() && std::prev(at)->second + 1 >= first) --at;

@@ -6,9 +6,9 @@
 
 namespace cmt::analysis {
 
-/// How many pages without a live block the allocator can still hold, at most: those that a block was on before. A trace
-/// does not tell when an allocator gives pages back, so this is a bound. Pages between arenas and mappings on which no
-/// block ever was are none of it.
+/// Counts the held pages: pages without a live block that a block was on before. A trace does not contain when an
+/// allocator gives pages back, so the number is an upper bound. Pages between arenas and mappings on which no block
+/// ever was do not count.
 ///
 /// A sample of the process's resident memory bounds it too. From then on the bound rises only by pages that lose their
 /// last block.
@@ -16,11 +16,11 @@ namespace cmt::analysis {
 /// Memory: some 64 bytes for each stretch of pages that blocks were ever on.
 class HeldPages {
  public:
-  /// A block is made on pages `first` to `last`, of which so many had no block.
+  /// A block is made on pages `first` to `last`. `pages` of these had no block.
   void gain(std::uint64_t first, std::uint64_t last, std::uint64_t pages);
-  /// A block has ended, and so many pages have no block any more.
+  /// A block has ended, and `pages` pages have no block any more.
   void lose(std::uint64_t pages);
-  /// So many pages of the process are resident.
+  /// A sample says that so many pages of the process are resident.
   void limit(std::uint64_t pages) { most_ = std::min(most_, pages); }
 
   /// Pages that live blocks are on.

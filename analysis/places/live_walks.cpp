@@ -53,7 +53,7 @@ namespace {
 /// Visits the pages and shares them among the groups of their blocks.
 class HoldingCounter {
  public:
-  /// The holdings of the groups that a block is in.
+  /// The holdings of the groups that a block is in: by size, by age and by kind.
   using Mark = std::array<Holding*, 3>;
 
   HoldingCounter(Holders& holders, int page_shift, std::uint64_t allocated_bytes)

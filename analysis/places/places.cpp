@@ -84,8 +84,8 @@ void PlaceFollower::keep_separable(const OldBlocks& old) {
   walk_at_separable_(live_, now_);
 }
 
-/// Walks only where a twentieth more is unused than at the sample so far: while a heap grows each sample has a little
-/// more.
+/// Walks only if a twentieth more bytes are unused than at the last such sample: while a heap grows, each sample has a
+/// little more.
 void PlaceFollower::keep_holders() {
   const std::uint64_t page_bytes = now_.pages << page_shift_;
   const std::uint64_t unused = page_bytes > now_.live_bytes ? page_bytes - now_.live_bytes : 0;

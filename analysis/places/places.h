@@ -12,8 +12,8 @@
 
 namespace cmt::analysis {
 
-/// When samples are taken. The length of a trace that comes from a pipe is not known; so they are taken at even
-/// intervals, and when there are 256 every second one is dropped and the interval doubled.
+/// Decides when samples are taken. The length of a trace from a pipe is not known. So samples are taken at even
+/// intervals. When there are 256, every second one is dropped and the interval is doubled.
 struct SampleClock {
   static constexpr std::size_t samples_max = 256;
   static constexpr std::uint64_t samples_a_walk = 16;
@@ -21,38 +21,38 @@ struct SampleClock {
   std::uint64_t interval = 64;
   std::uint64_t next = interval;  ///< the event after which the next sample is taken
 
-  /// Whether the live blocks are walked over at a sample.
+  /// Returns whether a sample includes a walk over the live blocks.
   bool walks_at(std::uint64_t event) const { return event % (samples_a_walk * interval) == 0; }
 
-  /// To be called when a sample was taken. All samples that were not dropped are at multiples of the interval.
+  /// To be called after a sample. The samples that are kept are at multiples of the interval.
   void advance(std::uint64_t event) {
     if (event == samples_max * interval) interval *= 2;
     next = event + interval;
   }
 };
 
-/// What an event has changed: a block was made or ended between two others, or one ended that is not known.
+/// The change that an event makes: a block is made or ended between two others, or an unknown block is ended.
 struct PlaceChange {
   enum class Sort : std::uint8_t { made, ended, unknown_end };
 
-  // Fields that lie beside each other in a PlacedBlock are apart, or compilers would copy two at once (Neighbourhood).
+  // Fields that are neighbours in a PlacedBlock are apart here, or compilers would copy two at once (Neighbourhood).
   std::uint64_t event = 0;  ///< its number, counted from 1
   std::uint64_t address = 0;
-  std::uint64_t own_pages = 0;  ///< those that no other block is on
+  std::uint64_t own_pages = 0;  ///< pages that no other block is on
   std::uint64_t size = 0;
-  std::uint64_t prev_end = 0;  ///< behind the block before; 0: there is none
+  std::uint64_t prev_end = 0;  ///< the end of the previous block; 0: there is none
   Tag tag = 0;
-  std::uint64_t next_address = 0;  ///< 0: there is none
+  std::uint64_t next_address = 0;  ///< of the next block; 0: there is none
   std::uint64_t slop = 0;
   Sort sort = Sort::made;
 
   heap::PlacedBlock block() const { return {.address = address, .size = size, .tag = tag, .slop = slop}; }
 };
 
-/// What some events have changed, in order.
+/// The changes that some events make, in order.
 struct PlaceChanges {
   std::vector<PlaceChange> changes;
-  std::vector<OldBlocks> walks;  ///< of those samples that have had one
+  std::vector<OldBlocks> walks;  ///< the results of the samples that included a walk
 
   void clear() {
     changes.clear();
@@ -60,8 +60,8 @@ struct PlaceChanges {
   }
 };
 
-/// Follows where the blocks of a trace lie: the first half of a Summariser. The second half counts what this tells, and
-/// may be some events behind, on another thread: so both halves have no line of the cache in common.
+/// Follows the places of the blocks of a trace: the first half of a Summariser. The second half counts the changes. It
+/// may run on another thread and be some events late, so the halves share no line of the cache.
 class alignas(128) PlaceFollower {
  public:
   using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
@@ -83,13 +83,13 @@ class alignas(128) PlaceFollower {
       live_.prefetch_page(address);
   }
 
-  /// Appends what an event changes. Throws FormatError for a block without an address.
+  /// Appends the changes that an event makes. Throws FormatError for a block without an address.
   void follow(const Event& event, PlaceChanges& out);
 
   /// Walks over the blocks that are live at the end.
   OldBlocks finish() { return find_old(); }
 
-  /// What the walks have found: the sample with the most pinned pages, and the one with the most unused bytes.
+  /// Return the results of the walks: the sample with the most pinned pages, and the one with the most unused bytes.
   Pins take_pins() { return std::move(pins_); }
   Holders take_holders() { return std::move(holders_); }
 
@@ -106,9 +106,9 @@ class alignas(128) PlaceFollower {
   int page_shift_;
   heap::AddressIndex live_;
   heap::Neighbourhood
-      found_;  // of the block that begins or ends: to make one for each would cost as much as to find it
+      found_;  // of the block that begins or ends. A new one for each block would cost as much as finding it
   trace::FirstTag first_tag_;
-  MemoryUse now_;  // without what only the counting half knows
+  MemoryUse now_;  // without the figures that only the second half knows
   SampleClock samples_;
   Pins pins_;
   Holders holders_;

@@ -49,7 +49,7 @@ void AddressMapper::count(const heap::PlacedBlock& block, std::uint64_t times) {
 AddressMapper::Stretch& AddressMapper::stretch_of(std::uint64_t bin) {
   const std::uint64_t number = bin / Stretch::bins;
   if (last_ < stretches_.size() && stretches_[last_].number == number) return stretches_[last_];
-  if (stretches_.size() > changes_max + changes_max / 8) replace(changed_bins());  // without those of no changed bin
+  if (stretches_.size() > changes_max + changes_max / 8) replace(changed_bins());  // keeps those with a changed bin
   const auto [found, is_new] = indices_.try_emplace(number, static_cast<std::uint32_t>(stretches_.size()));
   last_ = found->second;
   if (is_new) stretches_.push_back({.number = number});
@@ -65,7 +65,7 @@ void AddressMapper::change(std::uint64_t bin, const Change& by) {
   changed_ += now != Change{};
 }
 
-/// The bins that differ from the one before, in order.
+/// Returns the bins that differ from the previous one, in order.
 std::vector<AddressMapper::ChangedBin> AddressMapper::changed_bins() const {
   std::vector<const Stretch*> sorted;
   sorted.reserve(stretches_.size());
@@ -115,8 +115,8 @@ std::vector<AddressMap::Bin> AddressMapper::bins_now() {
   }
 }
 
-/// Joins each two bins, now and at all moments. Where a range of whole bins begins or ends with the second of two, that
-/// half counts as bytes.
+/// Joins each two bins, now and at all moments. If a range of whole bins begins or ends with the second bin of two,
+/// that half counts as bytes.
 void AddressMapper::coarsen() {
   assert(shift_ < 63);
   const std::uint64_t half = std::uint64_t{1} << shift_;

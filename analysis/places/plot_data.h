@@ -12,8 +12,8 @@
 
 namespace cmt::analysis {
 
-/// The memory in use over time, for a picture: of each interval of events the moments with the least and with the most
-/// live bytes, in their order. So a peak of a single event is kept in a trace of any length. When there are 512
+/// Collects the memory in use over time, for a picture. Each interval of events has two moments: with the least and
+/// with the most live bytes. So a peak of a single event is kept in a trace of any length. When there are 512
 /// intervals, each two become one.
 class Curve {
  public:
@@ -43,16 +43,17 @@ class Curve {
   std::uint64_t next_ = 0;
 };
 
-/// The addresses that were live, for a picture: the live bytes of each bin of addresses at some moments.
+/// Collects the addresses that were live, for a picture: the live bytes of each bin of addresses at some moments.
 ///
-/// A bin is one page at first. Whenever a moment has more than 2,048 bins, or in the end all moments together more than
-/// 192, each two bins become one at all moments.
+/// A bin is one page at first. If a moment has more than 2,048 bins, each two bins become one at all moments. The same
+/// happens at the end while all moments together use more than 192 bins.
 ///
 /// The bytes of bins are kept up to date with every block, so that a moment costs no walk over the live blocks. A block
-/// counts in the bins of its first and its last byte; those between are whole, and only the begin and the end of their
-/// range are counted. So a block costs the same whatever its size. Eight neighbouring bins lie together, because a
-/// program's next block is mostly near its last one: that is found without a search, and a moment has an eighth as much
-/// to sort. Memory: at most 18 MiB.
+/// counts in the bins of its first and its last byte. The bins between are whole: only the begin and the end of their
+/// range are counted. So a block costs the same whatever its size.
+///
+/// Eight neighbouring bins are stored together, because a program's next block is mostly near its last one. That
+/// stretch is found without a search, and a moment has an eighth as much to sort. Memory: at most 18 MiB.
 class AddressMapper {
  public:
   explicit AddressMapper(int page_shift) : shift_(page_shift) {}
@@ -72,11 +73,11 @@ class AddressMapper {
   static constexpr std::size_t rows_max = 192;
   static constexpr std::size_t changes_max = 65'536;
 
-  /// How a bin differs from the one before. Sums wrap.
+  /// The difference of a bin from the previous one. Sums wrap.
   struct Change {
-    std::uint64_t bytes = 0;   ///< in this bin, of blocks that begin or end in it
-    std::uint64_t whole = 0;   ///< blocks that cover all bins from this one on, less those that do no longer
-    std::uint64_t blocks = 0;  ///< that begin in this bin
+    std::uint64_t bytes = 0;   ///< bytes in this bin of blocks that begin or end in it
+    std::uint64_t whole = 0;   ///< blocks that fill the bins from this one on, less those that ended before it
+    std::uint64_t blocks = 0;  ///< blocks that begin in this bin
     bool operator==(const Change&) const = default;
   };
 
@@ -101,14 +102,14 @@ class AddressMapper {
   void coarsen();
 
   int shift_;
-  std::vector<Stretch> stretches_;                                    ///< all with a changed bin, and some without
+  std::vector<Stretch> stretches_;  ///< all stretches with a changed bin, and some without
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> indices_;  ///< in stretches_, by number
-  std::size_t last_ = 0;                                              ///< the index that was asked for last
-  std::size_t changed_ = 0;                                           ///< bins that differ from the one before
+  std::size_t last_ = 0;                                              ///< the index of the last stretch that was used
+  std::size_t changed_ = 0;                                           ///< bins that differ from the previous one
   std::vector<AddressMap::Moment> moments_;
 };
 
-/// The bins that are in use at any of these moments, by rising address.
+/// Returns the bins that are in use at any of these moments, by rising address.
 std::vector<std::uint64_t> used_bins(const std::vector<AddressMap::Moment>& moments);
 
 }  // namespace cmt::analysis

@@ -63,7 +63,7 @@ void Summariser::apply(const PlaceChange& change) {
   now_.live_bytes += times * block.size;
 }
 
-/// The gap between the neighbours of a block becomes one on either side of it, or the other way round.
+/// A new block splits the gap between its neighbours in two; the end of a block joins two gaps.
 void Summariser::count_gaps(const PlaceChange& change, std::uint64_t times) {
   const bool has_prev = change.prev_end != 0, has_next = change.next_address != 0;
   if (has_prev && has_next) count_gap(change.prev_end, change.next_address, 0 - times);
@@ -71,8 +71,8 @@ void Summariser::count_gaps(const PlaceChange& change, std::uint64_t times) {
   if (has_next) count_gap(change.address + change.size, change.next_address, times);
 }
 
-/// Adds the gap from the end of one block to the begin of the next `times` times: 1, or -1 to remove it. None is where
-/// they overlap, or lie in two areas.
+/// Adds the gap from the end of one block to the begin of the next `times` times: 1, or -1 to remove it. Blocks that
+/// overlap or are in two areas have no gap between them.
 void Summariser::count_gap(std::uint64_t low_end, std::uint64_t high, std::uint64_t times) {
   const std::uint64_t bytes = high - low_end;
   if (bytes >= area_gap_min) return;
@@ -93,7 +93,7 @@ void Summariser::save_peak() {
   summary_.peak = now_;
 }
 
-/// `old`: what the walk has found, or null where there was none.
+/// `old`: the result of the walk, or null if there was none.
 void Summariser::take_sample(const OldBlocks* old) {
   assert(summary_.samples.size() < SampleClock::samples_max);
   summary_.samples.push_back({now_, {}});

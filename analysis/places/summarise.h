@@ -20,11 +20,11 @@
 
 namespace cmt::analysis {
 
-/// Makes the summary of one trace, event by event.
+/// Builds overhead's summary of one trace, event by event.
 ///
 /// Pages and gaps are kept up to date with every event, from the block's neighbours. Old blocks, pins and holders need
-/// a walk over all live blocks, at every 16th sample. Of the samples that stay when every second one is dropped, every
-/// eighth has had a walk. A summary shows 16 to 24 walks; each earlier doubling of the events took 8 more.
+/// a walk over all live blocks, which every 16th sample includes. After every second sample is dropped, every eighth of
+/// the rest included a walk. A summary shows 16 to 24 walks; each earlier doubling of the events took 8 more.
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
@@ -39,12 +39,12 @@ class Summariser {
     summary_.axis = axis;
   }
 
-  /// Has `walk` called, with the live blocks and the memory in use as far as live blocks tell it, at each sample at
-  /// which the holders are found: the last time at the one that the summary tells.
+  /// Calls `walk` at each sample at which the holders are found, the last time at the sample of the summary's holders.
+  /// `walk` gets the live blocks, and the memory in use as far as it follows from live blocks.
   void call_at_holders(PlaceFollower::Walk walk) { places_.call_at_holders(std::move(walk)); }
 
-  /// Has `walk` called at each walk over old blocks that finds more separable pages, by a twentieth, than at the call
-  /// before: the last time at the one with most, or nearly.
+  /// Calls `walk` at each walk over old blocks that finds a twentieth more separable pages than at the previous call.
+  /// So the last call is at the walk with the most separable pages, or nearly.
   void call_at_separable(PlaceFollower::Walk walk) { places_.call_at_separable(std::move(walk)); }
 
   const heap::AddressIndex& live() const { return places_.live(); }
@@ -53,8 +53,8 @@ class Summariser {
   /// Throws FormatError for a block without an address.
   void count_event(const Event& event);
 
-  /// The two steps of count_event(), which may be done by two threads: first follow() for some events, later
-  /// begin_count() with what it has appended, and count() for the same events.
+  /// The two steps of count_event(), for two threads. The first calls follow() for some events. The second calls
+  /// begin_count() with the changes that follow() appended, and count() for the same events.
   PlaceFollower& places() { return places_; }
   void begin_count(const PlaceChanges& changes) {
     assert(change_ == changes_end_);  // those of the call before are counted

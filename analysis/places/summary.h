@@ -1,18 +1,18 @@
-/// Where the blocks of a trace lie over time, and which of the memory that they keep is of no use to them.
+/// overhead's summary of a trace: the pages of its blocks over time, and the memory on these pages that is not used.
 ///
 ///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 that blocks are on; the last is pinned
 ///
-/// Held: a page that had a block and has none now; the third may be one. The allocator may have given it back, which a
-/// trace does not tell: so `held_pages_max` is a bound (held_pages.h).
+/// Held: a page that had a block and has none now; the third may be one. The allocator may have given the page back,
+/// which a trace does not contain. So `held_pages_max` is an upper bound (held_pages.h).
 ///
-/// Area: neighbours with a gap of area_gap_min bytes or more between them lie in two mappings. That gap is no part of a
-/// heap, and is not counted.
+/// Area: neighbours with a gap of area_gap_min bytes or more between them are in two mappings. Such a gap is no part of
+/// a heap, and is not counted.
 ///
-/// Old: a block is old when more bytes were allocated since it was made than are live now. If all blocks lived equally
+/// Old: a block is old if more bytes were allocated since it was made than are live now. If all blocks lived equally
 /// long, the whole heap would have been replaced in that time. (The clock of bytes is that of garbage collection; see
 /// libcmt/heap/clock.h.)
 ///
-/// Pinned: a page is pinned when a single block is on it, which is old and no larger than an eighth of the page.
+/// Pinned: a page is pinned if a single block is on it, which is old and at most an eighth of the page.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t area_gap_min = 64 * 1024 * 1024;
 
 using analysis::small_gap_max;
 
-/// The old blocks, which are found by a walk over all live blocks.
+/// Figures of the old blocks, from a walk over all live blocks.
 struct OldBlocks {
   std::uint64_t bytes = 0;
   std::uint64_t packed_bytes = 0;
@@ -61,9 +61,9 @@ struct MemoryUse {
   std::optional<std::uint64_t> slop_bytes;
   std::optional<std::uint64_t> untouched_pages;
 
-  /// Blocks are old that were made before so many bytes had been allocated.
+  /// Blocks are old if they were made before so many bytes had been allocated.
   std::uint64_t old_before() const { return allocated_bytes - std::min(live_bytes, allocated_bytes); }
-  /// Pages of live blocks that are in memory, as far as the trace tells.
+  /// Pages of live blocks that are in memory, as far as the trace contains it.
   std::optional<std::uint64_t> touched_pages() const {
     return untouched_pages ? std::optional(pages - std::min(pages, *untouched_pages)) : std::nullopt;
   }
@@ -91,7 +91,7 @@ void describe(Visitor& field, const MemoryUse& use) {
 }
 
 struct Sample : MemoryUse {
-  std::optional<OldBlocks> old;  ///< of every eighth or 16th sample and the last
+  std::optional<OldBlocks> old;  ///< empty but for every eighth or 16th sample and the last
 };
 
 template <class Visitor>
@@ -167,7 +167,7 @@ struct KindNames {
   static std::string_view low(std::size_t index) { return name(static_cast<Kind>(index)); }
 };
 
-/// What the blocks of one group hold. A page that several blocks are on is shared evenly among them.
+/// The pages that the blocks of one group hold. The blocks on a page share it evenly.
 struct Holding {
   std::uint64_t blocks = 0;
   std::uint64_t live_bytes = 0;
@@ -187,8 +187,8 @@ void describe(Visitor& field, const Holding& holding) {
         "pages that no block of another group is on: free if the group were not there");
 }
 
-/// The live blocks that hold the pages at one moment, grouped in three ways. A further way is another member here and
-/// in live_walks.cpp; by call stack they are analysis/held_pages/page_holders.h.
+/// The live blocks that hold the pages at one moment, grouped in three ways. A further way needs another member here
+/// and in live_walks.cpp. page_holders.h groups them by call stack.
 struct Holders {
   std::uint64_t event = 0;
   std::uint64_t pages = 0;
@@ -224,9 +224,9 @@ struct AddressMap {
     std::uint64_t event = 0;
     std::uint64_t time_ns = unknown;
     std::uint64_t allocated_bytes = 0;
-    std::vector<Bin> bins;  ///< those that blocks lie in, by rising address
+    std::vector<Bin> bins;  ///< bins with live bytes, by rising address
 
-    /// Adds bytes to the last bin, or to a new one behind it.
+    /// Adds bytes to the last bin, or to a new one after it.
     void add_bytes(std::uint64_t bin, std::uint64_t bytes) {
       if (bins.empty() || bins.back().bin != bin) bins.push_back({bin, 0});
       bins.back().live_bytes += bytes;
@@ -267,8 +267,8 @@ struct Summary {
   std::array<Gaps, SizeClasses::count> gaps{};
   Pins pins;
   Holders holders;
-  std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time where it was recorded, else events
-  std::optional<std::vector<MemoryUse>> curve;  ///< collected for a picture only, as is the map
+  std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time if it was recorded, else events
+  std::optional<std::vector<MemoryUse>> curve;  ///< only for a picture, as is the map
   std::optional<AddressMap> address_map;
 };
 

@@ -10,13 +10,13 @@
 
 namespace cmt::analysis {
 
-/// Counts the pages that live blocks are on and that nobody has touched so far, as far as the trace tells: those that
-/// lie wholly in a block whose pages were recorded, and are in no run of touched pages or of pages that were in memory
-/// before. On a page at a block's end there may be the allocator's own data, or another block. Memory: that of
-/// TouchedPages, and some 60 bytes for each live block of that size.
+/// Counts the pages of live blocks that were not touched so far. A page counts if it is wholly in a block whose pages
+/// were recorded, and no event reports it as touched or resident. A page at a block's end may contain the allocator's
+/// own data, or another block, and does not count. Memory: the same as TouchedPages, and some 60 bytes for each live
+/// block of that size.
 class UntouchedPages {
  public:
-  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: of none.
+  /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: none were.
   UntouchedPages(std::uint64_t touched_min, int page_shift) : touched_min_(touched_min), page_shift_(page_shift) {}
 
   bool is_recorded() const { return touched_min_ != 0; }
@@ -35,7 +35,7 @@ class UntouchedPages {
     runs_.end_block(block.tag);
   }
 
-  /// Of an event that tells pages of a block.
+  /// Adds an event that reports pages of a block.
   void touch(const Event& run) {
     const auto found = blocks_.find(run.old_tag);
     if (found == blocks_.end()) return;
@@ -50,7 +50,7 @@ class UntouchedPages {
  private:
   bool is_watched(const heap::PlacedBlock& block) const { return is_recorded() && block.size >= touched_min_; }
 
-  /// Pages that lie wholly in some bytes of a block.
+  /// Returns the number of pages that are wholly in a range of a block's bytes.
   std::uint64_t pages_in(const heap::PlacedBlock& block, std::uint64_t begin, std::uint64_t end) const {
     const std::uint64_t mask = (std::uint64_t{1} << page_shift_) - 1;
     const std::uint64_t first = (block.address + begin + mask) >> page_shift_;
@@ -60,7 +60,7 @@ class UntouchedPages {
   std::uint64_t touched_min_;
   int page_shift_;
   std::uint64_t count_ = 0;
-  std::unordered_map<Tag, heap::PlacedBlock> blocks_;  // that live, of touched_min_ bytes or more
+  std::unordered_map<Tag, heap::PlacedBlock> blocks_;  // live blocks of touched_min_ bytes or more
   heap::TouchedPages runs_;
 };
 

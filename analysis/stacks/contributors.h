@@ -1,10 +1,10 @@
-/// Who allocates: the allocations of a trace by the function, with its callers or without, the line or the library; or
-/// by the thread, the size or the phase.
+/// The report of lifetimes --by: the allocations of a trace by function, line or library, or by thread, size or phase.
 ///
-/// A stack is charged to its innermost function that is no allocation function (labels.h): that is its contributor. A
-/// function also has all that the functions that it calls allocate; recursive ones are counted once in each stack.
+/// A stack is charged to its contributor: its innermost function that is no allocation function (labels.h). The
+/// inclusive figures of a function also have the allocations of the functions that it calls. A recursive function
+/// counts once in each stack.
 ///
-///     main -> parse -> operator new          charged to parse; main and parse have it with callees
+///     main -> parse -> operator new          charged to parse; in the inclusive figures of main and parse
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ using Caller = CallerOf<Use>;
 using ContributorOptions = GroupOptions<Use>;
 
 struct Contributor : GroupOf<Use> {
-  Lifetimes lifetimes{};  ///< of its own blocks that have ended
+  Lifetimes lifetimes{};  ///< of its own ended blocks
 };
 
 template <class Visitor>
@@ -40,7 +40,7 @@ struct Contributors {
   By by = By::function;
   Metric metric = Metric::peak;
   bool inclusive = false;
-  std::string slice;  ///< as it was given; empty: the whole trace
+  std::string slice;  ///< the value of --slice; empty: the whole trace
   heap::Clock::Unit clock = heap::Clock::Unit::events;
   std::uint64_t short_lived_max = 0;
   std::uint64_t events = 0;
@@ -87,13 +87,13 @@ void describe(Visitor& field, C& report) {
   field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
 }
 
-/// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, slice, clock, defects
-/// and truncation are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
+/// Returns the allocations of `uses` by contributor. `stacks` has the frames' names. The caller sets the report's name,
+/// slice, clock, defects and truncation. Memory and time grow with the nodes of the stacks, however deep those are.
 Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options);
 
-/// A figure with its unit: "-1.5 MiB", "1,234".
+/// Returns a figure with its unit: "-1.5 MiB", "1,234".
 std::string figure_text(std::int64_t figure, Metric metric);
-/// What the metric counts, behind a number: "live at the peak".
+/// Returns what the metric counts, to follow a number: "live at the peak".
 std::string metric_text(Metric metric);
 
 std::string to_text(const Contributors& report);

@@ -19,7 +19,7 @@ bool is_in_bytes(Metric metric) {
          metric == Metric::untouched;
 }
 
-/// The title of a metric's column, where it is none of those that every table has.
+/// Returns the title of a metric's column; empty if every table has such a column.
 std::string_view own_title(Metric metric) {
   switch (metric) {
     case Metric::short_lived:

@@ -9,8 +9,8 @@
 namespace cmt::analysis {
 
 /// Calls `write` with pieces of folded stacks, the input of flame graph tools: a line for each stack, the outermost
-/// function first, with a figure. Stacks of the same functions are one line. Those whose figure is 0, or less
-/// (they have shrunk), are left out, and functions that match `hidden`, an extended regular expression.
+/// function first, with a figure. Stacks of the same functions are one line. Lines whose figure is 0 or negative are
+/// left out. So are functions that match `hidden`, an extended regular expression.
 ///
 ///     main;parse;list::push(int) 4096
 ///

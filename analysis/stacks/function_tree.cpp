@@ -10,7 +10,7 @@
 namespace cmt::analysis {
 namespace {
 
-/// The places of labels among all labels, sorted.
+/// Returns the rank of each label in the order of the texts.
 std::vector<std::uint32_t> ranks_of(const Labels& labels) {
   std::vector<LabelId> sorted(labels.count());
   std::iota(sorted.begin(), sorted.end(), 0);

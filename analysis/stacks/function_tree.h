@@ -11,8 +11,9 @@
 
 namespace cmt::analysis {
 
-/// The functions of the stacks that have allocated, as a tree: stacks that differ only in addresses are one path. Node
-/// 0 is the root of all. Memory: some 60 bytes a node, and 4 bytes a node of the stacks.
+/// The functions of the stacks that have allocated, as a tree, for folded stacks and speedscope. Stacks that differ
+/// only in addresses are one path. Node 0 is the root of all. Memory: some 60 bytes a node, and 4 bytes a node of the
+/// stacks.
 class FunctionTree {
  public:
   using NodeId = std::uint32_t;
@@ -22,11 +23,11 @@ class FunctionTree {
 
   LabelId label(NodeId node) const { return nodes_[node].label; }
 
-  /// The sums of a figure by node, of the stacks that end there. `uses` are those that it was made of.
+  /// Returns, for each node, the sum of a figure over the stacks that end there. `uses` are those of the constructor.
   std::vector<std::int64_t> figures(const Uses& uses, Metric metric) const;
 
-  /// Goes through the tree from the root, to the children in the order of their names: calls `enter` and `leave` with
-  /// each node but the root.
+  /// Walks the tree from the root, children in the order of their names. Calls `enter` and `leave` with each node but
+  /// the root.
   template <class Enter, class Leave>
   void walk(Enter enter, Leave leave) const {
     struct Step {

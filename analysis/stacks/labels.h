@@ -15,25 +15,27 @@
 
 namespace cmt::analysis {
 
-/// Whether a function only hands memory on, so that its caller is the one that allocates: malloc and its kin, operator
-/// new, what the C++ library's containers get memory by (functions of std:: and __gnu_cxx:: with names such as
-/// allocate, _M_create and _M_get_node), and Rust's alloc::alloc and alloc::raw_vec.
+/// Returns whether a function only hands memory on, so that its caller is the one that allocates:
+///
+/// - malloc and its kin, and operator new;
+/// - functions of std:: and __gnu_cxx:: by which containers get memory (allocate, _M_create, _M_get_node and the like);
+/// - Rust's alloc::alloc and alloc::raw_vec.
 bool is_allocation_function(std::string_view function);
 
-/// A text that many frames have, by its number.
+/// The number of a label's text, which many frames may have.
 using LabelId = std::uint32_t;
 
-/// What identifies a function of a stack in a report.
+/// A function of a frame, as a report identifies it.
 struct Label {
   LabelId text = 0;
   bool is_allocation = false;
-  std::uint32_t name = 0;  ///< index of its function in the names of the frame, where that has any
+  std::uint32_t name = 0;  ///< index of its function in the names of the frame; 0 if the frame has none
 };
 
-/// By what the functions of stacks are put together.
+/// The property by which the functions of stacks are put together.
 enum class Key { function, line, library };
 
-/// An extended regular expression (regcomp(3)) that names of functions are compared with. Empty: matches none.
+/// An extended regular expression (regcomp(3)) for names of functions. An empty one matches no name.
 class NamePattern {
  public:
   /// Throws std::invalid_argument for a bad expression.
@@ -43,7 +45,8 @@ class NamePattern {
   NamePattern& operator=(const NamePattern&) = delete;
 
   bool is_empty() const { return compiled_ == nullptr; }
-  /// A name that is empty matches nothing. What is known of a name is kept: it has to live as long.
+  /// Returns whether a name matches; an empty name does not. The result is kept by the name, which must live as long as
+  /// the pattern.
   bool matches(std::string_view name);
 
  private:
@@ -54,24 +57,25 @@ class NamePattern {
 /// The labels of frames. A frame has several where functions are inlined. Each text has one number.
 class Labels {
  public:
-  /// Functions that match `skipped` count as allocation functions; those that match `hidden` have no label. Borrows
+  /// Functions that match `skipped` count as allocation functions. Functions that match `hidden` have no label. Borrows
   /// `stacks`. Throws std::invalid_argument for a bad expression.
   Labels(const StackTable& stacks, Key key, const std::string& skipped, const std::string& hidden = {});
 
-  /// The labels of a frame, the innermost function first; none where all are hidden.
+  /// Returns the labels of a frame, the innermost function first; none if all are hidden.
   std::span<const Label> of_frame(FrameId frame);
 
   std::string_view text(LabelId id) const {
     assert(id < texts_.size());
     return texts_[id];
   }
-  /// The text without a library behind it, and the path of that library; empty: none.
+  /// The text without a library's name after it.
   std::string_view own_text(LabelId id) const { return std::string_view(texts_[id]).substr(0, own_lengths_[id]); }
+  /// The path of the library; empty: none.
   std::string_view library(LabelId id) const { return libraries_[id]; }
   std::size_t count() const { return texts_.size(); }
 
-  /// A number for a text of its own. Functions of the same name are others in another library, and have its name
-  /// behind theirs: "init [liba.so]".
+  /// Returns the number of a text. Functions of the same name in several libraries have different numbers, and the
+  /// library's name after their own: "init [liba.so]".
   LabelId intern(const std::string& text, const std::string& library = {});
 
  private:
@@ -84,18 +88,19 @@ class Labels {
   std::unordered_map<std::string, LabelId> ids_;        // by text, a zero byte, and library
   std::unordered_map<std::string, LabelId> first_ids_;  // of a function's name, by the name
   std::vector<std::string> libraries_;                  // by label
-  std::vector<std::size_t> own_lengths_;                // of texts; where one is longer, its library stands behind it
+  std::vector<std::size_t> own_lengths_;                // by label; a longer text has its library's name after it
   std::vector<std::optional<std::vector<Label>>> by_frame_;
 };
 
-/// A function of a frame as text: its name, else where it is: "libx.so.1+0x1234", "7f2a3c001010"; "[cut]" of frame 0.
+/// Returns a function of a frame as text: its name, or else its place, as "libx.so.1+0x1234" or "7f2a3c001010". Returns
+/// "[cut]" for frame 0.
 std::string function_text(const StackTable& stacks, FrameId frame, const FrameName* name);
 
-/// A function's name as a part of a line of a folded stack: a semicolon is a colon, a control character a question
+/// Returns a function's name as a part of a folded stack: a semicolon becomes a colon, a control character a question
 /// mark.
 std::string part_text(std::string_view function);
 
-/// The file's name of a frame's module: "libx.so.1"; "[no module]".
+/// Returns the file's name of a frame's module: "libx.so.1", or "[no module]".
 std::string library_text(const StackTable& stacks, FrameId frame);
 
 }  // namespace cmt::analysis

@@ -8,11 +8,11 @@
 
 namespace cmt::analysis {
 
-/// Which stacks have a function that an expression matches.
+/// Finds the stacks with a function that matches an expression.
 class MatchingStacks {
  public:
-  /// An extended regular expression, compared with names of functions, of source files and of libraries. Empty: matches
-  /// none.
+  /// `expression`: an extended regular expression for names of functions, of source files and of libraries. An empty
+  /// one matches no stack.
   MatchingStacks(const StackTable& stacks, const std::string& expression);
 
   bool has(StackId stack) const { return nodes_[stack]; }
@@ -25,8 +25,8 @@ class MatchingStacks {
   std::vector<std::string> libraries_;  // by frame
 };
 
-/// The uses (groups/group.h) of those stacks that have a function which matches `focus`, and none which matches
-/// `ignored`. Empty: all, and none.
+/// Returns the uses (groups/group.h) of the stacks with a function that matches `focus` and none that matches
+/// `ignored`. An empty `focus` keeps all stacks; an empty `ignored` leaves out none.
 template <class SomeUses>
 SomeUses select_stacks(SomeUses uses, const StackTable& stacks, const std::string& focus, const std::string& ignored) {
   const MatchingStacks focused(stacks, focus), left_out(stacks, ignored);

@@ -10,7 +10,7 @@ bool is_of_word(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Reads a name from its front, and keeps what is told of it.
+/// Reads a name from its front, and keeps the parts that name the function.
 class Shortener {
  public:
   explicit Shortener(std::string_view function) : rest_(function) {}
@@ -56,7 +56,7 @@ class Shortener {
     is_done_ = true;
   }
 
-  /// Template arguments; where a name begins with them, "<Type as Trait>::method" of Rust.
+  /// Empties template arguments. Brackets at the begin of a name are kept: "<Type as Trait>::method" of Rust.
   void angle_brackets() {
     if (is_at_begin()) {
       keep(bracket_size());
@@ -126,7 +126,7 @@ class Shortener {
 
   std::string_view rest_;
   std::string name_;
-  std::size_t begin_ = 0;  // of the name in name_, behind the result
+  std::size_t begin_ = 0;  // where the name begins in name_, after the result
   bool is_conversion_ = false;
   bool has_arguments_ = false;
   bool is_done_ = false;

@@ -6,7 +6,7 @@
 
 namespace cmt::analysis {
 
-/// The part of a table's tree that the stacks which have allocated are in. Node 0 is the root of all.
+/// The part of a table's tree with the stacks that have allocated. Node 0 is the root of all.
 class StackTree {
  public:
   /// Borrows `stacks`. The keys of the entries of `uses` are the stacks.
@@ -20,7 +20,7 @@ class StackTree {
   StackId first_child(StackId node) const { return first_child_[node]; }
   StackId next_sibling(StackId node) const { return next_sibling_[node]; }
 
-  /// The frames of these nodes, each once.
+  /// Returns the frames of these nodes, each once.
   std::vector<FrameId> frames() const;
 
  private:
