@@ -12,7 +12,7 @@ namespace {
 
 class Annotator {
  public:
-  /// Of an event that ends a block, or that makes one where totals are shown.
+  /// The annotation of an event that ends a block. If totals are shown, an event that makes a block has one, too.
   struct Note {
     std::uint64_t size = 0;
     std::uint64_t age = unknown_block;

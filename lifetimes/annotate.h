@@ -10,9 +10,9 @@ namespace cmt::lifetimes {
 ///     realloc(81d220b48<6655>, 16) = 81d3b83a0<6656>    # 8 bytes, allocated 1 lines ago
 ///     free(81d3b83a0<6656>)                             # 16 bytes, allocated 1 lines ago
 ///
-/// The form is that of the original's lifetimes.py, byte for byte ("1 lines" included). By the clock of events an age
+/// The form is that of the original's lifetimes.py, byte for byte ("1 lines" included). By the clock of events, an age
 /// counts the lines of a text without comments. A block that was made before the trace began is an `unknown block`.
-/// Blocks are told apart by tag, so that a trace without addresses is enough. Memory: some 60 bytes a live block.
+/// Tags identify blocks, so a trace without addresses is enough. Memory: some 60 bytes a live block.
 void annotate_trace(const trace::Options& options);
 
 }  // namespace cmt::lifetimes

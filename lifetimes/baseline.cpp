@@ -1,5 +1,5 @@
-// A gate for programs: allocations, peak and leaks of a trace, by those of an earlier one. They do not depend on the
-// machine, and hardly on its load.
+// A gate for programs: judges allocations, peak and leaks of a trace by those of an earlier trace. These figures do not
+// depend on the machine, and hardly on its load.
 #include "lifetimes/baseline.h"
 
 #include <string>
@@ -51,7 +51,7 @@ std::string line_of(const ProgramFigure& figure) {
          change_text(figure) + ", allowed +" + output::fixed(100 * figure.allowed, 1) + " %)\n";
 }
 
-/// Whether a file is JSON, rather than a trace: no trace begins with a bracket.
+/// Returns whether a file is JSON rather than a trace: no trace begins with a bracket.
 bool is_json(const std::string& path) {
   const auto input = command::open_decompressed(path);
   const std::string_view begin = input->peek(1);
@@ -63,7 +63,7 @@ bool has_stacks(trace::Options options, const std::string& path) {
   return trace::Trace(options, false, true).header().has_stacks;
 }
 
-/// The figures of a trace that breaks off are those of its beginning.
+/// Throws FormatError if a trace breaks off: its figures would be those of its beginning.
 void check_whole(const Summary& summary, const std::string& path) {
   for (const Input& input : summary.inputs) {
     if (input.truncated) throw FormatError(command::input_name(path), "breaks off: not judged");

@@ -11,7 +11,7 @@
 
 namespace cmt::lifetimes {
 
-/// One figure, before and after.
+/// One figure of the baseline and of the trace.
 struct ProgramFigure {
   std::string figure = {};
   std::uint64_t before = 0, after = 0;
@@ -29,7 +29,7 @@ void describe(Visitor& field, F& figure) {
   field("worse", figure.is_worse(), "whether it is greater by more than that");
 }
 
-/// What --baseline has judged.
+/// The figures that --baseline judges.
 struct ProgramGate {
   std::vector<ProgramFigure> figures = {};
 };
@@ -40,12 +40,12 @@ void describe(Visitor& field, G& gate) {
   field("figures", gate.figures, "");
 }
 
-/// Throws UsageError where the options of --baseline do not go with the others.
+/// Throws UsageError if the options of --baseline do not go with the others.
 void refuse_baseline_options(const command::CommandLine& line);
 
-/// Compares the trace that the options name with that of --baseline, a trace or a summary in JSON. Prints a line for
-/// each figure, and where both are traces with call stacks and a figure is worse, what changed by function. Returns the
-/// exit status: 3 where a figure is worse by more than --fail-if allows.
+/// Compares the trace that the options name with --baseline, a trace or a summary in JSON. Prints a line for each
+/// figure. If a figure is worse and both are traces with call stacks, also prints the changes by function. Returns the
+/// exit status: 3 if a figure is worse by more than --fail-if allows.
 int judge_by_baseline(const trace::Options& options, const command::CommandLine& line);
 
 }  // namespace cmt::lifetimes

@@ -30,7 +30,8 @@ Uses count_slice(trace::Trace& trace, UseCounter& counter, const UseOptions& opt
   trace.for_each(visit);
   early.complete(counter.early_ends());
   Uses uses = counter.finish(path);
-  if (uses.peak_event == start->event) uses.peak_time_ns = early.last_time_ns();  // origins tell the last one known
+  if (uses.peak_event == start->event)
+    uses.peak_time_ns = early.last_time_ns();  // origins have only the last known one
   return uses;
 }
 
@@ -58,7 +59,7 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// What a profile says of itself.
+/// Returns the comments of a profile: its trace and the options that chose its stacks.
 std::vector<std::string> comments(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
                                   const Uses& uses) {
   std::vector<std::string> facts{"cmt lifetimes " CMT_VERSION ", of " + file_name(options.path)};

@@ -10,22 +10,22 @@
 
 namespace cmt::lifetimes {
 
-/// What is asked of the allocations of a trace.
+/// How the allocations of a trace are counted and reported.
 struct StackOptions {
   analysis::ContributorOptions contributors;
-  ExportOptions exported{};  ///< for another tool, rather than contributors
+  ExportOptions exported{};  ///< a file for another tool, instead of contributors
   std::optional<trace::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
 };
 
-/// The options of --by and of the forms for other tools. Throws UsageError.
+/// Returns the options of --by and of the forms for other tools. Throws UsageError.
 StackOptions parse_stack_options(const command::CommandLine& line);
 
-/// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
+/// Counts the allocations of each stack, or other set, in the whole trace or the slice.
 analysis::Uses count_uses(trace::Trace& trace, const analysis::UseOptions& options, const std::string& path);
 
-/// Prints the contributors or the folded stacks of the trace that the options name, or writes the file of another tool.
-/// Throws FormatError where it has no stacks.
+/// Prints the contributors or the folded stacks of the trace that the options name, or writes a file for another tool.
+/// Throws FormatError if the trace has no stacks and these are needed.
 void report_stacks(const trace::Options& options, const StackOptions& stack_options);
 
 }  // namespace cmt::lifetimes

@@ -7,8 +7,8 @@
 
 namespace cmt::lifetimes {
 
-/// Prints what changed from the trace `before` to that of `options`. Both are read at the same time, by two threads.
-/// Throws FormatError where one has no stacks and these are asked for.
+/// Prints the changes from the trace `before` to the trace of `options`. Two threads read both at the same time. Throws
+/// FormatError if one has no stacks and these are needed.
 void report_difference(const std::string& before, const trace::Options& options, const StackOptions& stack_options);
 
 }  // namespace cmt::lifetimes

@@ -17,26 +17,26 @@ enum class ExportForm { none, folded, pprof, speedscope };
 struct ExportOptions {
   ExportForm form = ExportForm::none;
   analysis::Metric metric = analysis::Metric::peak;  ///< of folded stacks
-  std::string path{};                                ///< of the others
+  std::string path{};                                ///< of the file of the other forms
 };
 
-/// The value of --sort or --folded. Throws UsageError.
+/// Returns the value of --sort or --folded. Throws UsageError.
 analysis::Metric parse_metric_option(const command::CommandLine& line, const char* option);
 
-/// Of --folded, --pprof and --speedscope, one of which may be given. Throws UsageError.
+/// Returns the options --folded, --pprof and --speedscope, one of which may be given. Throws UsageError.
 ExportOptions parse_export_options(const command::CommandLine& line);
 
-/// What is written about a trace beside its stacks.
+/// The facts about a trace that a file contains beside the stacks.
 struct ExportFacts {
   const Header& header;
   std::string name;                   ///< of the trace
-  std::vector<std::string> comments;  ///< for a human
+  std::vector<std::string> comments;  ///< for people
 };
 
-/// Writes the stacks of a trace in a form. A file gets its name when it is whole.
+/// Writes the stacks of a trace in one of the forms. A file gets its name when it is complete.
 class Export {
  public:
-  /// Opens the file, so that an error shows before the work begins. Throws std::system_error.
+  /// Opens the file, so that an error is reported before the work begins. Throws std::system_error.
   explicit Export(const ExportOptions& options);
 
   void write(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const ExportFacts& facts);

@@ -1,5 +1,5 @@
-// lifetimes: how long blocks live, and who allocates. Five commands on one command line: annotate a trace, summarise
-// it, count its pairs of lifetime and size, merge summaries, or say who has allocated.
+// lifetimes: reports how long blocks live, and which functions allocate. One command line has five commands: annotate a
+// trace, summarise it, count its pairs of lifetime and size, merge summaries, or report allocations by function.
 
 #include <tsl/robin_map.h>
 
@@ -124,7 +124,7 @@ void summarise(const Options& options) {
   output.write(summary_of(options), {to_text, to_csv, to_picture});
 }
 
-/// The summaries of several traces as a JSON array, which --merge adds up.
+/// Prints the summaries of several traces as a JSON array, which --merge adds up.
 void summarise_all(Options options, const std::vector<std::string>& paths) {
   output::JsonWriter json;
   json.begin_array();
@@ -136,7 +136,7 @@ void summarise_all(Options options, const std::vector<std::string>& paths) {
   command::print(json.take());
 }
 
-/// Whether several traces are to be summarised. Throws UsageError where that is not all that is asked.
+/// Returns whether several traces are to be summarised. Throws UsageError if other options exclude that.
 bool summarises_several(const CommandLine& line) {
   if (line.files().size() < 2 || !line.has("summary")) return false;
   if (!line.has("json"))
@@ -202,7 +202,7 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
   output.write(*sum, {to_text, to_csv, to_picture});
 }
 
-/// Whether call stacks are asked for. Throws UsageError where options do not go together.
+/// Returns whether an option asks for a report by stack. Throws UsageError if options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
   for (const char* const what : {"by", "folded", "pprof", "speedscope", "diff"})
     line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
@@ -219,7 +219,7 @@ bool refuse_stack_options(const CommandLine& line) {
   return false;
 }
 
-/// The first trace of a difference; the second is the operand. Throws UsageError.
+/// Returns the first trace of a difference; the second is the operand. Throws UsageError.
 std::string diff_option(const CommandLine& line) {
   std::string path = line.value("diff", "");
   if (path == "-" && line.file() == "-") throw command::UsageError("--diff needs two traces");

@@ -14,7 +14,7 @@ namespace {
 using picture::HeatMap;
 using picture::Unit;
 
-constexpr std::size_t single_rows = 8;  ///< of one class of lifetimes; all that follow are of two
+constexpr std::size_t single_rows = 8;  ///< rows of one class of lifetimes; later rows have two classes
 constexpr std::size_t age_rows = single_rows + (AgeClasses::count - single_rows) / 2;
 
 /// The first class of a row.
@@ -74,7 +74,7 @@ picture::Axis age_axis(heap::Clock::Unit clock) {
   return {"lifetime in bytes allocated meanwhile", Unit::bytes, true};
 }
 
-/// Of all blocks that were made; "0.0 %" where there are none.
+/// Returns a number of blocks as a share of all blocks that were made; "0.0 %" if there are none.
 std::string percent_of_blocks(std::uint64_t part, const SizeSummary& all) {
   return output::percent_text(part, std::max<std::uint64_t>(all.allocated.blocks, 1));
 }

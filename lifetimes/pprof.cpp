@@ -1,7 +1,9 @@
-// A profile of pprof is one message of protocol buffers. It holds tables, whose entries name each other by number:
+// A profile of pprof is one message of protocol buffers. It contains tables, whose entries name each other by number:
 //
 //     sample {locations 3 1, values 2 80 ...}     the innermost location first
+//
 //     location {id 3, mapping 1, address 4011c5, line {function 7, 12}, line {function 2, 30}}     inlined ones first
+//
 //     function {id 7, name "parse", file "app.cpp"}
 //     mapping {id 1, 400000 to 403000, "/usr/bin/app", build id "3f2a"}
 //     string_table "", "parse", "app.cpp" ...     all texts are numbers of this table
@@ -77,7 +79,7 @@ std::string hex_digits(std::string_view bytes) {
   return digits;
 }
 
-/// A time of the trace as nanoseconds since 1970; nothing where these are more than a number of 64 bits holds.
+/// Returns a time of the trace as nanoseconds since 1970; empty if 64 bits cannot represent it.
 std::optional<std::int64_t> time_ns_of(std::time_t start, std::uint64_t since_start_ns) {
   constexpr std::int64_t second_ns = 1'000'000'000;
   std::int64_t start_ns = 0, time_ns = 0;
@@ -96,20 +98,22 @@ class PprofWriter {
   void put_sample_types();
   void put_samples(const Uses& uses);
   void put_locations();
-  /// Of what the locations refer to; the program's own module is the first, as viewers expect it.
+  /// Writes the mappings that the locations refer to. The program's own module is the first, as viewers expect it.
   void put_mappings(std::string_view program);
   void put_facts(const Header& header, const Uses& uses, const std::vector<std::string>& comments);
   void put_texts();
 
  private:
-  /// What is known of a module's frames.
+  /// The properties that the frames of a module have.
   struct Symbols {
     bool is_used = false, functions = false, files = false, lines = false, inlined = false;
   };
   using FunctionId = std::uint64_t;
 
-  // Locations are numbered from 1 as frames are from 0; behind them is that of stacks which are not known, and then
-  // those of frames without the allocation functions that are inlined first.
+  // The numbers of locations begin at 1, in three ranges:
+  // 1. the location of each frame: the frame's number plus 1;
+  // 2. one location for all stacks that are not known;
+  // 3. the location of each frame without the allocation functions that are inlined at its inner end.
   std::uint64_t location(std::size_t index) {
     assert(index < has_location_.size());
     return has_location_[index] = true, index + 1;
@@ -128,7 +132,7 @@ class PprofWriter {
   void put_mapping(ModuleId id);
   void put_value_type(ProfileField field, std::string_view type, std::string_view unit);
 
-  /// The number of a text, as which only what is UTF-8 and no terminal obeys is kept.
+  /// Returns the number of a text. Characters that are no UTF-8 or that a terminal would obey are replaced.
   std::int64_t text_number(std::string_view text) {
     const auto [found, is_new] =
         text_numbers_.try_emplace(text::to_line(text), static_cast<std::int64_t>(texts_.size()));
@@ -178,8 +182,11 @@ bool PprofWriter::is_hidden(std::span<const FrameName> names) {
                      [this](const FrameName& each) { return hidden_.matches(each.function); });
 }
 
-/// The first function of a frame that is neither hidden nor only hands memory on; 0 where none before it does, or the
-/// frame has no names, and their number where there is no such function.
+/// Returns the index of the first function of a frame that is neither hidden nor an allocation function. Two cases
+/// differ:
+///
+/// - no allocation function is before it, or the frame has no names: 0;
+/// - there is no such function: the number of names.
 std::size_t PprofWriter::first_caller(FrameId frame) {
   const std::span<const FrameName> names = stacks_.names(frame);
   bool is_after_allocation = false;
@@ -191,9 +198,9 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   return names.size();
 }
 
-/// A stack without the functions at its inner end that only hand memory on. drop_frames, a pattern for such functions,
-/// would not do: pprof also drops all that a function which matches has called. std::_Rb_tree::_M_create_node gets
-/// memory for a node, but also calls the constructor of its element, whose allocations are its own.
+/// Returns a stack without the allocation functions at its inner end. pprof's drop_frames, a pattern for such
+/// functions, would not do: it also drops all functions that a matching function called. std::_Rb_tree::_M_create_node
+/// gets memory for a node, but it also calls the constructor of the element, whose allocations are its own.
 std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
   std::vector<std::uint64_t> locations;
   for (StackId at = stack; at != 0; at = stacks_.node(at).parent) {
@@ -239,7 +246,7 @@ void PprofWriter::put_locations() {
   if (has_location_[frames]) put_location(unknown_location(), "[unknown]");
 }
 
-/// One without a place in the code.
+/// Writes a location without a place in the code.
 void PprofWriter::put_location(std::uint64_t id, const std::string& function) {
   const FunctionId called = function_of(function, "");
   protozero::pbf_builder<LocationField> location(profile_, ProfileField::location);
@@ -247,7 +254,7 @@ void PprofWriter::put_location(std::uint64_t id, const std::string& function) {
   put_line(location, called, 0);
 }
 
-/// The functions of a frame from that of a number on.
+/// Writes a location with the functions of a frame from the index `first_name` on.
 void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t first_name) {
   struct Line {
     FunctionId function;

@@ -1,4 +1,4 @@
-// The summary as text, JSON and CSV.
+// Writes the summary of lifetimes as text and as CSV.
 
 #include <functional>
 #include <optional>
@@ -42,7 +42,7 @@ std::string input_text(const Input& input) {
   return text + "\n";
 }
 
-/// The bounds of the peak that several inputs had together.
+/// Returns the bounds of the peak that several inputs had together.
 std::string bounds_text(const Summary& summary) {
   if (summary.inputs.size() < 2) return {};
   return "peak live of all: from " + with_commas(summary.peak_bytes_max()) + " to " +

@@ -1,4 +1,4 @@
-// A file of speedscope, as short as it gets:
+// Writes a file of speedscope. The shortest such file is:
 //
 //     {"$schema": "https://www.speedscope.app/file-format-schema.json",
 //      "shared": {"frames": [{"name": "main", "file": "app.cpp"}, {"name": "parse"}]},
@@ -38,7 +38,7 @@ constexpr std::array<Measure, 5> measures{{{Metric::peak, "live at the peak", "b
                                            {Metric::blocks, "blocks allocated", "none"},
                                            {Metric::temporary, "temporary blocks", "none"}}};
 
-/// The source file of each function, or else its library; by label.
+/// Returns the source file of each function, or else its library, by label.
 std::vector<std::string> files_of(const StackTable& stacks, const Uses& uses, const std::string& hidden,
                                   Labels& labels) {
   NamePattern pattern(hidden);

@@ -26,14 +26,15 @@ void Summariser::count_event(const Event& event) {
   if (event.makes_block()) begin_block(event, reallocations);
 }
 
-/// Of a block that ends, or that is live at the end. If it is not younger than the last peak, it was live at that.
+/// Counts the untouched bytes of a block that ends, or that is live at the end. A block that was made up to the last
+/// peak was live at it.
 void Summariser::count_untouched(const Block& block, std::uint64_t bytes) {
   if (bytes == 0) return;
   summary_.sizes[SizeClasses::index(block.size)].untouched_bytes += bytes;
   if (block.tag <= peak_tag_) untouched_of_peak_ += bytes;
 }
 
-/// Returns how many reallocations the event's new block, if it makes one, has behind it.
+/// Returns the number of reallocations in the chain of the event's new block; 0 if the event makes none.
 std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlock<Block>& ended) {
   if (!ended) {
     ++summary_.unknown_ends;

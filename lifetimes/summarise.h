@@ -12,7 +12,7 @@
 
 namespace cmt::lifetimes {
 
-/// Makes the summary of one trace, event by event. Memory: some 60 bytes a live block and 1 MiB for the histogram.
+/// Builds the summary of one trace, event by event. Memory: some 60 bytes a live block and 1 MiB for the histogram.
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
@@ -45,13 +45,13 @@ class Summariser {
   Input input_;
   analysis::BlockFates<Block> fates_;
   Amount live_total_;
-  std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak, and have ended since
-  Tag peak_tag_ = 0;                     // of the block that was made at the last peak
+  std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak and have ended since
+  Tag peak_tag_ = 0;                     // the block that was made at the last peak
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
 };
 
-/// The summary of the trace that the options name.
+/// Returns the summary of the trace that the options name.
 Summary summary_of(const trace::Options& options);
 
 }  // namespace cmt::lifetimes

@@ -1,6 +1,8 @@
-/// The lifetimes in one trace or in many, as plain numbers that can be added: the summary of many traces is made of
-/// their summaries, wherever those were made. Only a peak cannot be added. Each input keeps its own; the greatest and
-/// the sum of all bound the peak that the inputs had together.
+/// The lifetimes in one trace or in many, as plain numbers that can be added. So --merge adds up summaries that were
+/// made on several machines.
+///
+/// Only a peak cannot be added. Each input keeps its own. The greatest peak and the sum of all peaks are bounds of the
+/// peak that the inputs had together.
 ///
 /// A class of sizes or lifetimes is named by its least number (libcmt/heap/log_linear.h).
 #pragma once
@@ -38,7 +40,7 @@ struct Input {
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
-  std::uint64_t touched_min = unknown;  ///< where touched pages were recorded
+  std::uint64_t touched_min = unknown;  ///< unknown if touched pages were not recorded
   Peak peak;
 };
 
@@ -77,15 +79,15 @@ struct SizeSummary {
   std::uint64_t size_bytes_max() const { return SizeClasses::high(SizeClasses::index(size_bytes_min)); }
   bool in_use() const { return allocated.blocks != 0; }
 
-  /// Adds another one's blocks.
+  /// Adds the blocks of another class.
   void add(const SizeSummary& other);
 
-  /// The lifetime that `share` of the ended blocks do not exceed, rounded up to the end of its class; empty where none
-  /// ended.
+  /// Returns the lifetime that `share` of the ended blocks do not exceed, rounded up to the end of its class. Empty if
+  /// no block ended.
   std::optional<std::uint64_t> lifetime_quantile(double share) const;
 };
 
-/// The parts of a size class that JSON and CSV have in different orders.
+/// Parts of a size class, which JSON and CSV have in different orders.
 template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe_counts(Visitor& field, S& size) {
   field("size_bytes_min", size.size_bytes_min, "the least size of the class");
@@ -135,19 +137,19 @@ struct Summary {
   std::array<std::uint64_t, kind_limit> by_kind{};
   std::uint64_t failed = 0;
   std::uint64_t unknown_ends = 0;
-  std::array<std::uint64_t, AgeClasses::count> chains{};  ///< blocks by the reallocations behind them; 0 is not counted
+  std::array<std::uint64_t, AgeClasses::count> chains{};  ///< reallocation chains by their length; 0 is not counted
   std::uint64_t chain_max = 0;
   std::vector<SizeSummary> sizes;  ///< by size class
 
-  /// The sum over all sizes.
+  /// Returns the sum over all sizes.
   SizeSummary total() const;
 
-  /// The sum and the greatest of the inputs' peaks.
+  /// The sums and the greatest of the inputs' peaks.
   Amount peak_sum() const;
-  std::uint64_t untouched_peak_sum() const;  ///< unknown where no input tells
+  std::uint64_t untouched_peak_sum() const;  ///< unknown if no input has it
   std::uint64_t peak_bytes_max() const;
 
-  /// Adds another summary by the same clock. Throws std::invalid_argument for one by another.
+  /// Adds another summary. Throws std::invalid_argument if it is by another clock.
   void merge(const Summary& other);
 };
 
@@ -177,10 +179,10 @@ std::string to_text(const Summary& summary);
 /// For spreadsheets: the classes of sizes under a line of titles.
 std::string to_csv(const Summary& summary);
 
-/// A map of how many blocks of which size lived how long.
+/// A map of the numbers of blocks by size and lifetime.
 picture::Picture to_picture(const Summary& summary);
 
-/// The summaries of a JSON file, one or a list. `path` is a file, "-" standard input. Throws FormatError and
+/// Reads the summaries of a JSON file, one or a list. A `path` of "-" is standard input. Throws FormatError and
 /// std::system_error.
 std::vector<Summary> read_json(const std::string& path);
 

@@ -26,7 +26,7 @@ constexpr int huge_page_shift = 21;
 
 class Annotator {
  public:
-  /// Of the end or the begin of a block: a realloc has two. `size` and `age` are of a block that ends.
+  /// The annotation of the end or the begin of a block; a realloc has two. `size` and `age` are of a block that ends.
   struct Note {
     std::uint64_t size = 0;
     std::uint64_t age = unknown_block;
@@ -34,7 +34,7 @@ class Annotator {
     std::uint64_t next = 0;
     std::int64_t gap_before = -1;
     std::int64_t gap_behind = -1;
-    std::uint64_t pages = 0;  // those that are the block's own
+    std::uint64_t pages = 0;  // pages that no other block is on
     std::uint64_t huge_pages = 0;
     heap::LiveTotals totals{};  // after the end or begin
     std::uint64_t totals_pages = 0, totals_huge_pages = 0;
@@ -229,7 +229,7 @@ class Annotator {
   bool counts_huge_pages_, shows_totals_;
   heap::Clock::Unit age_unit_;
 
-  // What note() changes with every event, in lines of the cache that write() does not read.
+  // note() changes these with every event. They are in lines of the cache that write() does not read.
   alignas(128) command::Complaints& complaints_;
   heap::Clock clock_;
   heap::AddressIndex live_;

@@ -19,7 +19,7 @@ namespace cmt::overhead {
 using namespace analysis;
 namespace {
 
-/// What the blocks held at the moment that was asked for.
+/// The pages that the blocks held at the moment of --at.
 struct HeldAtMoment {
   PageUses uses;
   std::uint64_t event = 0;
@@ -36,7 +36,7 @@ class MomentFinder {
         keys_(asked.groups.by),
         summariser_(options.path, page_shift, trace.header().has_usable, trace.complaints()) {}
 
-  /// At the sample that the summary tells the holders of.
+  /// Returns the pages at the sample of the summary's holders.
   HeldAtMoment at_most_unused() {
     summariser_.call_at_holders([this](const heap::AddressIndex&, const MemoryUse& now) { walk(now); });
     trace_.for_each([this](const Event& event) { count_event(event); });
@@ -44,7 +44,7 @@ class MomentFinder {
     return finish();
   }
 
-  /// After the events of a part of the trace from its start.
+  /// Returns the pages after the events of a part of the trace from its start.
   HeldAtMoment at_end_of(const trace::SliceRange& part) {
     using trace::SliceBound;
     if (part.unit == SliceBound::Unit::time && !trace_.header().has_times)
@@ -89,7 +89,7 @@ class MomentFinder {
   HeldAtMoment held_;
 };
 
-/// The events up to the one with the most live bytes. Reads the trace, without its addresses.
+/// Returns the part of the trace up to the event with the most live bytes. Reads the trace, without its addresses.
 trace::SliceRange find_peak(const std::string& path) {
   Reader reader = command::open_trace(path, {.addresses = false, .times = false, .usable = false});
   heap::LiveAccount account;

@@ -10,30 +10,31 @@
 
 namespace cmt::overhead {
 
-/// The moment at which the holders of the pages are told.
+/// The moment for which the holders of the pages are reported.
 struct HolderMoment {
-  std::string text = "unused";  ///< as it was given
+  std::string text = "unused";  ///< the value of --at
   bool is_peak = false;
-  std::optional<trace::SliceRange> until{};  ///< up to the moment; empty, and no peak: the sample with the most
-                                             ///< unused bytes on pages
+  /// The part of the trace up to the moment. If it is empty and the moment is no peak: the sample with the most unused
+  /// bytes on pages.
+  std::optional<trace::SliceRange> until{};
 
-  /// "unused", "peak", or an end as --slice has it: so many events, a time, or a mark. Nothing where `text` is none of
-  /// these.
+  /// Reads "unused", "peak", or an end as --slice has it: a number of events, a time, or a mark. Returns an empty value
+  /// for any other text.
   static std::optional<HolderMoment> parse(const std::string& text);
 };
 
-/// What is asked of the holders.
+/// The options of a report of holders.
 struct HolderOptions {
   analysis::GroupOptions<analysis::PageUse> groups;
   HolderMoment moment;
   std::vector<std::string> debug_directories{};
 };
 
-/// The options of --by. Throws UsageError.
+/// Returns the options of --by. Throws UsageError.
 HolderOptions parse_holder_options(const command::CommandLine& line, const std::string& path);
 
-/// Prints who holds the pages in the trace that the options name. Throws FormatError where it has no addresses, or no
-/// stacks and these are asked for, or where it has no such moment.
+/// Prints the holders of the pages in the trace that the options name. Throws FormatError if the trace has no
+/// addresses, no such moment, or no stacks although the report is by stack.
 void report_holders(const trace::Options& options, const HolderOptions& holder_options, int page_shift);
 
 }  // namespace cmt::overhead

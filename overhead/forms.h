@@ -9,7 +9,7 @@
 
 namespace cmt::overhead {
 
-/// A block as traces name it: "7ffd30a51000<12>".
+/// Returns a block as traces name it: "7ffd30a51000<12>".
 std::string block_text(std::uint64_t address, Tag tag);
 template <class Block>
 std::string block_text(const Block& block) {

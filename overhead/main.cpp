@@ -1,4 +1,4 @@
-// overhead: where blocks lie. Annotates a trace, summarises it, or says who holds the pages.
+// overhead: reports the places of blocks in memory. Annotates a trace, summarises it, or reports the holders of pages.
 
 #include <bit>
 #include <charconv>

@@ -1,7 +1,7 @@
 // The summary as a picture: the memory in use over time, and below it a map of the addresses that were live.
 //
-// In the map each bin of addresses that was ever in use is a row. A long stretch of addresses between rows where
-// nothing was ever live is left out: a broken line stands for it, and the next row is labelled with its address.
+// Each bin of addresses that was ever in use is a row of the map. A long stretch of addresses without a live block is
+// left out. A broken line marks the place, and the next row is labelled with its address.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ using picture::Unit;
 
 using ClockUnit = heap::Clock::Unit;
 
-/// The x axis: by the clock asked for, or else time where it was recorded, else events.
+/// The x axis: by the clock of --clock. Without it, time if it was recorded, else events.
 class TimeAxis {
  public:
   explicit TimeAxis(const Summary& summary) {

@@ -1,4 +1,4 @@
-// The summary as text, JSON and CSV.
+// Writes overhead's summary as text and as CSV.
 
 #include <algorithm>
 #include <cassert>
@@ -107,7 +107,7 @@ std::string pins_text(const Pins& pins) {
          oldest.text();
 }
 
-/// A row for each group, that with the most unused bytes first, and one for all after the first ten.
+/// Returns a table of groups, the one with the most unused bytes first, with one row for all after the first ten.
 template <class Label>
 std::string holdings_text(const std::string& title, std::span<const Holding> holdings, Label label,
                           const Holders& holders, std::uint64_t page_size) {

@@ -23,7 +23,7 @@ using analysis::PageUses;
 
 constexpr int page_shift = 12;
 
-/// As many as the report has marks.
+/// The same number as the report has marks.
 constexpr std::size_t phases_max = 1000;
 
 /// The key of each live block. Memory: some 25 bytes a live block.
@@ -38,7 +38,7 @@ class KeysOfBlocks {
     if (is_new) keys_.push_back({event.stack, phase_});
     const KeyId key = found->second;
     if (Block* const there = blocks_.find(event.address))
-      there->key = key;  // it was not told that this one ended
+      there->key = key;  // the trace has no event that ended this one
     else
       blocks_.insert({event.address, key});
   }

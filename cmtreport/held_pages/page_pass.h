@@ -15,7 +15,7 @@
 
 namespace cmt::report {
 
-/// What the blocks of one trace hold, by a pass of its own over it.
+/// The pages that the blocks of one trace hold, from a separate pass over it.
 struct PagePass {
   /// Blocks of one call stack that were made in one phase, which lasts from a mark to the next one.
   struct Key {
@@ -23,7 +23,7 @@ struct PagePass {
     std::uint32_t phase = 0;
   };
 
-  /// What blocks held at a moment, by number of a key.
+  /// The pages that blocks held at a moment, by number of a key.
   struct Moment {
     std::uint64_t event = 0;
     std::uint64_t time_ns = unknown;
@@ -34,20 +34,21 @@ struct PagePass {
 
   analysis::Summary summary;
   Moment most_unused;  ///< at the sample of summary.holders
-  /// At the walk with most separable pages; event 0: none had some. Not while a program that ends frees all it has:
-  /// at least a hundredth of what was allocated up to there was allocated later.
+  /// At the walk with most separable pages; event 0: no walk had any. Walks near the end, while the program frees its
+  /// memory, do not count: after the moment, at least a hundredth more bytes are allocated than before it.
   Moment most_separable;
   std::vector<Key> keys;
   std::vector<std::string>
       phases;  ///< their marks; the first, "", is that before the first mark, and those beyond 1,000
 };
 
-/// Reads a trace in a thread of its own. Says nothing of defects. Time and memory are those of overhead --by=function.
+/// Reads a trace in a thread of its own. Does not report defects. Time and memory are those of overhead --by=function.
 class PageReading {
  public:
   explicit PageReading(const std::string& path);
 
-  /// Waits for it. Nothing where blocks have no addresses. To be called once. Throws FormatError and std::system_error.
+  /// Waits for the thread, and returns the result; empty if blocks have no addresses. To be called once. Throws
+  /// FormatError and std::system_error.
   std::optional<PagePass> finish();
 
  private:
@@ -60,20 +61,20 @@ class PageReading {
 struct PageHolder {
   FrameNumber function = 0;
   analysis::PageUse use;
-  std::uint32_t phase = 0;  ///< in which those were made that have the most separable bytes
+  std::uint32_t phase = 0;  ///< the phase in which the blocks with the most separable bytes were made
   std::int64_t separable_of_phase = 0;
   std::vector<std::pair<NodeNumber, std::int64_t>> separable_by_node{};
 };
 
-/// The pass, and who holds the pages.
+/// The pass, and the holders of the pages at two moments.
 struct HeldPages {
   const PagePass* pass = nullptr;     ///< nullptr: not known
   std::vector<PageHolder> holders{};  ///< at pass->most_unused
   std::vector<PageHolder> pinning{};  ///< at pass->most_separable
 };
 
-/// Who holds the pages at one of the moments of a pass, by function: all that hold some, the most unused bytes first.
-/// The functions are those of the recording, which is of this trace alone.
+/// Returns the functions that hold pages at one of the moments of a pass, the most unused bytes first. The functions
+/// are those of the recording, which is of this trace alone.
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording);
 
 }  // namespace cmt::report

@@ -11,10 +11,10 @@
 
 namespace cmt::report {
 
-/// A stack, or another set of allocations that are counted together.
+/// The number of a stack, or of another set of allocations that are counted together.
 using KeyId = std::uint32_t;
 
-/// Measures of which most are 0.
+/// Measures of one stack and interval, most of which are 0.
 struct SparseMeasures {
   Measures all;
   std::uint32_t present = 0;  ///< a bit for each that is not 0
@@ -38,10 +38,10 @@ struct SparseMeasures {
   }
 };
 
-/// Measures in few bytes: a number that tells which are not 0, and these.
+/// Returns measures in few bytes: a number whose bits name the measures that are not 0, and these measures.
 std::string packed(const Measures& measures);
 
-/// Replaces `measures` by packed ones, and moves behind these.
+/// Replaces `measures` by packed ones, and moves `at` after these.
 inline void take_measures(const char*& at, SparseMeasures& measures) {
   for (std::uint32_t left = measures.present; left != 0; left &= left - 1)
     measures.all.at(static_cast<std::size_t>(std::countr_zero(left))) = 0;
@@ -52,12 +52,12 @@ inline void take_measures(const char*& at, SparseMeasures& measures) {
   }
 }
 
-/// Moves behind packed measures.
+/// Moves `at` after packed measures.
 inline void skip_measures(const char*& at) {
   for (std::uint64_t left = format::take_own_varint(at); left != 0; left &= left - 1) format::skip_own_varint(at);
 }
 
-/// The measures of some stacks in one interval: of a stack its number, and its packed measures. Some 12 bytes a stack.
+/// The measures of some stacks in one interval: each stack's number and its packed measures. Some 12 bytes a stack.
 class PackedChanges {
  public:
   void append(KeyId key, const Measures& measures);
@@ -72,7 +72,7 @@ class PackedChanges {
     });
   }
 
-  /// The same with the bytes of the measures.
+  /// Calls `visit(key, bytes)` with the bytes of the packed measures.
   template <class Visit>
   void for_each_packed(Visit visit) const {
     for_each_key([&](KeyId key, const char*& at) {
@@ -85,7 +85,7 @@ class PackedChanges {
   void clear() { bytes_.clear(); }
 
  private:
-  /// `take(key, at)` moves behind the key's measures.
+  /// `take(key, at)` moves `at` after the key's measures.
   template <class Take>
   void for_each_key(Take take) const {
     const char* at = bytes_.data();

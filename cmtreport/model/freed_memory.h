@@ -8,8 +8,8 @@
 
 namespace cmt::report {
 
-/// Gives the memory between live blocks back to the system, which the C library keeps otherwise. To be called where a
-/// part of the work is done that needed much; takes 3 ms where that was 30 MB.
+/// Gives the memory between live blocks back to the system, which the C library would keep. To be called after a part
+/// of the work that needed much memory. Takes 3 ms for 30 MB.
 inline void give_back_freed_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);

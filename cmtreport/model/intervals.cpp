@@ -6,7 +6,7 @@
 
 namespace cmt::report {
 
-/// `slot`: the free one where the key's search has ended.
+/// Adds an accumulator. `slot`: the free slot at which the key's search has ended.
 IntervalCollector::Accumulator& IntervalCollector::add_accumulator(KeyId key, std::size_t slot) {
   assert(slots_[slot] == 0);
   accumulators_.push_back({.key = key, .slot = static_cast<std::uint32_t>(slot)});
@@ -81,7 +81,7 @@ void IntervalCollector::end_intervals() {
   for (; end_ < position_; end_ += width_) end_interval();
 }
 
-/// Ends all accumulators.
+/// Packs all accumulators and removes them.
 PackedChanges IntervalCollector::pack_accumulators() {
   packing_.clear();
   for (Accumulator& accumulator : accumulators_) {
@@ -110,7 +110,7 @@ void IntervalCollector::end_interval() {
   peak_time_ns_ = time_ns_;
 }
 
-/// No interval is open.
+/// Joins each two intervals. No interval is open.
 void IntervalCollector::join_pairs() {
   if (intervals_.size() % 2 != 0) end_interval();
   const std::size_t count = intervals_.size() / 2;

@@ -1,13 +1,13 @@
-/// A trace as a few hundred intervals, each with what every call stack did in it.
+/// Divides a trace into a few hundred intervals, each with the measures of every call stack, for cmtreport's page.
 ///
-/// The length of a trace is not known beforehand. So intervals are short at first; when there are intervals_max, each
-/// two become one, and those that follow are twice as long.
+/// The length of a trace is not known beforehand. So intervals are short at first. When there are intervals_max, each
+/// two become one, and later intervals are twice as long.
 ///
 ///     |  1  |  2  |  3  |  4  |          the axis: events, or time where it was recorded
 ///     0     w     2w    3w    4w         moment k is the end of interval k; moment 0 is the start
 ///
-/// An interval has the events after the moment before it, up to its own moment. Its peak is the first moment of most
-/// live bytes in it, that before its first event included.
+/// An interval has the events after the previous moment, up to its own moment. Its peak is the first moment of most
+/// live bytes in it. The moment before its first event counts too.
 #pragma once
 
 #include <cassert>
@@ -23,7 +23,7 @@ namespace cmt::report {
 
 inline constexpr std::size_t intervals_max = 510;  // even: each two become one
 
-/// The end of every axis: 146 years of nanoseconds. So no end of an interval overflows.
+/// The end of every axis: 146 years of nanoseconds. With this bound, no end of an interval overflows.
 inline constexpr std::uint64_t position_max = std::uint64_t{1} << 62;
 
 struct Interval {
@@ -37,17 +37,19 @@ struct Interval {
   PackedChanges changes{};
 };
 
-/// Collects intervals. Each stack that did something in the open interval has an accumulator, which is packed when the
-/// interval ends. Most stacks do something in few intervals: the accumulators of 200,000 stacks of a compiler are some
-/// 300 KB, and stay in the cache. Memory: some 140 bytes for each stack of one interval, and 12 for each interval that
-/// a stack did something in; so it is bounded by the stacks, whatever the length of the trace.
+/// Collects intervals. Each stack with an event in the open interval has an accumulator, which is packed when the
+/// interval ends. Most stacks have events in few intervals: the accumulators of 200,000 stacks of a compiler are some
+/// 300 KB, and stay in the cache.
+///
+/// Memory: some 140 bytes for each stack of one interval, and 12 for each interval that a stack has events in. So the
+/// stacks bound the memory, whatever the length of the trace.
 class IntervalCollector {
  public:
   /// `first_width`: of an interval, on the axis.
   explicit IntervalCollector(std::uint64_t first_width) : width_(first_width), slots_(slots_min) {}
 
-  /// To be called for each event, first: ends the intervals that end before it. Positions never fall, and are at most
-  /// position_max.
+  /// Ends the intervals that end before an event. To be called first for each event. Positions never fall, and are at
+  /// most position_max.
   void start_event(std::uint64_t position, std::uint64_t time_ns) {
     assert(position >= position_);
     position_ = position;
@@ -56,16 +58,16 @@ class IntervalCollector {
     time_ns_ = time_ns;
   }
 
-  /// A sample of the process's resident memory.
+  /// Takes a sample of the process's resident memory.
   void note_resident(std::uint64_t bytes) { resident_ = bytes; }
 
-  /// A stack allocates, or a block of it ends.
+  /// Count a block that a stack allocates, or a block of the stack that ends.
   void begin_block(KeyId key, std::uint64_t size, bool is_reallocated);
   Measures& end_block(KeyId key, std::uint64_t size);
-  /// For a figure that is no change of live blocks.
+  /// Returns the measures of a stack in the open interval, for figures that are no change of live blocks.
   Measures& measures_of(KeyId key) { return accumulator_of(key).measures; }
 
-  /// Fetch the memory of a stack into the cache: first what says where its measures are, later these.
+  /// Fetch the memory of a stack into the cache: prefetch_place() the place of its measures, prefetch() later these.
   void prefetch_place(KeyId key) const { cmt::prefetch(&slots_[home_slot(key)]); }
   void prefetch(KeyId key) const {
     const std::uint32_t place = slots_[home_slot(key)];
@@ -77,13 +79,13 @@ class IntervalCollector {
 
   /// Ends the last interval. To be called once; no more events may follow.
   void finish();
-  /// Makes intervals longer until they have this width, the first one times a power of two. After finish().
+  /// Makes intervals longer until they have this width, the first width times a power of two. After finish().
   void widen_to(std::uint64_t width);
-  /// Gives up what stacks did in an interval. After the last widen_to().
+  /// Frees the measures of an interval. After the last widen_to().
   void drop_changes(std::size_t interval) { intervals_[interval].changes = {}; }
 
   std::uint64_t width() const { return width_; }
-  /// Of the open interval, on the axis.
+  /// The end of the open interval, on the axis.
   std::uint64_t open_end() const { return end_; }
   std::uint64_t end_position() const { return position_; }
   const std::vector<Interval>& intervals() const { return intervals_; }

@@ -7,7 +7,7 @@
 
 namespace cmt::report {
 
-/// A figure of the allocations of a call stack, in one interval of a trace. The order is that of a report's `deltas`.
+/// A figure of the allocations of a call stack in one interval of a trace. The order is that of a report's `deltas`.
 enum class Measure : std::uint8_t {
   allocated_bytes,
   allocated_blocks,

@@ -7,15 +7,15 @@
 
 namespace cmt::report {
 
-/// The bytes that one thread asked for in each interval of an IntervalCollector. Memory: 16 bytes for each interval
-/// that it asked for some in, at most twice as many as there can be.
+/// The bytes that one thread asked for in each interval of an IntervalCollector. Memory: 16 bytes for each interval in
+/// which it asked for some, for at most twice the number of intervals.
 class ThreadActivity {
  public:
   struct Entry {
     std::uint64_t end = 0;  ///< of the interval, on the axis; intervals may have become longer since
     std::uint64_t bytes = 0;
 
-    /// The number of its interval, from 0, where all have this width.
+    /// Returns the number of its interval, from 0, if all have this width.
     std::size_t interval(std::uint64_t width) const {
       return end == 0 ? 0 : static_cast<std::size_t>((end - 1) / width);
     }
@@ -27,7 +27,7 @@ class ThreadActivity {
     entries_.back().bytes += bytes;
   }
 
-  /// By end, which rises.
+  /// The entries by rising end.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

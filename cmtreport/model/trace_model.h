@@ -59,16 +59,19 @@ struct LeakedBlocks {
 inline constexpr std::size_t marks_max = 1000;
 
 struct ModelOptions {
-  bool by_time = false;           ///< the axis: time, or events
-  std::uint64_t start = 0;        ///< where the trace's time begins on the axis; at most position_max
+  bool by_time = false;           ///< the axis is time; else events
+  std::uint64_t start = 0;        ///< the position of the trace's time 0 on the axis; at most position_max
   bool by_stack = false;          ///< keys are stacks; else size classes
   std::uint64_t touched_min = 0;  ///< as Header has it
 };
 
-/// What a report needs of one trace, counted event by event in one pass.
+/// Counts the figures of one trace that a report contains, event by event in one pass.
 ///
-/// Memory: some 60 bytes a live block, that of IntervalCollector, 600 KiB for sizes and lifetimes, some 100 bytes a
-/// thread, and 16 for each interval that a thread asked for memory in. It does not grow with the events.
+/// Memory, which does not grow with the events:
+///
+/// - some 60 bytes a live block, and the memory of IntervalCollector;
+/// - 600 KiB for sizes and lifetimes;
+/// - some 100 bytes a thread, and 16 for each interval in which a thread asked for memory.
 class TraceModel {
  public:
   /// Borrows `complaints`.
@@ -76,7 +79,7 @@ class TraceModel {
 
   void count_event(const Event& event);
 
-  /// Fetches memory that an event which follows soon will need: first, and when it is near.
+  /// Fetches memory into the cache that a later event will need. To be called early, and again when the event is near.
   void fetch(const Event& event, bool is_near) {
     const bool makes_key = event.tag != 0 && options_.by_stack;
     if (is_near) {
@@ -95,20 +98,20 @@ class TraceModel {
   const IntervalCollector& intervals() const { return intervals_; }
   bool is_by_stack() const { return options_.by_stack; }
 
-  /// What is live at the end, by interval; of the intervals that there were at the end.
+  /// The blocks that are live at the end, by the intervals at finish().
   const std::vector<LeakedBlocks>& leaked() const { return leaked_; }
-  /// Of one of the intervals, which may have become fewer since.
+  /// The same for one of the intervals, which widen_to() may have joined since.
   std::span<const LeakedBlocks> leaked_of(std::size_t interval) const;
 
   const std::vector<TraceMark>& marks() const { return marks_; }
   std::uint64_t marks_left_out() const { return marks_left_out_; }
-  /// By number, those with an event.
+  /// Returns the threads with an event, by number.
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
   const std::vector<SizeCounts>& sizes() const { return sizes_; }
   std::uint64_t unknown_ends() const { return unknown_ends_; }
   std::uint64_t largest_resident() const { return largest_resident_; }
 
-  /// Up to so many events a lifetime is short.
+  /// The longest lifetime that is short, in events.
   static constexpr std::uint64_t short_lived_max = analysis::short_lived_max(heap::Clock::Unit::events);
 
  private:
