@@ -1,21 +1,55 @@
+// Demangles names with libiberty, the library of GCC, binutils and gdb. It bounds the depth of a name but not its
+// length: back references let a symbol of 300 bytes name a type of 2^40 parts. Printing stops at 64 KiB.
+
 #include "toolkit/symbols/demangle.h"
 
-#include <cxxabi.h>
+// libiberty.h declares a basename() that <cstring> of glibc contradicts, except where this macro is defined.
+#define HAVE_DECL_BASENAME 1
+#include <demangle.h>
 
-#include <cstdlib>
-#include <memory>
-
-#include "toolkit/symbols/rust_name.h"
+#include <array>
+#include <cassert>
+#include <csetjmp>
+#include <cstring>
+#include <string_view>
 
 namespace cmt::symbols {
+namespace {
+
+/// Receives the name piece by piece. Plain memory, because longjmp() runs no destructors.
+struct PrintedName {
+  std::array<char, 65536> text;
+  std::size_t size = 0;
+  std::jmp_buf too_long;
+};
+
+/// libiberty has no other way to stop it. What the jump skips are at most 1 KiB that it allocated for one identifier.
+void print_piece(const char* piece, std::size_t size, void* destination) {
+  auto& name = *static_cast<PrintedName*>(destination);
+  assert(name.size <= name.text.size());
+  if (size > name.text.size() - name.size) std::longjmp(name.too_long, 1);
+  std::memcpy(name.text.data() + name.size, piece, size);
+  name.size += size;
+}
+
+using Demangle = int (*)(const char*, int, demangle_callbackref, void*);
+
+/// Empty if the symbol is not of the form that `demangle` reads, or its name is longer than 64 KiB.
+std::string printed_by(Demangle demangle, const std::string& symbol) {
+  PrintedName name;
+  if (setjmp(name.too_long) != 0) return {};
+  if (demangle(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, print_piece, &name) == 0) return {};
+  return std::string(name.text.data(), name.size);
+}
+
+}  // namespace
 
 std::string demangled(const std::string& symbol) {
-  if (symbol.starts_with("_R")) return rust_v0_name(symbol).value_or(symbol);
-  if (!symbol.starts_with("_Z")) return symbol;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  return name == nullptr || status != 0 ? symbol : without_rust_escapes(name.get());
+  const bool is_cpp = symbol.starts_with("_Z");  // Rust's older form too
+  if (!is_cpp && !symbol.starts_with("_R")) return symbol;
+  std::string name = printed_by(rust_demangle_callback, symbol);
+  if (name.empty() && is_cpp) name = printed_by(cplus_demangle_v3_callback, symbol);
+  return name.empty() ? symbol : name;
 }
 
 }  // namespace cmt::symbols
