@@ -1,7 +1,13 @@
-# Completions for bash, zsh and fish. Each tool prints them, from the table of options that it parses. Not where what is built
-# does not run here: sanitized builds, which nobody installs, and cross builds without an emulator.
+# Completions for bash, zsh and fish, which script/completions writes from each tool's --help. Absent from builds whose
+# programs do not run here, which are cross builds without an emulator, from sanitized builds, which nobody installs, and
+# from a machine without Python.
 
 if(CMT_SANITIZE OR (CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR))
+  return()
+endif()
+find_package(Python3 COMPONENTS Interpreter)
+if(NOT Python3_FOUND)
+  message(STATUS "python3 is missing: the shells get no completions")
   return()
 endif()
 
@@ -12,21 +18,17 @@ if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND EXISTS /etc/debian_version)
 endif()
 
 get_property(tools GLOBAL PROPERTY CMT_TOOLS)
-set(scripts "")
+set(script ${PROJECT_SOURCE_DIR}/script/completions)
+set(folder ${PROJECT_BINARY_DIR}/completions)
+set(all_made "")
 foreach(target ${tools})
   string(REPLACE "-launcher" "" tool ${target})
-  set(folder ${PROJECT_BINARY_DIR}/completions)
   set(made ${folder}/bash/${tool} ${folder}/zsh/_${tool} ${folder}/fish/${tool}.fish)
-  add_custom_command(OUTPUT ${made} DEPENDS ${target} VERBATIM
-    COMMAND ${target} --completion=bash > ${folder}/bash/${tool}
-    COMMAND ${target} --completion=zsh > ${folder}/zsh/_${tool}
-    COMMAND ${target} --completion=fish > ${folder}/fish/${tool}.fish)
-  list(APPEND scripts ${made})
+  add_custom_command(OUTPUT ${made} DEPENDS ${target} ${script} VERBATIM
+    COMMAND ${Python3_EXECUTABLE} ${script} ${folder} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
+  list(APPEND all_made ${made})
   install(FILES ${folder}/bash/${tool} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
   install(FILES ${folder}/zsh/_${tool} DESTINATION ${CMAKE_INSTALL_DATADIR}/${cmt_zsh_folder} COMPONENT tools)
   install(FILES ${folder}/fish/${tool}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools)
 endforeach()
-foreach(shell bash zsh fish)
-  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completions/${shell})
-endforeach()
-add_custom_target(completions ALL DEPENDS ${scripts})
+add_custom_target(completions ALL DEPENDS ${all_made})

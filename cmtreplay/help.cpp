@@ -50,10 +50,10 @@ read from standard input.
   --timeout=TIME an allocator hangs if no call returns for so long: 2min; a
                  number alone is seconds (default 60s)
   --force        replay also a trace that needs more memory than is available
-  --prepared     keep the trace's operations in memory, 8 bytes for an event;
-                 --stream: in a temporary file (in TMPDIR, else /var/tmp). By
+  --prepared     keep the trace's operations in memory, 8 bytes for an event. By
                  default they are in memory if they take at most half of what is
                  free
+  --stream       keep them in a temporary file instead (in TMPDIR, else /var/tmp)
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
   --csv          write the table with plain numbers, a line for each allocator

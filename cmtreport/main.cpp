@@ -63,7 +63,8 @@ trace with call stacks.
   --hide=REGEX   take functions that match out of the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --debug-dir=DIR
-                 look there for separate debug files, too
+                 look there for separate debug files, too; may be given more
+                 than once
 
   --jobs=N       use N threads at most; the default is as many as there are
                  processors for this process

@@ -1,7 +1,6 @@
 // cmtwatch: a process's memory from outside. The first word names the subcommand.
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <regex>
 #include <string>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "cmtwatch/commands/subcommands.h"
-#include "toolkit/command/completion.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 namespace {
@@ -97,30 +96,11 @@ Exit status: )" +
   SubcommandTool& operator=(const SubcommandTool&) = delete;
 };
 
-/// The completion of all subcommands in a shell.
-std::string completion_script(const std::string& shell) {
-  const std::string help = help_text();
-  std::deque<SubcommandTool> subcommands;
-  std::vector<Tool> tools;
-  for (const auto make : all_subcommands) {
-    const Subcommand subcommand = make();
-    tools.push_back(subcommands.emplace_back(subcommand, !subcommand.run).tool);
-  }
-  return command::completion_script(shell, {"cmtwatch", CMT_VERSION, help.c_str(), {}, {}}, tools);
-}
-
-int run_alone(const CommandLine& line) {
-  if (!line.has("completion")) return refuse(line);
-  command::print(completion_script(line.value("completion", "")));
-  return 0;
-}
-
 int run(int count, char** words) {
   const auto subcommand = find_subcommand(count > 1 ? words[1] : "");
   if (!subcommand) {
     const std::string help = help_text();
-    return command::run(count, words,
-                        {"cmtwatch", CMT_VERSION, help.c_str(), {{"completion", Option::Takes::value}}, run_alone});
+    return command::run(count, words, {"cmtwatch", CMT_VERSION, help.c_str(), {}, refuse});
   }
   const bool launches = subcommand->launch && (!subcommand->run || std::any_of(words, words + count, [](auto* word) {
                           return std::string_view(word) == "--";

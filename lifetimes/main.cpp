@@ -102,7 +102,8 @@ Who allocates:
   --speedscope=FILE
                  write the stacks as JSON for speedscope
   --debug-dir=DIR
-                 look there for separate debug files, too
+                 look there for separate debug files, too; may be given more
+                 than once
 
   --jobs=N       use N threads at most; the default is as many as there are
                  processors for this process

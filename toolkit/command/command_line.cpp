@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "libcmt/text/utf8.h"
-#include "toolkit/command/completion.h"
 
 namespace cmt::command {
 namespace {
@@ -67,12 +66,6 @@ int command_begin(int count, const char* const* arguments, const std::vector<Opt
 }
 
 int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
-  // The build asks for the script of a shell. A tool with subcommands has an option for that.
-  constexpr std::string_view completion = "--completion=";
-  const bool answers = std::none_of(tool.options.begin(), tool.options.end(),
-                                    [](const Option& option) { return option.name == "completion"; });
-  if (answers && count == 2 && std::string_view(arguments[1]).starts_with(completion))
-    return print(completion_script(arguments[1] + completion.size(), tool)), 0;
   const CommandLine line(count, arguments, tool.options, tool.operands);
   if (line.has("help")) return print(tool.help), 0;
   if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
