@@ -1,3 +1,4 @@
+/// A pseudo-terminal, for tests of what tools write to a terminal.
 #pragma once
 
 #include <doctest/doctest.h>

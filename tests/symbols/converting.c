@@ -1,3 +1,5 @@
+// Converts texts by iconv(), whose modules allocate as they are loaded: for the test of recorded stacks.
+
 #include <iconv.h>
 #include <stdio.h>
 

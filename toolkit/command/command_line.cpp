@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <csignal>
@@ -153,6 +154,7 @@ std::string CommandLine::value(const std::string& name, const std::string& other
 
 std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwise, std::uint64_t least,
                                   std::uint64_t most) const {
+  assert(least <= most);
   if (!has(name)) return otherwise;
   const std::string text = value(name, "");
   std::uint64_t number = 0;

@@ -1,3 +1,4 @@
+/// Command lines of all tools: options are parsed, --help and --version answered, errors turned into exit statuses.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Checks how options, operands, durations and errors of a command line are read and reported.
+
 #include "toolkit/command/command_line.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Messages about the defects of a trace. A damaged trace may have millions, so only the first ten are printed.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Checks that ten defects are printed and all are counted, or that the first one is thrown.
+
 #include "toolkit/command/complaints.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Holds signals back by a signalfd, as interrupts.h describes.
+
 #include "toolkit/command/interrupts.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+/// Signals that end or resize a tool, held until it asks for them: so they interrupt no system call.
 #pragma once
 
 #include <signal.h>

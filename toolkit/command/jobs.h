@@ -1,3 +1,4 @@
+/// How many threads a tool uses: --jobs, or what affinity mask and control group allow.
 #pragma once
 
 #include <string>

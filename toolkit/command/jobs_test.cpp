@@ -1,3 +1,5 @@
+// Checks --jobs and the quotas of control groups of both versions, read from files of the test.
+
 #include "toolkit/command/jobs.h"
 
 #include <doctest/doctest.h>

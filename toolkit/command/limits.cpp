@@ -1,3 +1,5 @@
+// Parses the list of --fail-if.
+
 #include "toolkit/command/limits.h"
 
 #include <algorithm>

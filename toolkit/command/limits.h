@@ -1,3 +1,4 @@
+/// The list of --fail-if: by how much each figure of a comparison may be worse.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Checks which lists of --fail-if are read, and that all others are refused.
+
 #include "toolkit/command/limits.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Opens a trace for a tool: a file, a pipe or standard input, compressed in one of four forms or not.
 #pragma once
 
 #include <memory>

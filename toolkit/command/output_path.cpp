@@ -1,3 +1,5 @@
+// Checks paths of outputs by stat(2) and by creating files for a moment.
+
 #include "toolkit/command/output_path.h"
 
 #include <fcntl.h>

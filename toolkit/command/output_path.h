@@ -1,3 +1,4 @@
+/// Checks of the path of an output before the work begins, so that no long run fails when it writes its result.
 #pragma once
 
 #include <string>

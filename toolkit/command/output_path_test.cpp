@@ -1,3 +1,5 @@
+// Checks that links are followed to the file that is written, and what may be replaced by an output.
+
 #include "toolkit/command/output_path.h"
 
 #include <doctest/doctest.h>

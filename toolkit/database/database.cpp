@@ -1,7 +1,10 @@
+// Wraps the calls of SQLite that recordings need, and bounds the work of statements on foreign files.
+
 #include "toolkit/database/database.h"
 
 #include <sqlite3.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -87,11 +90,13 @@ Statement::~Statement() {
 }
 
 Statement& Statement::bind(std::int64_t number) {
+  assert(bound_ < sqlite3_bind_parameter_count(statement_));
   if (sqlite3_bind_int64(statement_, ++bound_, number) != SQLITE_OK) database_.fail();
   return *this;
 }
 
 Statement& Statement::bind(std::string_view text) {
+  assert(bound_ < sqlite3_bind_parameter_count(statement_));
   const auto copy = SQLITE_TRANSIENT;  // NOLINT: SQLite's own cast
   if (sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), copy) != SQLITE_OK)
     database_.fail();
@@ -130,7 +135,10 @@ bool Statement::is_number(int column) const { return sqlite3_column_type(stateme
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
-std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
+std::int64_t Statement::number(int column) const {
+  assert(column >= 0 && column < columns());
+  return sqlite3_column_int64(statement_, column);
+}
 
 std::int64_t Statement::time_ns(int column) const {
   constexpr std::int64_t most = (std::int64_t{1} << 62) - 1;

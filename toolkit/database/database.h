@@ -1,3 +1,4 @@
+/// SQLite files, for the recordings of cmtwatch: prepared statements, with errors as exceptions.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Compresses an output by zlib or zstd, piece by piece.
+
 #include "toolkit/files/compressed_output.h"
 
 #include <zlib.h>

@@ -1,3 +1,4 @@
+/// An output that is compressed as the ending of its name says.
 #pragma once
 
 #include <memory>

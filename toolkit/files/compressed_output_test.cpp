@@ -1,3 +1,5 @@
+// Checks that zlib and zstd read back what was written in pieces.
+
 #include "toolkit/files/compressed_output.h"
 
 #include <doctest/doctest.h>

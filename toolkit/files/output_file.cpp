@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -57,6 +58,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::commit() {
+  assert(fd_ >= 0);
   if (is_nameless_ && !name_it(fd_, part_)) fail_with(path_);
   is_nameless_ = false;
   if (path_ != "-" && close(std::exchange(fd_, -1)) != 0) fail_with(path_);

@@ -1,3 +1,4 @@
+/// An output file that is never seen half written.
 #pragma once
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Computes SHA-256 as FIPS 180-4 states it.
+
 #include "toolkit/files/sha256.h"
 
 #include <fcntl.h>
@@ -5,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -74,6 +77,7 @@ std::string Sha256::hex_digest() {
   std::string size;
   for (int shift = 56; shift >= 0; shift -= 8) size += static_cast<char>(bits >> shift & 255);
   add(size);
+  assert(length_ % rest_.size() == 0);
   std::string text;
   for (const std::uint32_t word : state_) {
     for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];

@@ -1,3 +1,4 @@
+/// SHA-256 of texts and files.
 #pragma once
 
 #include <array>

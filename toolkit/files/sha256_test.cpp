@@ -1,3 +1,5 @@
+// Checks digests against the examples of FIPS 180-4, whole and in pieces.
+
 #include "toolkit/files/sha256.h"
 
 #include <doctest/doctest.h>

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <cassert>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -59,6 +60,7 @@ RunningCommand::RunningCommand(const Launch& launch)
 }
 
 LaunchEvent RunningCommand::handle() {
+  assert(pid_ > 0);
   LaunchEvent event;
   while (const auto info = signals_.take_info()) {
     const int signal = static_cast<int>(info->ssi_signo);
@@ -97,6 +99,7 @@ void RunningCommand::reap(LaunchEvent& event) {
     } else if (WIFSTOPPED(status)) {
       if (!resume_traced(pid, status)) at_end_ = nullptr;
     } else if (pid == pid_) {
+      assert(!is_reaped_);
       event.ended = ended_of(status);
       is_reaped_ = true;
     }
@@ -114,6 +117,7 @@ Ended RunningCommand::wait() {
 }
 
 void exit_like(const Ended& ended) {
+  assert(ended.signal >= 0 && ended.signal < NSIG);
   if (ended.signal == 0) std::exit(ended.status);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

@@ -1,3 +1,4 @@
+/// Launchers: they run a command, pass signals on to it, wait for it, and end as it ended.
 #pragma once
 
 #include <signal.h>

@@ -1,3 +1,5 @@
+// Checks statuses, signals, redirected streams and variables of a command that is launched.
+
 #include "toolkit/launch/launch.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Reads a program's ELF headers and symbols, as far as its bytes allow.
+
 #include "toolkit/launch/program_file.h"
 
 #include <elf.h>

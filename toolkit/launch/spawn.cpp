@@ -1,3 +1,5 @@
+// Starts processes by posix_spawn(3), or by fork(2) where they are traced or end with us.
+
 #include "toolkit/launch/spawn.h"
 
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -102,6 +105,7 @@ enum class Traced { no, yes };
 
 /// Starts a process by fork(2), for what posix_spawn(3) cannot do.
 pid_t fork_and_execute(const SpawnOptions& options, Traced is_traced) {
+  assert(!options.words.empty());
   std::vector<std::string> words = options.words, environment = environment_with(options.environment);
   const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
   int go[2], failure[2];
@@ -135,6 +139,7 @@ pid_t fork_and_execute(const SpawnOptions& options, Traced is_traced) {
 }  // namespace
 
 pid_t spawn(const SpawnOptions& options) {
+  assert(!options.words.empty());
   if (options.ends_with_us) return fork_and_execute(options, Traced::no);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -201,6 +206,7 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::kill() {
+  assert(pid_ > 0);  // 0 and -1 would kill this process, too
   if (!has_ended_) ::kill(pid_, SIGKILL);
 }
 

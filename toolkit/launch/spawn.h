@@ -1,3 +1,4 @@
+/// Processes that tools start: with chosen streams and signals, traced from their first instruction if wanted.
 #pragma once
 
 #include <signal.h>

@@ -1,3 +1,5 @@
+// Reads the status file line by line, and waits for collectors by the locks of their files.
+
 #include "toolkit/launch/trace_status.h"
 
 #include <fcntl.h>

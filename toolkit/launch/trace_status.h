@@ -1,3 +1,4 @@
+/// The traces of a command and its children, as the tracers and collectors report them in a status file.
 #pragma once
 
 #include <cstdint>

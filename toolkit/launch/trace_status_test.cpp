@@ -1,3 +1,5 @@
+// Checks the lines of a status file, the sums over traces, and the messages about losses.
+
 #include "toolkit/launch/trace_status.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Where the parts of the tracer are installed, and whether a program can be recorded with it.
 #pragma once
 
 #include <string>

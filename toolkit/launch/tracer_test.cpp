@@ -1,3 +1,5 @@
+// Checks the reasons why programs cannot be recorded, on ELF files that the test makes.
+
 #include "toolkit/launch/tracer.h"
 
 #include <doctest/doctest.h>

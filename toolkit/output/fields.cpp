@@ -1,6 +1,9 @@
+// Writes cells of CSV for fields.h.
+
 #include "toolkit/output/fields.h"
 
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 
@@ -22,7 +25,9 @@ std::string csv_quoted(std::string_view text) {
 std::string csv_cell(double number) {
   if (!std::isfinite(number)) return {};
   std::array<char, 32> digits;
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  assert(error == std::errc());
+  return {digits.data(), end};
 }
 
 }  // namespace cmt::output

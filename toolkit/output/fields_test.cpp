@@ -1,3 +1,5 @@
+// Checks the JSON, CSV and lists of fields that follow from descriptions of structs.
+
 #include "toolkit/output/fields.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Writes JSON as json.h describes.
+
 #include "toolkit/output/json.h"
 
 #include <array>
@@ -33,6 +35,7 @@ void JsonWriter::begin_array(std::string_view key) { open(key, '['); }
 void JsonWriter::end_array() { close(']'); }
 
 void JsonWriter::open(std::string_view key, char bracket) {
+  assert(!levels_.empty() || key.empty());
   if (!levels_.empty()) separate(key, true);
   text_ += bracket;
   levels_.push_back({.array = bracket == '['});

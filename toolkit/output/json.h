@@ -1,3 +1,4 @@
+/// JSON of reports, written in order, so that a long one can be drained piece by piece.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Checks layout, escapes and numbers of written JSON.
+
 #include "toolkit/output/json.h"
 
 #include <doctest/doctest.h>

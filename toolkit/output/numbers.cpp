@@ -1,6 +1,9 @@
+// Writes numbers as numbers.h shows.
+
 #include "toolkit/output/numbers.h"
 
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <cstdio>
 #include <span>
@@ -10,6 +13,7 @@ namespace {
 
 /// With the largest unit in which the number is at least 1, and three digits.
 std::string scaled(double number, double step, std::span<const char* const> units) {
+  assert(!units.empty());
   std::size_t unit = 0;
   // 999.5 would be rounded up to four digits.
   for (; unit + 1 < units.size() && number >= (step == 1000 ? 999.5 : step); ++unit) number /= step;
@@ -35,7 +39,8 @@ std::string hex(std::uint64_t address) {
 }
 
 std::string fixed(double number, int decimals) {
-  std::array<char, 400> text;
+  assert(decimals >= 0 && decimals <= 20);
+  std::array<char, 400> text;  // the largest double has 309 digits before the point
   std::snprintf(text.data(), text.size(), "%.*f", decimals, number);
   return text.data();
 }

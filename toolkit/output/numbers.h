@@ -1,3 +1,4 @@
+/// Numbers as texts for people, in the same form in all tools.
 #pragma once
 
 #include <cstdint>

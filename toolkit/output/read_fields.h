@@ -2,6 +2,7 @@
 /// costs seconds to compile.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,7 @@ inline std::uint64_t whole_number(const Json& value) {
 template <class Classes>
 std::size_t class_index(std::uint64_t low) {
   const std::size_t index = Classes::index(low);
+  assert(index < Classes::count);
   if (Classes::low(index) != low) throw std::invalid_argument("a class that begins with a wrong number");
   return index;
 }

@@ -1,3 +1,5 @@
+// Lays out tables by the width of code points.
+
 #include "toolkit/output/table.h"
 
 #include <algorithm>
@@ -39,6 +41,7 @@ std::vector<std::size_t> Table::widths() const {
 
 /// Makes the widths of columns that are left out 0.
 void Table::fit_to(std::vector<std::size_t>& widths, std::size_t width) const {
+  assert(!widths.empty());
   const std::size_t last = widths.size() - 1;
   const auto before_last = [&] {
     std::size_t sum = 0;
@@ -52,10 +55,12 @@ void Table::fit_to(std::vector<std::size_t>& widths, std::size_t width) const {
 
 void Table::append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
                        Telling telling) const {
+  assert(cells.size() == widths.size());
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (widths[i] == 0) continue;
     const std::string cell = shortened(cells[i], widths[i], telling);
+    assert(text::utf8_width(cell) <= widths[i]);
     const std::string padding(widths[i] - text::utf8_width(cell), ' ');
     if (i != 0) line += "  ";
     line += texts_.contains(i) ? cell + padding : padding + cell;

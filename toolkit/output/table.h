@@ -1,3 +1,4 @@
+/// Tables for people, which fit the width of a terminal.
 #pragma once
 
 #include <cassert>

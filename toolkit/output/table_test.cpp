@@ -1,3 +1,5 @@
+// Checks alignment and shortening of tables, also of names beyond ASCII.
+
 #include "toolkit/output/table.h"
 
 #include <doctest/doctest.h>

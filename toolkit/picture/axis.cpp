@@ -1,3 +1,5 @@
+// Chooses ranges and ticks as axis.h describes.
+
 #include "toolkit/picture/axis.h"
 
 #include <algorithm>
@@ -41,7 +43,10 @@ constexpr std::array<TickRules, 4> tick_rules{{{"count", count_magnitudes, 10, d
                                                {"ns", time_magnitudes, 10, decimal_factors, 1},
                                                {"share", share_magnitudes, 10, decimal_factors, 0}}};
 
-const TickRules& rules_of(Unit unit) { return tick_rules[static_cast<std::size_t>(unit)]; }
+const TickRules& rules_of(Unit unit) {
+  assert(static_cast<std::size_t>(unit) < tick_rules.size());
+  return tick_rules[static_cast<std::size_t>(unit)];
+}
 
 /// The greatest magnitude of which a number is at least one.
 const Magnitude& magnitude_of(Unit unit, double number) {
@@ -123,6 +128,12 @@ struct Extent {
   }
 };
 
+/// What every range is: never empty, always finite. Positions are divided by its width.
+const Range& checked(const Range& range) {
+  assert(std::isfinite(range.low) && std::isfinite(range.high) && range.low < range.high);
+  return range;
+}
+
 bool has_points(const Panel& panel) {
   return std::any_of(panel.series.begin(), panel.series.end(),
                      [](const Series& series) { return series.form == Series::Form::point; });
@@ -170,8 +181,11 @@ double to_scale(double number, bool log) {
 }
 
 std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int most) {
+  assert(most >= 2);
   if (!(high > low) || !std::isfinite(high - low)) return {{low, label_text(unit, low)}};
-  return log ? log_ticks(unit, low, high, most) : linear_ticks(unit, low, high, most);
+  std::vector<Tick> ticks = log ? log_ticks(unit, low, high, most) : linear_ticks(unit, low, high, most);
+  assert(ticks.size() <= static_cast<std::size_t>(most));
+  return ticks;
 }
 
 std::string label_text(Unit unit, double number) {
@@ -200,14 +214,14 @@ Range x_range(const Picture& picture, const Panel& panel) {
   Extent extent;
   if (has_points(panel)) {
     add_x(extent, panel);
-    return padded(extent.range());
+    return checked(padded(extent.range()));
   }
   if (!shared) {
     add_x(extent, panel);
   } else {
     for (const Panel& other : picture.panels) add_x(extent, other);
   }
-  return extent.range();
+  return checked(extent.range());
 }
 
 Range y_range(const Panel& panel) {
@@ -222,9 +236,9 @@ Range y_range(const Panel& panel) {
     }
     return padded(extent.range());
   }
-  if (!panel.heat) return {0, round_up(panel.y.unit, greatest_height(panel))};
+  if (!panel.heat) return checked({0, round_up(panel.y.unit, greatest_height(panel))});
   for (const double edge : panel.heat->y_edges) extent.add(edge);
-  return extent.range();
+  return checked(extent.range());
 }
 
 Range colour_range(const HeatMap& heat) {
@@ -235,8 +249,8 @@ Range colour_range(const HeatMap& heat) {
       if (std::isfinite(cell)) most = std::max(most, cell);
     }
   }
-  if (heat.log) return {1, std::max(most, 2.0)};
-  return {0, most > 0 ? most : 1};
+  if (heat.log) return checked({1, std::max(most, 2.0)});
+  return checked({0, most > 0 ? most : 1});
 }
 
 std::size_t AddressRows::row_of(std::uint64_t bin) const {
@@ -247,6 +261,7 @@ std::size_t AddressRows::row_of(std::uint64_t bin) const {
 
 AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_bytes) {
   AddressRows result{.bins = std::move(bins), .rows = {}, .edges = {}, .axis = {.title = "address"}};
+  assert(bin_bytes != 0);
   auto& used = result.bins;
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
@@ -268,6 +283,7 @@ AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_byte
     result.edges.push_back(position + 1);
     position += 1;
   }
+  assert(result.rows.size() == used.size() && std::is_sorted(result.edges.begin(), result.edges.end()));
   result.axis.ticks.insert(result.axis.ticks.end(), between.begin(), between.end());
   return result;
 }

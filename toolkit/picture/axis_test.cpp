@@ -1,3 +1,5 @@
+// Checks ticks, labels and ranges for each unit, and the rows of a map of addresses.
+
 #include "toolkit/picture/axis.h"
 
 #include <doctest/doctest.h>

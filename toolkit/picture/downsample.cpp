@@ -1,6 +1,9 @@
+// Reduces series and maps to what a picture of a given width can show, as svg_parts.h describes.
+
 #include "toolkit/picture/svg_parts.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -42,6 +45,7 @@ std::vector<std::size_t> kept_points(const std::vector<double>& x, const std::ve
 Series points_at(const Series& series, const std::vector<double>& x, const std::vector<std::size_t>& chosen) {
   Series picked{series.name, {}, {}, series.form};
   for (const std::size_t i : chosen) {
+    assert(i < x.size());
     picked.add(x[i], i < series.y.size() && std::isfinite(series.y[i]) ? std::max(series.y[i], 0.0) : 0);
   }
   return picked;
@@ -86,10 +90,14 @@ std::vector<Series> downsample(const std::vector<Series>& series, double low, do
   std::vector<Series> seen;
   for (const Series& each : series)
     seen.push_back(is_band(each) ? std::move(*band++) : is_points(each) ? each : downsample(each, low, high, columns));
+  assert(band == bands.end());
   return seen;
 }
 
 HeatMap downsample(const HeatMap& heat, std::size_t most) {
+  assert(most != 0);
+  assert(heat.cells.size() == heat.columns() * heat.rows());
+  assert(heat.apart.empty() || heat.apart.size() == heat.columns());
   const std::size_t wide = heat.columns() / most + 1;
   const std::size_t high = heat.rows() / most + 1;
   if (wide == 1 && high == 1) return heat;

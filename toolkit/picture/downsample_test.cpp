@@ -1,3 +1,5 @@
+// Checks that no peak is lost when series, bands and maps are reduced.
+
 #include "toolkit/picture/svg_parts.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Writes the elements of a page, and base64.
+
 #include "toolkit/picture/html_page.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Parts of an HTML page, for pictures and for the report of cmtreport.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Checks base64, the content policy of pages, and that packed data are the same for any number of threads.
+
 #include "toolkit/picture/html_page.h"
 
 #include <doctest/doctest.h>

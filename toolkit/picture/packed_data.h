@@ -1,3 +1,4 @@
+/// The data of a page, compressed while they come: some reports have many megabytes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
+/// Pictures of all tools: a tool fills in plain data, and this folder draws SVG, HTML, PNG or PDF from them.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -85,7 +87,10 @@ struct HeatMap {
 
   std::size_t columns() const { return x_edges.empty() ? 0 : x_edges.size() - 1; }
   std::size_t rows() const { return y_edges.empty() ? 0 : y_edges.size() - 1; }
-  double at(std::size_t column, std::size_t row) const { return cells[row * columns() + column]; }
+  double at(std::size_t column, std::size_t row) const {
+    assert(column < columns() && row * columns() + column < cells.size());
+    return cells[row * columns() + column];
+  }
 };
 
 /// Two axes, with series or a map between them.

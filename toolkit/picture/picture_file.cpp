@@ -1,3 +1,5 @@
+// Writes a picture to its file, through rsvg-convert for PNG and PDF.
+
 #include "toolkit/picture/picture.h"
 
 #include <fcntl.h>
@@ -6,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
@@ -85,6 +88,7 @@ PictureFile::~PictureFile() {
 void PictureFile::fail() const { throw std::system_error(errno, std::generic_category(), path_); }
 
 void PictureFile::write(const Picture& picture, std::string_view numbers) {
+  assert(fd_ >= 0 && !written_);
   struct stat status {};
   if (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_, 0) != 0) fail();
   if (form_ == Form::html)

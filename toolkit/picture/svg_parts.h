@@ -1,3 +1,4 @@
+/// What the files that draw SVG share: a writer of elements, positions in a panel, and the reduction of long series.
 #pragma once
 
 #include <initializer_list>

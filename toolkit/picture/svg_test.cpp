@@ -1,3 +1,5 @@
+// Checks that every picture is whole XML without NaN, stays small, and escapes names.
+
 #include "toolkit/picture/picture.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Reads hardware counters by perf_event_open(2).
+
 #include "toolkit/process/counters.h"
 
 #include <linux/perf_event.h>

@@ -1,3 +1,4 @@
+/// Hardware counters of a thread and its heirs. The kernel may have fewer registers than counters, and may forbid all.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,5 @@
+// Checks that counters rise, or that a reason says why there are none.
+
 #include "toolkit/process/counters.h"
 
 #include <doctest/doctest.h>

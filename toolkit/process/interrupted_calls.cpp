@@ -1,3 +1,5 @@
+// Changes the result of an interrupted system call, as interrupted_calls.h describes. x86-64 only.
+
 #include "toolkit/process/interrupted_calls.h"
 
 #if defined(__x86_64__)
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 #include <optional>
@@ -139,6 +142,7 @@ Wait wait_of(int pid, const user_regs_struct& registers) {
 bool InterruptedCalls::may_wait(int tid, const Call& call, std::int64_t timeout_ns) {
   if (timed_calls_.size() >= threads_max) timed_calls_.clear();
   Call& last = timed_calls_[tid];
+  assert(timed_calls_.size() <= threads_max);
   const bool is_same = last.registers == call.registers && call.switches <= last.switches + switches_of_stop;
   const std::int64_t first_ns = is_same ? last.interrupted_ns : call.interrupted_ns;
   last = call;

@@ -1,3 +1,4 @@
+/// Hides from a program that its system calls were interrupted when ptrace(2) stopped it.
 #pragma once
 
 #include <array>

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -45,6 +46,7 @@ struct Words {
 
 /// The words that hold the frames, which are in rising order.
 std::vector<Words> words_of(std::span<const std::uint64_t> frames) {
+  assert(std::is_sorted(frames.begin(), frames.end()));
   std::vector<Words> runs;
   for (const std::uint64_t frame : frames) {
     const std::uint64_t word = frame / 64;
@@ -149,6 +151,7 @@ std::vector<bool> PageIdle::idle(std::span<const std::uint64_t> frames) const {
       result.push_back(words.bits[frame / 64 - words.first] >> frame % 64 & 1);
     }
   }
+  assert(result.size() == frames.size());
   return result;
 }
 
@@ -159,6 +162,7 @@ std::uint64_t PageIdle::touched(std::span<const FrameKind> kinds) const {
   return static_cast<std::uint64_t>(std::count_if(kinds.begin(), kinds.end(), [&](const FrameKind& kind) {
     if (!kind.tracked) return true;
     if (heads[place] != kind.head) ++place;
+    assert(place < heads.size() && heads[place] == kind.head);
     return !is_idle[place];
   }));
 }

@@ -1,3 +1,5 @@
+// Checks frames, flags and idle bits on fixtures of the kernel's files.
+
 #include "toolkit/process/page_frames.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,11 @@
+// Reads files of /proc in pieces, since they have no size.
+
 #include "toolkit/process/proc_file.h"
 
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -78,6 +81,7 @@ std::string_view read_again(int fd, std::string& buffer) {
     if (got < 0) fail("reading /proc");
     if (got == 0) return std::string_view(buffer.data(), used);
     used += static_cast<std::size_t>(got);
+    assert(used <= buffer.size());
   }
 }
 

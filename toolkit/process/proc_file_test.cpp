@@ -1,3 +1,5 @@
+// Checks files that are read again through a held folder, also after their process has ended.
+
 #include "toolkit/process/proc_file.h"
 
 #include <doctest/doctest.h>

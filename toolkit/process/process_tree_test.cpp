@@ -1,3 +1,5 @@
+// Checks children, threads and shared memory of processes that the test starts.
+
 #include "toolkit/process/stat.h"
 
 #include <doctest/doctest.h>

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <utility>
 
@@ -65,6 +66,7 @@ bool parse_mapping(std::string_view line, Mapping& mapping) {
 
 /// Leaves what lies in [begin, end).
 void cut(Mapping& mapping, std::uint64_t begin, std::uint64_t end) {
+  assert(mapping.begin <= begin && begin < end && end <= mapping.end);
   mapping.begin = begin;
   mapping.end = end;
   for (const auto& [_, field] : known_figures) mapping.*field = std::min(mapping.*field, end - begin);
@@ -74,6 +76,7 @@ void cut(Mapping& mapping, std::uint64_t begin, std::uint64_t end) {
 
 /// The line's key, and what it is added to.
 const SmapsParser::Figure& SmapsParser::find_figure(std::string_view line) {
+  assert(next_figure_ <= figures_.size());
   if (next_figure_ < figures_.size() && line.starts_with(figures_[next_figure_].key)) return figures_[next_figure_++];
   const auto colon = line.find(':');
   if (colon == line.npos) fail("expected a number");
@@ -116,6 +119,7 @@ void SmapsParser::end() {
 }
 
 void SmapsParser::take() {
+  assert(mapping_.begin < mapping_.end);
   if (mapping_.begin < taken_end_ && taken_end_ < mapping_.end) cut(mapping_, taken_end_, mapping_.end);
   taken_end_ = mapping_.end;
   take_(mapping_);

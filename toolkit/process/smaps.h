@@ -1,3 +1,4 @@
+/// Mappings of a process, from /proc/PID/smaps. The process runs on while the kernel writes that text.
 #pragma once
 
 #include <cstdint>

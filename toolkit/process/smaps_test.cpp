@@ -1,3 +1,5 @@
+// Checks mappings from texts that are whole, cut into pieces, damaged, or repeat a mapping that grew.
+
 #include "toolkit/process/smaps.h"
 
 #include <doctest/doctest.h>

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <system_error>
 
@@ -30,10 +31,14 @@ struct Fields {
   std::array<std::uint64_t, 35> numbers{};
   std::size_t count = 0;
 
-  std::uint64_t number(int field) const { return numbers[static_cast<std::size_t>(field - 4)]; }
+  std::uint64_t number(int field) const {
+    assert(field >= 4 && field - 4 < static_cast<int>(numbers.size()));
+    return numbers[static_cast<std::size_t>(field - 4)];
+  }
 };
 
 Fields parse_fields(std::string_view text) {
+  assert(!text.empty());
   Fields fields;
   fields.state = text[0];
   const char* at = text.data() + 1;

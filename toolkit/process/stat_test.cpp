@@ -1,3 +1,5 @@
+// Checks stat, status, statm, io and stack pointers, with hostile names of processes among them.
+
 #include "toolkit/process/stat.h"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,13 @@
+// Reads figures of the machine and of its control group.
+
 #include "toolkit/process/system.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cassert>
 #include <charconv>
 #include <exception>
 #include <utility>
@@ -97,6 +101,7 @@ std::vector<Disk> read_diskstats(const std::string& root) { return parse_disksta
 
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  assert(std::has_single_bit(bytes));
   return bytes;
 }
 

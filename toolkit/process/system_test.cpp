@@ -1,3 +1,5 @@
+// Checks the figures of meminfo and diskstats, and the size of pages.
+
 #include "toolkit/process/system.h"
 
 #include <doctest/doctest.h>

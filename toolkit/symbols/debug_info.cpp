@@ -1,8 +1,11 @@
+// Walks DWARF entries by libdw, as debug_info.h describes. A damaged file must end the walk: steps are counted.
+
 #include "toolkit/symbols/debug_info.h"
 
 #include <dwarf.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -110,9 +113,9 @@ DebugInfo::Indexes DebugInfo::within(Dwarf_Die die, const Indexes& among) const 
 }
 
 void DebugInfo::walk_unit(Dwarf_Die unit, Dwarf_Die lines, const Indexes& wanted) {
+  assert(chain_.empty());
   lines_ = lines;
   if (dwarf_getsrcfiles(&unit, &files_, &files_count_) != 0) files_count_ = 0;
-  chain_.clear();
   walk_scope(unit, wanted, false, 0);
   if (std::all_of(wanted.begin(), wanted.end(), [this](std::size_t i) { return is_known(i); })) return;
   walk_scope(unit, wanted, true, 0);  // Rust has functions within types
@@ -154,6 +157,7 @@ void DebugInfo::walk_function(Dwarf_Die die, const Indexes& wanted, int depth) {
 }
 
 void DebugInfo::report_frames(std::size_t index) {
+  assert(index < known_.size() && !chain_.empty());
   known_[index] = true;
   std::vector<SourceFrame> frames;
   frames.reserve(chain_.size());

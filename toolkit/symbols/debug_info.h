@@ -1,3 +1,4 @@
+/// Functions, files and lines from DWARF debug information, for the addresses of one module.
 #pragma once
 
 #include <elfutils/libdw.h>

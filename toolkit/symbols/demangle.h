@@ -1,3 +1,4 @@
+/// Names of C++ and Rust functions from the symbols of their programs.
 #pragma once
 
 #include <string>

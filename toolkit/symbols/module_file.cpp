@@ -1,3 +1,5 @@
+// Opens modules through libdwfl, after a check that their files are those that were recorded.
+
 #include "toolkit/symbols/module_file.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+/// One program or library, opened to name addresses in it. Its file may have changed since the recording.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
+// Opens modules on a thread of its own, as modules_ahead.h describes.
+
 #include "toolkit/symbols/modules_ahead.h"
 
+#include <cassert>
 #include <exception>
 #include <system_error>
 
@@ -19,6 +22,7 @@ void ModulesAhead::end() {
 
 void ModulesAhead::open_modules_of(const StackTable& stacks) {
   if (stacks.has_names()) return;
+  assert(seen_frames_ <= stacks.frame_count());
   for (; seen_frames_ < stacks.frame_count(); ++seen_frames_) {
     const ModuleId id = stacks.frame(seen_frames_).module;
     if (id == 0) continue;
@@ -67,6 +71,7 @@ void ModulesAhead::open_all() {
 
 std::unique_ptr<ModuleFile> ModulesAhead::take(const Module& module) {
   end();
+  assert(!thread_.joinable());
   const auto found = files_.find({module.path, module.build_id});
   return found == files_.end() ? nullptr : std::move(found->second);
 }

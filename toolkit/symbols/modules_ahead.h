@@ -1,3 +1,4 @@
+/// Hides the time that opening modules takes behind the reading of the trace.
 #pragma once
 
 #include <condition_variable>

@@ -1,9 +1,12 @@
+// Groups frames by module, looks their addresses up, and stores the names, as name_frames.h describes.
+
 #include "toolkit/symbols/name_frames.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
@@ -45,12 +48,14 @@ class Lookup {
       first_.push_back(i);
     }
     first_.push_back(frames_.size());
+    assert(first_.size() == addresses_.size() + 1);
     is_named_.resize(addresses_.size());
   }
 
   std::span<const std::uint64_t> addresses() const { return addresses_; }
 
   void set_names(std::size_t index, std::span<const FrameName> names) {
+    assert(index < addresses_.size() && !names.empty());
     is_named_[index] = true;
     for (std::size_t i = first_[index]; i < first_[index + 1]; ++i) {
       stacks_.set_names(frames_[i].frame, names);

@@ -1,3 +1,5 @@
+// Checks names of frames in all forms of debug information, in damaged files and JIT lists, and demangling.
+
 #include "toolkit/symbols/name_frames.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// Reads the list of a JIT compiler from a folder in which all users may create files.
+
 #include "toolkit/symbols/perf_map.h"
 
 #include <fcntl.h>
@@ -5,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <charconv>
 #include <map>
@@ -41,6 +44,7 @@ process::Fd open_list(const std::string& path) {
 
 void look_up_in_perf_map(const std::string& path, std::span<const std::uint64_t> addresses,
                          const std::function<void(std::size_t index, std::string_view function)>& found) {
+  assert(std::is_sorted(addresses.begin(), addresses.end()));
   const process::Fd file = open_list(path);
   if (file.get() < 0) return;
   std::string buffer;

@@ -1,3 +1,4 @@
+/// Functions of JIT compilers, which no file of a program contains.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,12 @@
+// Sorts symbols by address, and chooses one name where several symbols begin at one address.
+
 #include "toolkit/symbols/symbol_table.h"
 
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <tuple>
 
@@ -84,6 +87,7 @@ void SymbolTable::sort_and_bound() {
     if (is_unsized && symbol.begin < end) symbol.end = symbol.begin;  // a label within a function
     ends_so_far_.push_back(end = std::max(end, symbol.end));
   }
+  assert(ends_so_far_.size() == symbols_.size());
 }
 
 const char* SymbolTable::find(std::uint64_t address) const {

@@ -1,3 +1,4 @@
+/// Functions by the symbol tables of a module, where it has no debug information.
 #pragma once
 
 #include <cstdint>

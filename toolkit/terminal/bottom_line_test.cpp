@@ -1,3 +1,5 @@
+// Checks what a line in the last row writes to a pseudo-terminal: drawing, resizing, and giving the terminal back.
+
 #include "toolkit/terminal/terminal.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Draws progress on terminals: over itself, or in the last row below the output of a command.
+
 #include "toolkit/terminal/terminal.h"
 
 #include <signal.h>
@@ -7,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdlib>
 
 #include "libcmt/text/utf8.h"
@@ -62,6 +65,7 @@ LiveView::LiveView(int fd) : TerminalView(fd, Clock::time_point::min()) {}
 
 void LiveView::draw(const std::vector<std::string>& lines) {
   const auto [rows, columns] = size();
+  assert(rows > 1 && columns > 1);
   std::string text = to_begin();
   lines_shown_ = std::min(lines.size(), rows - 1);
   widest_shown_ = 0;
@@ -69,6 +73,7 @@ void LiveView::draw(const std::vector<std::string>& lines) {
     const std::string line = text::to_line(lines[i]);
     const std::string_view seen = cut_to_width(line, columns - 1);
     widest_shown_ = std::max(widest_shown_, text::utf8_width(seen));
+    assert(widest_shown_ < columns);
     text.append(i == 0 ? "" : "\r\n").append(seen).append(erase_line);
   }
   // Below several lines the cursor waits at the beginning of the last one, so that the terminal's "^C" breaks no line.
@@ -121,7 +126,10 @@ constexpr auto reserve_interval = std::chrono::seconds(5);
 bool understood(const char* term) { return term && *term && std::string_view(term) != "dumb"; }
 
 std::string to_row(std::size_t row) { return "\033[" + std::to_string(row) + ";1H"; }
-std::string region_above(std::size_t row) { return "\033[1;" + std::to_string(row - 1) + "r"; }
+std::string region_above(std::size_t row) {
+  assert(row > 1);
+  return "\033[1;" + std::to_string(row - 1) + "r";
+}
 
 /// Makes the whole terminal the region again, and empties the last row where it is ours.
 std::string give_back(std::size_t rows, bool ours) {

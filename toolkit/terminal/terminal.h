@@ -1,3 +1,4 @@
+/// Progress on a terminal. The hard case is a command that writes to the same terminal.
 #pragma once
 
 #include <chrono>

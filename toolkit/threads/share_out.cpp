@@ -1,7 +1,10 @@
+// Shares items out by one atomic counter.
+
 #include "toolkit/threads/share_out.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -12,6 +15,7 @@ namespace cmt::threads {
 
 void share_out(std::size_t count, unsigned jobs,
                const std::function<void(std::size_t item, std::size_t worker)>& work) {
+  assert(jobs != 0 && work);
   std::atomic<std::size_t> next = 0;
   std::exception_ptr error;
   std::once_flag has_failed;
@@ -32,6 +36,7 @@ void share_out(std::size_t count, unsigned jobs,
   }
   work_as(0);
   for (std::thread& other : others) other.join();
+  assert(next >= count);
   if (error) std::rethrow_exception(error);
 }
 

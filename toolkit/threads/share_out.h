@@ -1,3 +1,4 @@
+/// A loop whose iterations are shared out among threads.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Checks that each item is done once, in order, and that exceptions of threads arrive.
+
 #include "toolkit/threads/share_out.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Writes lines of a trace and their annotations into a buffer that grows.
+
 #include "toolkit/trace/annotated_text.h"
 
 #include <algorithm>

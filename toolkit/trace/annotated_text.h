@@ -1,5 +1,7 @@
+/// The output of lifetimes and overhead, when they annotate a trace: its lines with a comment each.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -43,6 +45,7 @@ class AnnotatedText {
   }
 
   void text(std::string_view words) {
+    assert(words.size() <= static_cast<std::size_t>(end_ - at_));
     std::memcpy(at_, words.data(), words.size());
     at_ += words.size();
   }
@@ -68,7 +71,10 @@ class AnnotatedText {
     text(" blocks");
   }
 
-  void end_line() { *at_++ = '\n'; }
+  void end_line() {
+    assert(at_ < end_);
+    *at_++ = '\n';
+  }
 
   /// All lines so far, valid until the next change.
   std::string_view lines() const { return {buffer_.get(), static_cast<std::size_t>(at_ - buffer_.get())}; }

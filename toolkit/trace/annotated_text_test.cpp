@@ -1,3 +1,5 @@
+// Checks columns of annotations, growth of the buffer, and the canonical form of hostile lines.
+
 #include "toolkit/trace/annotated_text.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,8 @@
+// Looks for the last keyframe with origins before a slice.
+
 #include "toolkit/trace/late_start.h"
 
+#include <cassert>
 #include <utility>
 
 #include "cmt/error.h"
@@ -9,6 +12,7 @@ namespace cmt::trace {
 namespace {
 
 bool is_before(const BlockStart& block, const SliceBound& from) {
+  assert(from.unit != SliceBound::Unit::mark);
   return from.unit == SliceBound::Unit::events ? block.first_event <= from.value : block.time_ns < from.value;
 }
 

@@ -1,4 +1,8 @@
+// Hands batches from the reading thread to the one that asks, through a ring of eight.
+
 #include "toolkit/trace/read_ahead.h"
+
+#include <cassert>
 
 #include "toolkit/trace/stages.h"
 
@@ -12,6 +16,7 @@ ReadAhead::~ReadAhead() {
 }
 
 const TraceBatch* ReadAhead::next() {
+  assert(taken_ <= end_);
   if (taken_ == end_) return nullptr;
   released_ = taken_++;
   while (filled_ < taken_) wait_a_moment();
@@ -29,6 +34,7 @@ std::span<const Event> ReadAhead::read() {
 void ReadAhead::read_all() {
   for (bool more = true; more && !stops_;) {
     wait_for_room();
+    assert(stops_ || filled_ - released_ < batch_count - 1);
     more = reader_.fill(batches_[(filled_ + 1) % batch_count]);
     if (!more) end_ = filled_ + 1;
     filled_ += 1;

@@ -1,3 +1,4 @@
+/// A trace that is read on a thread of its own, while another thread works on its events.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Parses --slice, and compares each event with the two ends of the range.
+
 #include "toolkit/trace/slice.h"
 
 #include <algorithm>

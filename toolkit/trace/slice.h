@@ -1,6 +1,7 @@
 /// A part of a trace, as --slice=FROM:TO names it: by events, by time, or by marks.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,7 +53,10 @@ class SliceProgress {
   Place next(const Event& event);
 
   /// The events up to this number do not come: the next one is that behind them, still before the slice.
-  void skip_to(std::uint64_t event) { events_ = event; }
+  void skip_to(std::uint64_t event) {
+    assert(event >= events_ && place_ == Place::before);
+    events_ = event;
+  }
 
   /// Whether no later event can be in the slice, as far as is known before the next one: what follows need not be read.
   bool has_all() const {

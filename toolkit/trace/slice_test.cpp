@@ -1,3 +1,5 @@
+// Checks which ranges are read, which events are in them, and what is refused at the end of a trace.
+
 #include "toolkit/trace/slice.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,9 @@
+// Gives steps to threads, as stages.h describes.
+
 #include "toolkit/trace/stages.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -25,7 +28,9 @@ void spin_shortly() {
 void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 Stages::Stages(std::vector<Stage> stages, std::size_t places)
-    : stages_(std::move(stages)), places_(places), next_(stages_.size()) {}
+    : stages_(std::move(stages)), places_(places), next_(stages_.size()) {
+  assert(places != 0 && !stages_.empty() && stages_.front().in_order && stages_.back().in_order);
+}
 
 void Stages::run(unsigned threads) {
   std::vector<std::thread> others;
@@ -80,6 +85,7 @@ std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   }
   for (std::size_t stage = stages_.size(); stage-- > 0;) look_at(stage);
   if (!found) return found;
+  assert(place_of(found->batch).stage == found->stage && !place_of(found->batch).is_busy);
   place_of(found->batch) = {found->stage, true};
   next_[found->stage] = found->batch + 1;
   return found;
@@ -102,6 +108,8 @@ std::optional<std::uint64_t> Stages::batch_for(std::size_t stage) const {
 }
 
 void Stages::end_step(const Step& step, bool more) {
+  assert(place_of(step.batch).stage == step.stage && place_of(step.batch).is_busy);
+  assert(step.stage + 1 != stages_.size() || step.batch == done_);
   if (!more) end_ = std::min(end_, step.batch + 1);
   if (step.stage + 1 == stages_.size()) done_ = step.batch + 1;
   place_of(step.batch) = {step.stage + 1 == stages_.size() ? 0 : step.stage + 1, false};

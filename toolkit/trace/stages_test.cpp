@@ -1,3 +1,5 @@
+// Checks that batches come out in order for any number of threads, and how the last one and an exception end the work.
+
 #include "toolkit/trace/stages.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,13 @@
+// Fills batches from a reader, in one step for texts and in two for a .cmt.
+
 #include "toolkit/trace/trace_batch.h"
+
+#include <cassert>
 
 namespace cmt::trace {
 
 bool BatchReader::begin(TraceBatch& batch) {
+  assert(batch_ == nullptr);
   if (!in_steps_) batch.events.clear();
   batch.labels.clear();
   batch.line_numbers.clear();
@@ -40,6 +45,7 @@ bool BatchReader::complete(TraceBatch& batch) {
   } catch (...) {
     batch.error = std::current_exception();
   }
+  assert(batch.step.count <= TraceBatch::events_wanted);
   batch.events.resize(batch.step.count);
   return batch.error == nullptr;
 }

@@ -1,5 +1,7 @@
+/// Batches of events, which threads hand to each other instead of single events.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -38,7 +40,9 @@ struct alignas(128) TraceBatch {
   /// The line of an event; empty where it has none.
   std::string_view line(std::size_t i) const {
     if (line_ends.empty()) return {};
+    assert(i < line_ends.size());
     const std::size_t begin = i == 0 ? 0 : line_ends[i - 1];
+    assert(begin <= line_ends[i] && line_ends[i] <= text.size());
     return std::string_view(text).substr(begin, line_ends[i] - begin);
   }
 };
@@ -65,7 +69,10 @@ class BatchReader {
   bool reads_in_steps() const { return in_steps_; }
 
   /// A defect that the reader tells while begin() runs.
-  void add(const Defect& defect) { batch_->defects.push_back({batch_->events.size(), defect}); }
+  void add(const Defect& defect) {
+    assert(is_filling());
+    batch_->defects.push_back({batch_->events.size(), defect});
+  }
   bool is_filling() const { return batch_ != nullptr; }
 
  private:

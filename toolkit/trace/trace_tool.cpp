@@ -1,6 +1,10 @@
+// Parses the options that lifetimes and overhead share, opens their trace, and reports its defects.
+
 #include "toolkit/trace/trace_tool.h"
 
 #include <sys/resource.h>
+
+#include <cassert>
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/jobs.h"
@@ -83,6 +87,7 @@ std::string Trace::place() const {
 
 /// Of the batch that is visited, those that were found before an event was handed out.
 void Trace::tell_defects(std::size_t before) {
+  assert(visited_ != nullptr);
   const auto& defects = visited_->defects;
   for (; defects_told_ < defects.size() && defects[defects_told_].before <= before; ++defects_told_) {
     const Defect& defect = defects[defects_told_].defect;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -96,6 +97,7 @@ class Trace {
   template <class Fetch, class Visit>
   void visit_batch(const TraceBatch& batch, Fetch fetch, Visit visit) {
     constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
+    assert(visited_ == nullptr);
     is_empty_ &= batch.events.empty();
     visited_ = &batch;
     defects_told_ = 0;

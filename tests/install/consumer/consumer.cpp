@@ -1,3 +1,5 @@
+// Counts the events of a trace through the installed headers and library alone.
+
 #include <cstdio>
 
 #include "cmt/reader.h"
