@@ -46,8 +46,8 @@ bool takes_next_word(std::string_view word, const std::vector<Option>& options) 
   return false;
 }
 
-/// The option that a word is which has its value behind an equals sign, and has none. The parser would take the next
-/// word for it. Null: the word is no such option.
+/// The option of a word like "--trace", whose optional value is missing. The parser would take the next word for the
+/// value. Null if the word is no such option.
 const Option* lone_option(std::string_view word, const std::vector<Option>& options) {
   for (const Option& option : options) {
     if (option.takes == Option::Takes::value_or_nothing && word == "--" + option.name) return &option;

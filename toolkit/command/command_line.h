@@ -54,8 +54,8 @@ class CommandLine {
   /// reason to refuse it.
   std::string checked(const std::string& name, const std::function<std::string(const std::string&)>& fault) const;
 
-  /// The value of an option, or `otherwise`, parsed. `parse` returns an optional. Where that is empty, throws a
-  /// UsageError that says what is `wanted`.
+  /// The value of an option, or `otherwise`, parsed. `parse` returns an optional. If it is empty, throws a UsageError
+  /// that says what is `wanted`.
   template <class Parse>
   auto parsed(const std::string& name, const std::string& otherwise, std::string_view wanted, Parse parse) const {
     const std::string text = value(name, otherwise);
@@ -83,16 +83,16 @@ class CommandLine {
   std::vector<std::string> files_;
 };
 
-/// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". A number alone is in `unit`; where
-/// that is empty it is refused. Nothing where the text is no such span, or longer than 285 years.
+/// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". A number alone is in `unit`, and is
+/// refused if `unit` is empty. Returns nothing for any other text, and for spans of more than 285 years.
 std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit);
 
 /// Writes a text and flushes it, so that a full disk is noticed. Characters that a terminal would obey become blanks,
 /// but for ends of lines and tabs: the text may hold names from traces and of processes. Throws std::system_error.
 void print(std::string_view text, std::FILE* file = stdout);
 
-/// Writes two outputs of which the second is whole also where the first one cannot be written: one that was measured
-/// for hours is not lost with the other. Throws what the first has thrown.
+/// Writes two outputs. The second one is written even if the first one fails: a result of hours is not lost with the
+/// other. Throws the exception of the first.
 template <class First, class Second>
 void do_both(const First& first, const Second& second) {
   std::exception_ptr failure;
@@ -131,13 +131,13 @@ inline std::string input_name(const std::string& path) { return path == "-" ? "s
 constexpr int status_cannot_start = 126;
 constexpr int status_not_found = 127;
 
-/// Whether an output could not be written because its reader has enough, as head(1): that is no error.
+/// Whether an output could not be written because its reader has closed the pipe, as head(1) does: no error.
 bool is_closed_pipe(const std::exception& error);
 
-/// Runs a tool; every main() calls this. A closed pipe ends it as SIGPIPE would. Prints --help and --version on
-/// standard output. An exception becomes one line on standard error and the exit status 2 for a UsageError, 1 for all
-/// others, or 125 from a launcher. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has to
-/// restore them in its child.
+/// Runs a tool; every main() calls this. Prints --help and --version on standard output. An exception becomes one line
+/// on standard error. The exit status is then 2 for a UsageError, 1 for all others, and 125 from a launcher. A closed
+/// pipe ends the tool as SIGPIPE would. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has
+/// to restore them in its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

@@ -10,13 +10,13 @@
 
 namespace cmt::command {
 
-/// Says what is wrong with a trace: the first ten defects with their place, and in the end how many there were.
+/// Reports the first ten defects of a trace with their places, and at the end the number of all.
 class Complaints {
  public:
-  /// `say` gets one line a call, without its end. Where `strict`, the first defect is thrown as a FormatError instead.
+  /// `say` gets one line a call, without its end. If `strict`, the first defect is thrown as a FormatError instead.
   Complaints(bool strict, std::function<void(const std::string&)> say) : strict_(strict), say_(std::move(say)) {}
 
-  /// `place` returns the place of the event that is looked at now, for messages.
+  /// `place` returns the place of the current event, for messages.
   void set_place(std::function<std::string()> place) { place_ = std::move(place); }
   std::string place() const { return place_ ? place_() : ""; }
 

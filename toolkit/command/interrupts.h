@@ -28,7 +28,7 @@ class HeldSignals {
   int fd() const { return fd_.get(); }
   /// The signals that were blocked before.
   const sigset_t& before() const { return before_; }
-  /// Removes the next signal from those that have come; nothing where none has.
+  /// Takes the next of the signals that have come. Returns nothing if there is none.
   std::optional<signalfd_siginfo> take_info();
 
  private:
@@ -39,7 +39,7 @@ class HeldSignals {
 /// Holds ending_signals(). A child in the terminal's foreground gets its own Ctrl-C.
 class Interrupts : public HeldSignals {
  public:
-  /// `resizes`: SIGWINCH is blocked too, by which the terminal tells that its size has changed.
+  /// `resizes`: SIGWINCH is blocked too, which the terminal sends when its size has changed.
   enum class Holds { endings, resizes };
 
   explicit Interrupts(Holds holds = Holds::endings);
@@ -47,7 +47,7 @@ class Interrupts : public HeldSignals {
 
   /// Whether a signal has come.
   bool pending() const;
-  /// Removes the next signal from those that have come, and returns it; 0: none has come.
+  /// Takes the next of the signals that have come. Returns 0 if there is none.
   int take();
 };
 

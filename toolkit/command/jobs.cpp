@@ -1,15 +1,15 @@
 // How many threads a tool starts.
 //
-// A container mostly sees all processors of its machine, and is held to a share of them by a quota: after 50 ms of
-// processor time in 100 ms its threads stand still for the rest of them. With a thread for each of 64 processors that
-// is used up in 1 ms, and a thread that others wait for may be among those that stand still. So the quota counts:
+// A container mostly sees all processors of its machine, but a quota limits its processor time: for instance to 50 ms
+// in 100 ms. When the time is used up, the kernel stops its threads for the rest of the 100 ms. One thread for each of
+// 64 processors uses it up in 1 ms. A thread that others wait for may be among the stopped ones. So the quota counts:
 //
 //     cgroup v2   /proc/self/cgroup: 0::/app.slice                   /sys/fs/cgroup/app.slice/cpu.max: 150000 100000
 //     cgroup v1   /proc/self/cgroup: 4:cpu,cpuacct:/docker/1f2e      /sys/fs/cgroup/cpu,cpuacct/docker/1f2e/
 //                                                                      cpu.cfs_quota_us: 150000, cpu.cfs_period_us
 //
 // Each group on the way to the root may have a quota, and the least counts. Inside a container the path may be that of
-// the machine, of which the container sees only its own part as the root: groups that are not there are passed over.
+// the machine. The container sees only its own part of the groups, as the root. So groups that are missing are skipped.
 
 #include "toolkit/command/jobs.h"
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint64_t jobs_max = 1024;
 
-/// Empty where there is no such file, or it may not be read.
+/// The text of a file. Empty if the file is missing or may not be read.
 std::string text_of(const std::string& path) {
   try {
     return process::read_file(path);
@@ -39,7 +39,7 @@ std::string text_of(const std::string& path) {
   }
 }
 
-/// The number that a text begins with, and what stands behind it; nothing for "max" and "-1".
+/// Takes the number off that a text begins with. Returns nothing for "max" and "-1".
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   std::uint64_t number = 0;

@@ -7,15 +7,15 @@
 
 namespace cmt::command {
 
-/// The processors that this process may use: those of its affinity mask (taskset, a cpuset), or as many as the quota of
-/// its control group keeps busy, rounded up, where that is less. At least 1.
+/// How many processors this process may use: those of its affinity mask (taskset, a cpuset), or those that the quota of
+/// its control group allows, rounded up, whichever are fewer. At least 1.
 unsigned processors_allowed();
 
-/// The quota of the control group of this process, or of a group around it, in processors, rounded up; 0: there is
-/// none. Reads `proc`/self/cgroup, and below `cgroups` cpu.max (version 2) and cpu.cfs_quota_us (version 1).
+/// The quota of the control group of this process, or of a group around it, in processors, rounded up. 0: there is no
+/// quota. Reads `proc`/self/cgroup, and below `cgroups` cpu.max (version 2) and cpu.cfs_quota_us (version 1).
 unsigned quota_processors(const std::string& proc = "/proc", const std::string& cgroups = "/sys/fs/cgroup");
 
-/// `--jobs=N` of a tool that can share out its work. What it writes is the same for every N.
+/// `--jobs=N` of a tool that can share out its work. Its output is the same for every N.
 inline const Option jobs_option{"jobs", Option::Takes::value};
 
 /// How many threads may work at once: N of `--jobs=N`, or processors_allowed(). Throws UsageError.

@@ -14,7 +14,7 @@ struct Limit {
   double share = 0;
 };
 
-/// "time+3%,peak+2%": each figure, of those named, once. Nothing where the text is no such list.
+/// Parses "time+3%,peak+2%". Each of `figures` may occur once. Returns nothing for any other text.
 std::optional<std::vector<Limit>> parse_limits(std::string_view text, const std::vector<std::string>& figures);
 
 }  // namespace cmt::command

@@ -1,10 +1,12 @@
 // The libraries for .gz, .zst, .xz and .bz2 work alike: each call consumes input and produces output, in both of which
 // the caller has room. A Decoder hides their differences.
 //
-// A library that hides them as well does not serve here. libarchive 3.6 does not check gzip's checksum, ignores bytes
-// after a stream, and decodes no zstd with a window above 128 MiB (`zstd --long=28`). Nor does Boost.Iostreams 1.74
-// decode that; it reads cut zstd as empty, without an error, and takes 2.3 s for a .gz of 200 MB, where this takes 1.0
-// s.
+// A library that hides them as well does not serve here:
+//
+//   libarchive 3.6          does not check gzip's checksum, ignores bytes after a stream, and decodes no zstd with a
+//                           window above 128 MiB (`zstd --long=28`)
+//   Boost.Iostreams 1.74    does not decode that either, reads cut zstd as empty, without an error, and takes 2.3 s for
+//                           a .gz of 200 MB; this file takes 1.0 s
 
 #include "toolkit/command/open_trace.h"
 
@@ -39,8 +41,8 @@ class Decoder {
   virtual const char* name() const = 0;
 };
 
-/// zlib, liblzma and libbz2 have a stream of one shape: where the next input is and how much of it there is, and the
-/// same of the output. A Library has the type of its stream and its functions.
+/// zlib, liblzma and libbz2 have streams of one shape: pointer and size of the next input, and of the output. A Library
+/// names the type of its stream and its functions.
 template <class Library>
 class StreamDecoder : public Decoder {
  public:
@@ -121,7 +123,7 @@ class ZstdDecoder : public Decoder {
  public:
   ZstdDecoder() : stream_(ZSTD_createDCtx()) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    // Reads what `zstd --long=31` writes. Of so large a window, only the memory that the file needs is touched.
+    // Reads the output of `zstd --long=31`. zstd touches only the part of so large a window that the file needs.
     ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   }
   ~ZstdDecoder() override { ZSTD_freeDCtx(stream_); }
@@ -155,7 +157,7 @@ constexpr std::array<Magic, 4> magics{{{"\x1f\x8b\x08", make<StreamDecoder<Gzip>
                                        {"BZh", make<StreamDecoder<Bzip2>>}}};
 constexpr std::size_t longest_magic = 6;
 
-/// For a file that begins with these bytes; null where it is not compressed.
+/// The decoder of a file that begins with these bytes. Null if the file is not compressed.
 std::unique_ptr<Decoder> make_decoder(std::string_view start) {
   for (const Magic& magic : magics) {
     if (start.starts_with(magic.bytes)) return magic.make();
@@ -163,7 +165,7 @@ std::unique_ptr<Decoder> make_decoder(std::string_view start) {
   return nullptr;
 }
 
-/// What the compressed streams of an input, one after the other, hold.
+/// The decompressed bytes of an input, which contains one compressed stream after the other.
 class DecompressedBytes : public Bytes {
  public:
   DecompressedBytes(std::unique_ptr<Input> compressed, std::unique_ptr<Decoder> decoder)

@@ -9,13 +9,13 @@
 
 namespace cmt::command {
 
-/// The bytes of a file or a pipe, decompressed where its first bytes are those of gzip, zstd, xz or bzip2. `path` "-"
-/// is standard input. Throws std::system_error; while it is read, FormatError too.
+/// The bytes of a file or a pipe, decompressed if its first bytes are those of gzip, zstd, xz or bzip2. `path` "-" is
+/// standard input. Throws std::system_error. Reading throws FormatError too.
 ///
-/// This is not in libcmt, so that a program that links libcmt does not need the libraries for it.
+/// This function is not in libcmt, so that a program that links libcmt does not need the libraries for it.
 std::unique_ptr<Input> open_decompressed(const std::string& path);
 
-/// The same of an open file. It is closed with the input. `name` is used in messages.
+/// The same of an open file, which the input closes. Messages contain `name`.
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 
 /// A reader of a trace that may be compressed.

@@ -18,8 +18,8 @@ struct DatabaseError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An SQLite file, which may come from anyone: triggers and views are off, and where it is read a statement ends that
-/// does more work than a file of its size warrants. All functions throw DatabaseError.
+/// An SQLite file, which may come from anyone. So triggers and views are off. When a file is read, a statement fails
+/// that does more work than a file of its size warrants. All functions throw DatabaseError.
 class Database {
  public:
   enum class Mode { read, write };
@@ -32,10 +32,10 @@ class Database {
   /// Runs statements that have no results.
   void execute(const std::string& statements);
 
-  /// The same. Does nothing and returns false where another process holds the file.
+  /// The same. Does nothing and returns false if another process holds the file.
   bool execute_unless_busy(const std::string& statements);
 
-  /// The one number that a query gives; 0 where it gives none.
+  /// The one number that a query returns, or 0 if it returns none.
   std::int64_t number(const std::string& query);
 
   std::int64_t last_row() const;
@@ -84,7 +84,7 @@ class Statement {
   /// The next row; false after the last, and then the statement is ready to be bound again.
   bool step();
 
-  /// Steps to the end. Returns the first column of the last row; nothing where there is no row, or it is null.
+  /// Steps to the end. Returns the first column of the last row, or nothing if there is no row or the column is null.
   std::optional<std::int64_t> run();
 
   int columns() const;
@@ -95,11 +95,11 @@ class Statement {
   std::int64_t number(int column) const;
   std::string text(int column) const;
 
-  /// A time in nanoseconds. Throws where it is more than 146 years from 0: the sum or difference of two times must not
+  /// A time in nanoseconds. Throws if it is more than 146 years from 0: the sum or difference of two times must not
   /// overflow.
   std::int64_t time_ns(int column) const;
 
-  /// An amount. Throws where it is below 0 or beyond any memory, so that some thousand can be added up.
+  /// An amount. Throws if it is below 0 or beyond any memory, so that a thousand amounts can be added up.
   std::uint64_t amount(int column) const;
 
   /// A column as a number, a text, or an optional of one, which is nothing for null.

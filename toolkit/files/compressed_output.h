@@ -11,7 +11,7 @@ namespace cmt::files {
 
 enum class Compression { none, gzip, zstd };
 
-/// By the ending of a file's name: .gz or .zst.
+/// The compression that the ending of a file's name asks for: .gz or .zst.
 Compression compression_of(std::string_view path);
 
 /// Writes a file or a pipe, compressed or not. The same bytes always give the same file. Borrows the descriptor. Throws
@@ -24,7 +24,7 @@ class CompressedOutput {
 
   void write(std::string_view bytes);
 
-  /// Writes what is still to be written. To be called once, as the last.
+  /// Writes the rest. To be called once, last.
   void finish();
 
  private:

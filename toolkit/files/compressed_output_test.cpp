@@ -21,7 +21,7 @@ std::string long_text() {
   return text;
 }
 
-/// What is read back of a text that was written in pieces.
+/// Writes a text in pieces, and returns the text that is read back.
 std::string read_back(Compression compression, const std::string& text, std::size_t piece) {
   const int fd = memfd_create("compressed", MFD_CLOEXEC);
   CompressedOutput output(fd, compression);

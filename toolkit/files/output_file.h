@@ -7,8 +7,8 @@
 
 namespace cmt::files {
 
-/// The output, which gets its name only when it is whole: a regular file is written beside it first. Throws
-/// std::system_error.
+/// An output that gets its name only when it is whole. Until then its bytes are in another file of the same folder.
+/// Throws std::system_error.
 class OutputFile {
  public:
   /// `path` "-" is standard output.
@@ -19,13 +19,13 @@ class OutputFile {
 
   int fd() const { return fd_; }
 
-  /// Gives it its name.
+  /// Gives the file its name. To be called once, last.
   void commit();
 
  private:
   std::string path_;
-  std::string part_;          // its name until it is whole; empty where it needs none
-  bool is_nameless_ = false;  // and it has not even that yet
+  std::string part_;          // the name until the file is whole; empty for a device, a FIFO and standard output
+  bool is_nameless_ = false;  // the file has no name yet, not even that one
   int fd_ = STDOUT_FILENO;
 };
 

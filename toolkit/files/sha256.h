@@ -28,7 +28,7 @@ class Sha256 {
 
 std::string sha256(std::string_view bytes);
 
-/// Of a file's bytes. Throws std::system_error that names the path.
+/// The digest of a file's bytes. Throws std::system_error, which names the path.
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace cmt::files

@@ -29,18 +29,18 @@ struct Launch {
 /// Whether a signal is one of ending_signals().
 bool asks_to_end(int signal);
 
-/// What RunningCommand::handle() found.
+/// The result of RunningCommand::handle().
 struct LaunchEvent {
   int signal = 0;  ///< a signal that came to us and was passed on; of several, one that asks_to_end(); 0: none came
   std::optional<Ended> ended;  ///< set by one call: when the command has ended
   bool at_end = false;         ///< the command has come to Launch::at_end, and waits for the next handle()
 };
 
-/// A command that was started. From before its start until this object is destroyed, signals that ask this process to
-/// end are blocked. handle() passes them on to the command, except those that the terminal has sent to it already.
+/// A command that was started. While this object exists, signals that ask this process to end are blocked, from before
+/// the start on. handle() passes them on to the command, except those that the terminal has sent to both.
 class RunningCommand {
  public:
-  /// Throws LaunchError where the command cannot be started, std::system_error where a file cannot be opened.
+  /// Throws LaunchError if the command cannot be started, std::system_error if a file cannot be opened.
   explicit RunningCommand(const Launch& launch);
 
   pid_t pid() const { return pid_; }

@@ -30,13 +30,13 @@ constexpr unsigned own_machine = EM_AARCH64;
 constexpr unsigned own_machine = EM_NONE;
 #endif
 
-/// Allocators are linked into programs under names of their own. Those of jemalloc (also in Rust), mimalloc, tcmalloc,
-/// rpmalloc and snmalloc.
+/// Allocators are linked into programs under names of their own: jemalloc (also in Rust), mimalloc, tcmalloc, rpmalloc
+/// and snmalloc.
 constexpr std::array<std::string_view, 6> allocator_names{"je_malloc", "_rjem_malloc", "mi_malloc",
                                                           "tc_malloc", "rpmalloc",     "sn_malloc"};
 
-/// What a program calls first that was built with -fsanitize=..., whether the sanitizer is inside of it or a library.
-/// A sanitizer brings a malloc of its own; gcc's for addresses ends the program where another library comes before it.
+/// The function that a program calls first if it was built with -fsanitize=..., be the sanitizer inside of it or a
+/// library. A sanitizer has a malloc of its own. gcc's for addresses ends the program if another library is before it.
 constexpr std::array<std::array<std::string_view, 2>, 4> sanitizer_names{
     {{"__asan_init", "address"}, {"__hwasan_init", "hwaddress"}, {"__msan_init", "memory"}, {"__tsan_init", "thread"}}};
 

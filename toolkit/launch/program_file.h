@@ -1,4 +1,4 @@
-/// What an executable file says about how it is started and which allocator it has: by its ELF headers (elf(5)).
+/// Reads from the ELF headers (elf(5)) of an executable file how it is started and which allocator it contains.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct ProgramFile {
   std::string allocator{};      ///< a function that an allocator inside of it has: "je_malloc"; empty: none is known
 };
 
-/// Reads the file; a file that cannot be read, or is damaged, says as much as can be read.
+/// Reads the file. A damaged file gives as much as can be read, a missing one nothing.
 ProgramFile read_program_file(const std::string& path);
 
 }  // namespace cmt::launch

@@ -47,7 +47,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// In the child, which the kernel ends with the thread that has started it. That may have ended before it was asked to.
+/// In the child: asks the kernel to end it with the thread that has started it. That thread may have ended already.
 void end_with(pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -64,8 +64,8 @@ void execute(const SpawnOptions& options, const std::vector<char*>& words, const
   execvpe(words[0], words.data(), environment.data());
 }
 
-/// Waits until a traced process stops, and returns its status as waitpid() does. Nothing where it has ended, which is
-/// left to whoever reaps it.
+/// Waits until a traced process stops, and returns its status as waitpid() does. Returns nothing if the process has
+/// ended, and does not reap it.
 std::optional<int> wait_for_stop(pid_t pid) {
   siginfo_t what{};
   if (waitid(P_PID, static_cast<id_t>(pid), &what, WSTOPPED | WEXITED | WNOWAIT) != 0) return std::nullopt;
@@ -75,8 +75,8 @@ std::optional<int> wait_for_stop(pid_t pid) {
   return status;
 }
 
-/// Whether the program of a process is linked with LeakSanitizer, of which AddressSanitizer is a part: by the names of
-/// its functions or library, which are near the beginning of a file.
+/// Whether the program of a process is linked with LeakSanitizer, which AddressSanitizer includes. Searches the first
+/// 16 MiB of its file for the names of functions and library, which are near the beginning.
 bool has_leak_sanitizer(pid_t pid) {
   constexpr std::size_t looked_at = std::size_t{16} << 20;
   const process::Fd file(open(process::path_of(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC));

@@ -17,8 +17,8 @@ struct SpawnOptions {
   int output_fd = -1;
   int error_fd = -1;
   sigset_t held_signals = {};  ///< its signal mask; none are held unless this says so
-  /// It gets SIGTERM when the thread that has started it ends, for whatever reason; and no Ctrl-C from the terminal,
-  /// since it has a process group of its own.
+  /// The process gets SIGTERM when the thread that has started it ends, for whatever reason. It gets no Ctrl-C from the
+  /// terminal, since it has a process group of its own.
   bool ends_with_us = false;
 };
 
@@ -27,18 +27,18 @@ struct SpawnOptions {
 pid_t spawn(const SpawnOptions& options);
 
 /// The same, traced by this thread (PTRACE_SEIZE) from before it executes its program, so that even the shortest stops
-/// at its end (PTRACE_EVENT_EXIT). Not traced where that is forbidden.
+/// at its end (PTRACE_EVENT_EXIT). The process runs untraced if tracing is forbidden.
 pid_t spawn_traced(const SpawnOptions& options);
 
-/// False where it is forbidden, or traced already.
+/// Begins to trace a process. Returns false if that is forbidden or the process is traced already.
 bool seize(pid_t pid);
 
-/// Until it is seized again. False where it was not traced.
+/// Ends the tracing until the next seize(). Returns false if the process was not traced.
 bool detach_traced(pid_t pid);
 
-/// Lets a traced process go on after a stop that waitpid() told, in the way that it would have gone on alone: its
-/// signals reach it, and one that stops it stops it. False where it is traced no longer: it has executed a program with
-/// LeakSanitizer, which attaches to its own process at its end and fails if it is traced.
+/// Lets a traced process go on after a stop that waitpid() reported, as if it were not traced: its signals reach it, and
+/// a signal that stops it does so. Returns false if the process is no longer traced. This function ends the tracing of
+/// a program with LeakSanitizer, which attaches to its own process at its end and fails if it is traced.
 bool resume_traced(pid_t pid, int status);
 
 /// How a process ended.
@@ -47,7 +47,7 @@ struct Ended {
   int signal = 0;  ///< that ended it; 0: it exited
 };
 
-/// From what waitpid() tells.
+/// The end of a process, from the status that waitpid() returned.
 Ended ended_of(int status);
 
 /// "signal 11 (Segmentation fault)", "exit status 3".
@@ -66,9 +66,9 @@ class ChildProcess {
   void kill();
   /// Waits for its end.
   Ended wait();
-  /// Waits for it so many seconds at most, and returns whether it came. A time in which this process stood still
-  /// (Ctrl-Z, a halted virtual machine) counts as half a second. Without pidfd_open(2) in the kernel it waits as wait()
-  /// does.
+  /// Waits for its end so many seconds at most, and returns whether it ended. A time in which this process was stopped
+  /// (Ctrl-Z, a halted virtual machine) counts as half a second. Waits as wait() does if the kernel has no
+  /// pidfd_open(2).
   bool ends_within(unsigned seconds);
 
  private:

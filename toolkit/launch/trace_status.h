@@ -8,7 +8,7 @@
 
 namespace cmt::launch {
 
-/// A file of what a recording keeps, written while it goes on.
+/// A file that a flight recorder has written while the recording went on.
 struct FlightFile {
   std::string path;  ///< relative, where it is in the current folder; of the trace, where no file could be written
   std::uint64_t events = 0, ns = 0, bytes = 0;
@@ -31,8 +31,8 @@ struct BegunTrace {
   std::string bypass{};            ///< the first of them
   std::uint64_t stacks_unknown = 0;  ///< events whose call stacks were to be recorded, and are not known
   std::uint64_t stacks_cut = 0;      ///< events whose call stacks are cut, since there were too many different ones
-  std::uint64_t encoded = 0;         ///< while it is not `ended`: events in the trace, when the collector last told,
-  std::uint64_t waiting = 0;         ///< and about how many are not; 0: it has not told
+  std::uint64_t encoded = 0;         ///< before `ended`: events in the trace, by the collector's last report
+  std::uint64_t waiting = 0;         ///< about how many events are not in the trace yet; 0: no report so far
   int collector = 0;                 ///< its process, if it takes SIGUSR1; else 0
   std::vector<FlightFile> kept_files{};
   std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
@@ -106,7 +106,7 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
 /// Whether a process was not recorded, nothing was, or a trace is incomplete for another reason than a limit.
 bool has_failed(const RecordedTraces& recorded);
 
-/// What is missing in the traces, and why, in words; empty where nothing is.
+/// The losses of the traces and their reasons, in words. Empty if nothing is missing.
 std::vector<std::string> list_losses(const RecordedTraces& recorded);
 
 }  // namespace cmt::launch

@@ -1,8 +1,10 @@
-// Whether a program can be recorded follows from what the dynamic loader does with LD_PRELOAD. It ignores the variable
-// for a program that runs with another user's rights, and cannot load our 64-bit library into a 32-bit program. A
-// program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs. musl's loader does load a
-// library that was built for glibc, does not find all of its symbols, and then ends the program with status 127. gcc's
-// address sanitizer ends a program that another library is loaded into before the sanitizer's own.
+// Whether a program can be recorded depends on the dynamic loader and LD_PRELOAD:
+//
+//   another user's rights     the loader ignores the variable
+//   32 bits                   the loader cannot load our 64-bit library
+//   no PT_INTERP (elf(5))     the program is linked statically: no loader runs
+//   musl's loader             loads our library, does not find all symbols of glibc, and ends the program with 127
+//   gcc's address sanitizer   ends a program into which another library is loaded before the sanitizer's own
 
 #include "toolkit/launch/tracer.h"
 
@@ -27,7 +29,8 @@ bool has_musl(const ProgramFile& program) {
   return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
 }
 
-/// Why the tracer does not see the calls of an ELF program, and what can be done; empty where it does, or it is none.
+/// Why the tracer does not see the calls of an ELF program, and what can be done. Empty if the tracer sees them, or the
+/// file is no ELF program.
 std::string why_not_seen(const ProgramFile& program) {
   if (!program.is_elf) return {};
   if (!program.is_64_bit) return " is a 32-bit program: nothing can be recorded; build it for 64 bits";

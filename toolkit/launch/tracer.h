@@ -19,15 +19,15 @@ std::string collector_path();
 /// installed. Throws std::runtime_error where it is in neither.
 std::string tool_path(const std::string& name);
 
-/// The file that a command's first word stands for, as execvp finds it; empty where there is none.
+/// The file that a command's first word names, as execvp finds it. Empty if there is no such file.
 std::string find_in_path(const std::string& word);
 
-/// Whether the program that a word stands for gets other rights than ours as it is executed, as set-user-ID ones do.
+/// Whether the program that a word names gets other rights than ours as it is executed, as set-user-ID ones do.
 bool changes_rights(const std::string& word);
 
-/// Why a program can be run but not recorded, or only in part, and what can be done, in a line: it is linked
-/// statically, against musl, for 32 bits or another processor, is built with a sanitizer, has an allocator inside, or
-/// runs with another user's rights. Empty where it can be recorded, or `word` is no program.
+/// Why a program can be run but not recorded, or only in part, and what can be done, in a line. Possible reasons: it is
+/// linked statically, against musl, for 32 bits or another processor; it is built with a sanitizer; it has an allocator
+/// inside; it runs with another user's rights. Empty if it can be recorded, or `word` is no program.
 std::string why_not_recordable(const std::string& word);
 
 /// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is

@@ -10,7 +10,7 @@
 ///     void describe(Visitor& field, M& mark) {
 ///       field("event", mark.event, "the last event before the mark, counted from 1");
 ///       field("time_ns", nullable(mark.time_ns), "since the recording began");
-///       field("usable_bytes", mark.usable_bytes, "of all live blocks, where the allocator tells");
+///       field("usable_bytes", mark.usable_bytes, "of all live blocks, if the allocator reports them");
 ///       field("slop_bytes", slop_bytes(mark), "usable bytes beyond those asked for");  // computed: written, not read
 ///     }
 ///
@@ -38,7 +38,7 @@ namespace cmt::output {
 template <class M, class T>
 concept DescribedAs = std::same_as<std::remove_const_t<M>, T>;
 
-/// A number of which the largest one (cmt::unknown) stands for "not known": null in JSON.
+/// A number whose largest value (cmt::unknown) means "not known". It is null in JSON.
 template <class Number>
 struct Nullable {
   Number& number;
@@ -50,7 +50,7 @@ struct Nullable {
   void set(const std::optional<Value>& value) { number = value ? *value : static_cast<Value>(-1); }
 };
 
-/// An optional whose key is left out where it is empty, rather than null.
+/// An optional whose key is left out if it is empty, rather than null.
 template <class Optional>
 struct Omittable {
   Optional& optional;
@@ -301,7 +301,7 @@ std::string csv_titles(const T& value = {}) {
   return titles.text + "\n";
 }
 
-/// One row of it. What is not known is an empty cell.
+/// One row of that table. A value that is not known is an empty cell.
 template <Described T>
 std::string csv_row(const T& value) {
   detail::CsvCells cells;

@@ -13,8 +13,8 @@
 namespace cmt::output {
 namespace {
 
-/// The escape sequence of a character in a JSON string; empty where it needs none. Those that a terminal would obey are
-/// below U+10000.
+/// The escape sequence of a character in a JSON string. Empty if it needs none. Characters that a terminal would obey
+/// are below U+10000.
 std::string escape(std::string_view character) {
   constexpr std::string_view named = "\"\\\n\t\r", letters = "\"\\ntr";
   if (const auto at = named.find(character); at != named.npos) return {'\\', letters[at]};

@@ -18,7 +18,7 @@ std::string hex(std::uint64_t address);
 /// A number with `decimals` digits after the point: fixed(2.345, 1) is "2.3".
 std::string fixed(double number, int decimals);
 
-/// A part as a share of the whole: "12.3 %"; "-" where the whole is 0.
+/// A part as a share of the whole: "12.3 %". "-" if the whole is 0.
 std::string percent_text(std::uint64_t part, std::uint64_t whole);
 
 /// From the least to the greatest number of a class: "8-9"; "7" where they are the same.
@@ -30,7 +30,7 @@ std::string bytes_text(std::uint64_t bytes);
 /// A span of time with three digits or more: "812 ns", "12.4 us", "3.05 s".
 std::string time_text(double nanoseconds);
 
-/// A time on a clock, in seconds with three digits behind the point: "3.142 s".
+/// A time on a clock, in seconds with three digits after the point: "3.142 s".
 std::string seconds_text(std::int64_t nanoseconds);
 
 /// Blanks and the text, as wide as a column.

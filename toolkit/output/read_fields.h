@@ -1,5 +1,5 @@
-/// Reads described structs (fields.h) back from their JSON. Of a tool's files only one includes this: nlohmann/json
-/// costs seconds to compile.
+/// Reads described structs (fields.h) back from their JSON. Only one file of a tool includes this header, because
+/// nlohmann/json costs seconds to compile.
 #pragma once
 
 #include <cassert>
@@ -19,7 +19,7 @@ namespace cmt::output {
 
 using Json = nlohmann::json;
 
-/// The member of an object. Throws std::invalid_argument where there is none.
+/// The member of an object. Throws std::invalid_argument if it is missing.
 inline const Json& member(const Json& object, std::string_view key) {
   const auto found = object.find(std::string(key));
   if (found == object.end()) throw std::invalid_argument("no \"" + std::string(key) + '"');

@@ -19,7 +19,7 @@
 
 namespace cmt::output {
 
-/// The part of a long text that tells most: of a path the end and some of the beginning, of a command the beginning.
+/// Which part of a long text is kept: of a path its end and some of its beginning, of a command its beginning.
 enum class Telling { both_ends, begin };
 
 /// A text of at most `width` columns, with "..." in the place of what is left out.
@@ -39,8 +39,8 @@ class Table {
   /// Adds a row, with a cell for each column (asserted). Cells are UTF-8; a code point counts as one column wide.
   void add(std::vector<std::string> cells);
 
-  /// The titles and all rows. No line ends with blanks. With a `width`, the last column, of texts, is shortened to it;
-  /// where less than `least_width` would be left of it, the columns before it are left out, but for the first two.
+  /// The titles and all rows. No line ends with blanks. With a `width`, the last column, of texts, is shortened to fit.
+  /// If less than `least_width` would be left of it, columns before it are left out, except the first two.
   std::string text(std::size_t width = 0, Telling telling = Telling::both_ends) const;
 
   static constexpr std::size_t least_width = 24;
