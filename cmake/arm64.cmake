@@ -1,5 +1,5 @@
 # A toolchain for arm64 on another machine: Debian's cross compiler, and a folder with the headers and libraries of arm64
-# (CMT_ARM64_ROOT), which bench/arm64 makes. What is built runs by qemu's user emulation.
+# (CMT_ARM64_ROOT), which bench/arm64 makes. qemu's user emulation runs the programs.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

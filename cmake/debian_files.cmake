@@ -1,6 +1,6 @@
-# Run by cpack in the staging folder of each package before it is made: adds copyright and changelog, compresses the changelog
-# and manual pages, and leaves out what Debian has elsewhere. The time in a compressed file is left out, so that it is the same
-# each time.
+# cpack runs this script in the staging folder of each package. It adds copyright and changelog, compresses the changelog and
+# manual pages, and removes files that Debian has elsewhere. Compressed files contain no time, so that they are the same each
+# time.
 
 file(GLOB components RELATIVE ${CPACK_TEMPORARY_DIRECTORY} ${CPACK_TEMPORARY_DIRECTORY}/*)
 foreach(component ${components})

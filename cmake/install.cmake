@@ -1,6 +1,11 @@
-# What `cmake --install` gives beside the tools, which cmt_tool installs: the library with its headers, a CMake package
-# (find_package(cmt), targets cmt::cmt and cmt::cmt_shared), a pkg-config file (cmt), completions, manual pages and documents.
-# All of it may be moved to another prefix afterwards. A component is a package of Debian (cmake/packages.cmake).
+# Files that `cmake --install` installs in addition to the tools, which cmt_tool installs:
+#
+#   library           with its headers
+#   CMake package     find_package(cmt), targets cmt::cmt and cmt::cmt_shared
+#   pkg-config file   cmt
+#   for users         completions, manual pages and documents
+#
+# All of them may be moved to another prefix afterwards. A component is a package of Debian (cmake/packages.cmake).
 
 include(CMakePackageConfigHelpers)
 include(cmake/completions.cmake)

@@ -1,6 +1,6 @@
 # Debian packages, made by cpack (script/package): a component of `cmake --install` each.
 #
-#   cmt-tools    the programs, the tracer, manual pages, completions, documents. Not "cmt": that is another package of Debian.
+#   cmt-tools    the programs, the tracer, manual pages, completions, documents ("cmt" is another package of Debian)
 #   cmt-corpus   the traces of cmtreplay --suite
 #   libcmt0      the shared library; 0 is its SOVERSION
 #   libcmt-dev   headers, static library, CMake package and pkg-config file
@@ -10,7 +10,7 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cmt)
 set(CPACK_PACKAGE_VENDOR "The cmt authors")
-# Who makes the packages maintains them. Where nobody is named, the address is one that cannot exist (RFC 2606).
+# The packages name their builder as the maintainer. Without a name, the address is one that cannot exist (RFC 2606).
 set(maintainer "cmt local build <nobody@cmt.invalid>")
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
   set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
@@ -28,7 +28,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# What Debian wants of all packages and cmake --install does not give: copyright and changelog, compressed pages.
+# Adds what Debian requires in all packages and cmake --install does not provide: copyright, changelog, compressed pages.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
 
 # The loader's cache is renewed after the packages with a library where it looks.
@@ -36,7 +36,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
 
-# cmt_package(COMPONENT NAME SECTION SUMMARY DESCRIPTION): what is told of the package of a component.
+# cmt_package(COMPONENT NAME SECTION SUMMARY DESCRIPTION): describes the package of a component.
 macro(cmt_package component name section summary description)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${component}_PACKAGE_SECTION ${section})

@@ -1,4 +1,4 @@
-# How every target here is compiled, and the three kinds of targets that there are.
+# How every target is compiled, and functions for the kinds of targets: parts, tools, unit tests, script tests.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -56,7 +56,7 @@ endif()
 
 add_library(cmt_sanitize INTERFACE)
 if(CMT_SANITIZE)
-  # What they find ends the program, undefined behaviour too.
+  # Any finding of a sanitizer ends the program, undefined behaviour too.
   target_compile_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE})
 endif()
@@ -73,7 +73,7 @@ if(CMT_FUZZ)
   target_compile_options(cmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# cmt_copy_unsanitized(FILE...): copies what no sanitizer changes from CMT_UNSANITIZED_BUILD to the same place in this build.
+# cmt_copy_unsanitized(FILE...): copies files that are built without sanitizers from CMT_UNSANITIZED_BUILD to this build.
 if(CMT_UNSANITIZED_BUILD AND NOT EXISTS ${CMT_UNSANITIZED_BUILD}/preload/libcmttrace.so)
   message(FATAL_ERROR "${CMT_UNSANITIZED_BUILD} is to be built first: cmake --workflow --preset dev")
 endif()
@@ -119,8 +119,9 @@ function(cmt_unit_tests name library)
   endif()
 endfunction()
 
-# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...] [ARGUMENTS ARGUMENT...] [WITHOUT REGEX]): the tool whose files are
-# all of this folder, but those whose paths match, with its unit tests, which get the arguments. A folder in it with a CMakeLists.txt of its own is apart.
+# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...] [ARGUMENTS ARGUMENT...] [WITHOUT REGEX]): the tool of this folder.
+# Its sources are all files below, except those whose paths match REGEX, and folders with a CMakeLists.txt of their own. Its
+# unit tests get the arguments.
 function(cmt_tool_of_folder name)
   cmake_parse_arguments(tool "THREADS" "WITHOUT" "LIBRARIES;ARGUMENTS" ${ARGN})
   set(threads "")
@@ -146,8 +147,8 @@ function(cmt_tool_of_folder name)
   endif()
 endfunction()
 
-# cmt_page_part(NAME FILE): sets NAME to the file's text and NAME_digest to its SHA-256, for the content policy of pages that
-# hold it; both are of an empty text where the file is not installed.
+# cmt_page_part(NAME FILE): sets NAME to the file's text and NAME_digest to its SHA-256. The content policy of pages contains
+# the digest. If the file is not installed, both are of an empty text.
 function(cmt_page_part name path)
   set(text "")
   if(EXISTS ${path})
@@ -159,9 +160,8 @@ function(cmt_page_part name path)
   set(${name}_digest ${digest} PARENT_SCOPE)
 endfunction()
 
-# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 where all is well,
-# 77 where it is skipped. It finds what was built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its
-# own. A build with sanitizers runs only the scripts that name one of them. ctest starts tests of a high COST first.
+# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 if all is well, 77
+# if it is skipped. The build is in $BUILD, the sources in $SOURCE, and the script runs in an empty folder of its own. A build with sanitizers runs only the scripts that name one of them. ctest starts tests of a high COST first.
 function(cmt_script_test name script)
   cmake_parse_arguments(test "" "COST" "SANITIZERS" ${ARGN})
   string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")

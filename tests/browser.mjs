@@ -1,4 +1,4 @@
-// What tests of pages share: a browser, and checks that are counted. NODE_PATH has node_modules, BROWSER the browser.
+// Tests of pages share this: a browser, and checks that are counted. NODE_PATH names node_modules, BROWSER the browser.
 import path from "node:path";
 import {createRequire} from "node:module";
 
@@ -29,7 +29,7 @@ export const openPage = async (name, size) => {
   return {page, requests};
 };
 
-/// Nothing but what the page holds may run: a script that is put in later does not.
+/// Only scripts of the page may run: a script that is added later does not.
 export const checkPolicy = async (page, name) => {
   page.removeAllListeners("console");
   await page.evaluate(() => {

@@ -33,7 +33,7 @@ class Terminal {
     ioctl(end_, TIOCSWINSZ, &size);
   }
 
-  /// What was written, up to so many bytes; the terminal has put a carriage return before each line feed.
+  /// The bytes that were written, up to so many. The terminal has put a carriage return before each line feed.
   std::string read(std::size_t bytes) const {
     std::string text;
     std::array<char, 256> part;

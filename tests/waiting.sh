@@ -1,4 +1,4 @@
-# What tests that wait for something share; they source it.
+# Functions for tests that wait for something. The tests source this file.
 
 # until_true CONDITION: waits for it, but not for ever: ctest would end the test without a word.
 until_true() {

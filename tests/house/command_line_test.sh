@@ -26,7 +26,7 @@ for tool in trace2cmt cmtreplay lifetimes overhead cmtreport; do
   head -n 1 unknown | grep -q "^$tool: .*--nonsense" || complain "an unknown option is not named: $(cat unknown)"
   [ "$(tail -n 1 unknown)" = "Try '$tool --help' for more information." ] || complain "$(cat unknown)"
 
-  # What --help names is parsed, with a value or without: it is not complained of as an unknown option is.
+  # Every option of --help is parsed, with a value or without: no message calls it unknown.
   for option in $(grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u); do
     run "$option=x"
     cp err with

@@ -5,7 +5,7 @@ made=$BUILD/completions
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
-# What bash offers for the last word of a command line; an "=" is a word of its own, as in bash.
+# Prints the words that bash offers for the last word of a command line. An "=" is a word of its own, as in bash.
 offers() {
   bash -c '. "$0/bash/$1"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1" 2>/dev/null; printf "%s\n" "${COMPREPLY[@]}"' "$made" "$@"
 }

@@ -2,7 +2,7 @@
 
 python3 "$SOURCE/script/corpus" check
 
-# What is wrong is named.
+# script/corpus check names every fault.
 cp -r "$SOURCE/corpus" "$SOURCE/script" .
 printf x >>corpus/perl.cmt
 sed -i '/^xz.cmt/d' corpus/MANIFEST

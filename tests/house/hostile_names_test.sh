@@ -1,5 +1,5 @@
-# Names in traces, of files and of processes reach no terminal with characters that it obeys: controls of ASCII and of
-# Unicode, and those that turn the direction of writing.
+# No tool writes a name with characters that a terminal obeys: controls of ASCII and of Unicode, and those that turn the
+# direction of writing. The names are in traces, or of files and processes.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }

@@ -30,7 +30,7 @@ else
   echo "mandoc is not installed: the pages' macros are not checked"
 fi
 
-# Words that neither a dictionary nor man/words.txt has. What is set in bold, and names in capitals, are no words.
+# Finds words that neither a dictionary nor man/words.txt has. Bold text and names in capitals are no words.
 if command -v aspell >/dev/null && command -v mandoc >/dev/null && aspell dicts | grep -x en_GB >/dev/null; then
   for page in "$SOURCE"/man/*.[1-9]; do
     unknown=$(mandoc -T utf8 "$page" | sed $'s/.\b//g' | LC_ALL=C.UTF-8 aspell list -l en_GB --encoding=utf-8 | sort -u |

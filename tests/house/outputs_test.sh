@@ -36,7 +36,7 @@ closed cmtwatch get --json --interval=10ms --duration=30ms $$
 # A command that is watched goes on to its end.
 cmtwatch run --csv --interval=1ms -o >(head -n 1 >first) -- perl -e 'select undef, undef, undef, 0.1; exit 4' 2>err && status=0 || status=$?
 [ $status = 4 ] && [ ! -s err ] || complain "run: $status $(cat err)"
-# Any other failure is told.
+# Any other failure is reported.
 for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtreport --json app.trace' 'cmtwatch peak app.db'; do
   $command >/dev/full 2>err && status=0 || status=$?
   [ $status = 1 ] && grep -q 'No space left on device' err || complain "$command >/dev/full: $status $(cat err)"

@@ -1,5 +1,5 @@
-# Documents name files and folders that exist: what stands in backquotes in these documents and has a slash is a path from
-# the root of the sources. Absolute paths such as /proc, and what is built (build/), are left out.
+# Documents name files and folders that exist. A text in backquotes with a slash is a path from the root of the sources.
+# Absolute paths such as /proc, and built files (build/), are not checked.
 
 failed=0
 for document in doc/architecture.md CONTRIBUTING.md; do

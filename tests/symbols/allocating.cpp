@@ -12,7 +12,7 @@ volatile void* kept;  // so that no call of malloc is left out
 [[gnu::noinline]] void walk(int depth) {
   kept = std::malloc(16);
   if (depth > 1) walk(depth - 1);
-  kept = nullptr;  // behind the call, so that it is no jump
+  kept = nullptr;  // after the call, so that the call is no jump
 }
 
 [[gnu::always_inline]] inline void keep_inlined(std::size_t size) { kept = std::malloc(size); }

@@ -5,7 +5,7 @@ failed=0
 complain() { echo "$*" >&2; failed=1; }
 
 for build in before same after; do
-  # What is seen of pages depends on the moment.
+  # Figures of pages depend on the moment.
   cmttrace --stacks --touched=off -o $build.cmt -- "$BUILD/tests/symbols/differing_$build" 2>messages || complain "$build: $(cat messages)"
 done
 

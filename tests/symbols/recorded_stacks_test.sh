@@ -1,4 +1,4 @@
-# Who allocates, from recording to answer: a program of which every allocation is known.
+# Call stacks from recording to answer, of a program of which every allocation is known.
 
 export DEBUGINFOD_URLS=
 failed=0

@@ -30,7 +30,7 @@ int print_bias(dl_phdr_info* program, std::size_t, void*) {
   return 1;  // the first is the program
 }
 
-volatile int count;  // read behind each call, so that none is a jump
+volatile int count;  // read after each call, so that no call is a jump
 
 }  // namespace
 

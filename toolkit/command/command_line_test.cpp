@@ -19,7 +19,7 @@ CommandLine parse(std::vector<const char*> arguments) {
 
 }  // namespace
 
-TEST_CASE("command line: options, values and files are told apart") {
+TEST_CASE("command line: options, values and files are distinguished") {
   const CommandLine line = parse({"--strict", "-o", "x y", "--alloc=a", "in", "--alloc", "b"});
   CHECK(line.has("strict"));
   CHECK(line.value("output", "-") == "x y");
@@ -27,7 +27,7 @@ TEST_CASE("command line: options, values and files are told apart") {
   CHECK(line.file() == "in");
 }
 
-TEST_CASE("command line: what is not given has the default") {
+TEST_CASE("command line: an option that is not given has its default") {
   const CommandLine line = parse({});
   CHECK_FALSE(line.has("strict"));
   CHECK(line.value("output", "-") == "-");
@@ -82,12 +82,12 @@ TEST_CASE("command line: a command begins at the first word that is no option, a
   CHECK(command_of({"-i5", "ls"}) == std::vector<std::string>{"ls"});
 }
 
-TEST_CASE("command line: a command begins behind two dashes, whatever it is called") {
+TEST_CASE("command line: a command begins after two dashes, whatever its name") {
   CHECK(command_of({"-r", "--", "-x", "--"}) == std::vector<std::string>{"-x", "--"});
   CHECK(command_of({"-r"}).empty());
 }
 
-TEST_CASE("command line: an optional value stands behind an equals sign, and the word after the option is none") {
+TEST_CASE("command line: an optional value follows an equals sign, and the next word is no value") {
   const std::vector<Option> known{{"trace", Option::Takes::value_or_nothing}};
   const auto value = [&](std::vector<const char*> words) {
     words.insert(words.begin(), "tool");
@@ -131,7 +131,7 @@ TEST_CASE("duration: a number alone is refused where there is no such unit") {
   CHECK(cmt::command::parse_duration("10h", "") == 36'000'000'000'000);
 }
 
-TEST_CASE("duration: what is no span is refused") {
+TEST_CASE("duration: any other text is refused") {
   for (const char* wrong : {"", "ms", "-1s", "-0s", "1 s", "1e3s", "nan", "inf", "5parsecs", "99999999999999h"}) {
     CHECK_FALSE(cmt::command::parse_duration(wrong, "s").has_value());
   }

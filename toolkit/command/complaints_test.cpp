@@ -8,7 +8,7 @@
 
 using cmt::command::Complaints;
 
-TEST_CASE("complaints: ten are told, all are counted") {
+TEST_CASE("complaints: ten are reported, all are counted") {
   std::vector<std::string> said;
   Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 12; ++i) complaints.add("a:" + std::to_string(i), "wrong");
@@ -18,17 +18,17 @@ TEST_CASE("complaints: ten are told, all are counted") {
   CHECK(said[10] == "12 defects in the trace");
 }
 
-TEST_CASE("complaints: nothing is said of a trace without defects") {
+TEST_CASE("complaints: a trace without defects gives no message") {
   Complaints complaints(false, [](const std::string&) { FAIL("said something"); });
   complaints.say_count();
 }
 
-TEST_CASE("complaints: where they are strict, the first is an error with its place") {
+TEST_CASE("complaints: if they are strict, the first is an error with its place") {
   Complaints complaints(true, [](const std::string&) {});
   CHECK_THROWS_WITH_AS(complaints.add("a:1", "wrong"), "a:1: wrong", cmt::FormatError);
 }
 
-TEST_CASE("complaints: one about an event begins with where that stands") {
+TEST_CASE("complaints: a message about an event begins with its place") {
   std::vector<std::string> said;
   Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
   complaints.set_place([] { return std::string("a:7"); });

@@ -7,8 +7,8 @@
 
 namespace cmt::command {
 
-/// How many processors this process may use: those of its affinity mask (taskset, a cpuset), or those that the quota of
-/// its control group allows, rounded up, whichever are fewer. At least 1.
+/// How many processors this process may use. This is the lesser of two numbers: the processors of its affinity mask
+/// (taskset, a cpuset), and the quota of its control group, rounded up. At least 1.
 unsigned processors_allowed();
 
 /// The quota of the control group of this process, or of a group around it, in processors, rounded up. 0: there is no

@@ -14,8 +14,8 @@ std::string follow_links(const std::string& path);
 /// input. Accepts "-" as the output, and files that are not regular.
 void refuse_input_as_output(const std::string& output, const std::vector<std::string>& inputs);
 
-/// Throws std::runtime_error, which names the path, for a device or a FIFO: the writer of a trace goes back to its begin
-/// when it is whole.
+/// Throws std::runtime_error, which names the path, for a device or a FIFO: the writer of a trace goes back to its
+/// begin when it is whole.
 void check_regular(const std::string& path);
 
 /// Makes sure that a new file can be created at a path. Removes a regular file there. Throws std::system_error, which

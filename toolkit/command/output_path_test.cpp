@@ -44,7 +44,7 @@ TEST_CASE_FIXTURE(OutputFolder, "output path: links are followed to the file tha
   CHECK(error_of([](const std::string& name) { follow_links(name); }, path + "/round") == ELOOP);
 }
 
-TEST_CASE_FIXTURE(OutputFolder, "output path: a file makes room, and what is no file does not") {
+TEST_CASE_FIXTURE(OutputFolder, "output path: a regular file makes room, and nothing else does") {
   std::ofstream(path + "/old") << "old";
   CHECK(error_of(make_room, path + "/old") == 0);
   CHECK(error_of(make_room, path + "/new") == 0);

@@ -36,7 +36,7 @@ std::string read_back(Compression compression, const std::string& text, std::siz
 
 }  // namespace
 
-TEST_CASE("compressed output: what is written can be read") {
+TEST_CASE("compressed output: zlib and zstd read the output back") {
   const std::string text = long_text();
   for (const Compression form : {Compression::none, Compression::gzip, Compression::zstd}) {
     CHECK(read_back(form, text, 100'000) == text);
@@ -45,7 +45,7 @@ TEST_CASE("compressed output: what is written can be read") {
   }
 }
 
-TEST_CASE("compressed output: the name's ending tells how") {
+TEST_CASE("compressed output: the ending of the name chooses the form") {
   CHECK(compression_of("a.pb.gz") == Compression::gzip);
   CHECK(compression_of("a.zst") == Compression::zstd);
   CHECK(compression_of("a.gz.txt") == Compression::none);

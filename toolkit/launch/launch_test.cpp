@@ -44,7 +44,7 @@ TEST_CASE("launch: the status and the signal of a command come back") {
   CHECK(RunningCommand(shell("kill -TERM $$")).wait().signal == SIGTERM);
 }
 
-TEST_CASE("launch: a command that is not there, or is no program, is told apart") {
+TEST_CASE("launch: a missing command and one that is no program have statuses of their own") {
   const auto status_of = [](const std::string& word) {
     try {
       RunningCommand({.words = {word}, .output = {}, .error = {}, .environment = {}}).wait();

@@ -47,7 +47,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// In the child: asks the kernel to end it with the thread that has started it. That thread may have ended already.
+/// In the child: asks the kernel to end it with the thread that has started it. The thread may have ended already.
 void end_with(pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);

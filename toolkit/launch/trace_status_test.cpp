@@ -37,7 +37,7 @@ struct StatusFile {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the status file, from where it is") {
+TEST_CASE_FIXTURE(StatusFile, "traces: the status file reports begins and ends, from its size on") {
   add("pid=1 begun=1 path=/before");
   const TraceStatusFile traces;
   CHECK(traces.begun().empty());
@@ -61,7 +61,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
   CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 
-TEST_CASE_FIXTURE(StatusFile, "traces: what a collector has still to encode is told, and does not end the trace") {
+TEST_CASE_FIXTURE(StatusFile, "traces: a collector reports its backlog, which does not end the trace") {
   const TraceStatusFile traces;
   add("pid=7 start_ns=1 begun=1 path=/a.cmt");
   add("pid=7 start_ns=1 encoded=30 waiting=70 path=/a.cmt");
@@ -134,7 +134,7 @@ TEST_CASE("traces: this process is running, and one that cannot be is not") {
   CHECK_FALSE(is_running(0x7fffffff));
 }
 
-TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are read is not broken") {
+TEST_CASE_FIXTURE(StatusFile, "traces: a trace whose end is reported while others are read is not broken") {
   const TraceStatusFile traces;
   add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
   add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
@@ -142,7 +142,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are re
   CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
 }
 
-TEST_CASE("traces: what is missing is in words, and nothing where all is there") {
+TEST_CASE("traces: losses are listed in words, and none if nothing is missing") {
   CHECK(list_losses({}).empty());
   RecordedTraces recorded;
   recorded.broken = 1;

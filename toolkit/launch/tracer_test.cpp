@@ -77,7 +77,7 @@ struct Program {
 
 }  // namespace
 
-TEST_CASE("tracer: a program that the dynamic loader does not load is told of") {
+TEST_CASE("tracer: a statically linked program is reported") {
   const Program is_static(ELFCLASS64), is_old(ELFCLASS32);
   CHECK(why_not_recordable(is_static.path) ==
         is_static.path + " is linked statically: nothing can be recorded; link it without -static");
@@ -88,7 +88,7 @@ TEST_CASE("tracer: a program that the dynamic loader does not load is told of") 
   CHECK(why_not_recordable("/nonexistent").empty());
 }
 
-TEST_CASE("tracer: a program for musl's loader is told of, and is not started with the tracer") {
+TEST_CASE("tracer: a program for musl's loader is reported, and is not started with the tracer") {
   const Program musl(ELFCLASS64, "/lib/ld-musl-x86_64.so.1"), glibc(ELFCLASS64, "/lib64/ld-linux-x86-64.so.2");
   CHECK(why_not_recordable(musl.path) ==
         musl.path + " is linked against musl: nothing can be recorded; build it for glibc");
@@ -98,7 +98,7 @@ TEST_CASE("tracer: a program for musl's loader is told of, and is not started wi
   CHECK(!is_broken_by_tracer("/nonexistent"));
 }
 
-TEST_CASE("tracer: an allocator in the program is told of") {
+TEST_CASE("tracer: an allocator in the program is reported") {
   const std::string loader = "/lib64/ld-linux-x86-64.so.2";
   const Program own(ELFCLASS64, loader, {"malloc"}), uses(ELFCLASS64, loader, {"malloc", false}),
       inside(ELFCLASS64, loader, {"_rjem_malloc", true, false}), hidden(ELFCLASS64, loader, {"malloc", true, false});
@@ -113,7 +113,7 @@ TEST_CASE("tracer: an allocator in the program is told of") {
   CHECK(why_not_recordable(hidden.path).empty());
 }
 
-TEST_CASE("tracer: a program with a sanitizer is told of, and is not started with the tracer") {
+TEST_CASE("tracer: a program with a sanitizer is reported, and is not started with the tracer") {
   const std::string loader = "/lib64/ld-linux-x86-64.so.2";
   const Program shared(ELFCLASS64, loader, {"__asan_init", false}), inside(ELFCLASS64, loader, {"__tsan_init"});
   CHECK(why_not_recordable(shared.path) == shared.path +
@@ -124,12 +124,12 @@ TEST_CASE("tracer: a program with a sanitizer is told of, and is not started wit
   CHECK(is_broken_by_tracer(inside.path));
 }
 
-TEST_CASE("tracer: a program for another processor is told of") {
+TEST_CASE("tracer: a program for another processor is reported") {
   const Program other(ELFCLASS64, "/lib/ld-linux.so.1", {""}, EM_S390);
   CHECK(why_not_recordable(other.path) == other.path + " is for another processor: nothing can be recorded");
 }
 
-TEST_CASE("tracer: of a file that was cut off anywhere is said what can be read") {
+TEST_CASE("tracer: a file that is cut anywhere gives as much as can be read") {
   const Program whole(ELFCLASS64, "/lib64/ld-linux-x86-64.so.2", {"malloc"});
   for (auto bytes = static_cast<off_t>(std::filesystem::file_size(whole.path)); bytes-- > 0;) {
     REQUIRE(truncate(whole.path.c_str(), bytes) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("tracer: of a file that was cut off anywhere is said what can be read"
   CHECK(why_not_recordable(whole.path).empty());
 }
 
-TEST_CASE("tracer: a program of another user's rights is told of") {
+TEST_CASE("tracer: a program with another user's rights is reported") {
   const Program program(ELFCLASS64);
   if (getuid() != 0) {
     MESSAGE("skipped: only root may give a file away");

@@ -97,7 +97,7 @@ struct Doubling {
 
 }  // namespace
 
-TEST_CASE("fields: a described struct is written as JSON, what is not known as null") {
+TEST_CASE("fields: a described struct is written as JSON, unknown values as null") {
   Report report{{{"a", 5, 8, 0.5, false}, {"b", static_cast<std::uint64_t>(-1), {}, 1, true}}, Inner{3}, {1, 2}};
   cmt::output::JsonWriter json;
   cmt::output::JsonFields{json}.element(report);
@@ -138,7 +138,7 @@ TEST_CASE("fields: a wrapper chooses a field's form in JSON") {
         R"({"tuples":[[5,1],[6,0]],"used":[{"bytes":5,"blocks":1}],"by_pair":[[2,7,2]],"by_color":{"green":3}})");
 }
 
-TEST_CASE("fields: the list tells what a wrapper does") {
+TEST_CASE("fields: the list describes wrappers") {
   const auto list = cmt::output::list_fields<Wrapped>();
   REQUIRE(list.size() == 8);
   CHECK(list[0].type == "object");

@@ -60,7 +60,7 @@ TEST_CASE("json: an empty object or array is a pair of brackets") {
   CHECK(json.take() == "{\n  \"none\": [],\n  \"nothing\": {}\n}\n");
 }
 
-TEST_CASE("json: what is not a number, and what is missing, is null") {
+TEST_CASE("json: NaN, infinity and missing values are null") {
   CHECK(array_of(std::numeric_limits<double>::quiet_NaN()) == "[null]\n");
   CHECK(array_of(std::numeric_limits<double>::infinity()) == "[null]\n");
   CHECK(array_of(std::optional<double>()) == "[null]\n");

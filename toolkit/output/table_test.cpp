@@ -48,7 +48,7 @@ TEST_CASE("table: a letter beyond ASCII is one column wide") {
 
 TEST_CASE("table: without rows there are the titles") { CHECK(Table({"a", "b"}, {0, 1}).text() == "a  b\n"); }
 
-TEST_CASE("numbers: commas stand between thousands") {
+TEST_CASE("numbers: commas separate thousands") {
   CHECK(with_commas(0) == "0");
   CHECK(with_commas(999) == "999");
   CHECK(with_commas(1000) == "1,000");
@@ -84,7 +84,7 @@ TEST_CASE("numbers: a share of nothing is a dash, and a class of one number is t
   CHECK(range_text(7, 7) == "7");
 }
 
-TEST_CASE("table: a long text is shortened in its middle, and its end tells most") {
+TEST_CASE("table: a long text is shortened in its middle, and keeps its end") {
   CHECK(shortened("/usr/lib/x86_64-linux-gnu/libc.so.6", 24) == "/usr/li...-gnu/libc.so.6");
   CHECK(shortened("short", 5) == "short");
   CHECK(shortened("äöüäöüäöü", 6) == "ä...öü");
@@ -92,7 +92,7 @@ TEST_CASE("table: a long text is shortened in its middle, and its end tells most
   CHECK(shortened("make -j8 all install", 11, Telling::begin) == "make -j8...");
 }
 
-TEST_CASE("table: in a narrow place numbers are left out from behind, and the last column is shortened") {
+TEST_CASE("table: in a narrow terminal the last numbers are left out, and the last column is shortened") {
   Table table({"resident", "shared", "swapped", "file"}, {3});
   table.add({"1,234 KiB", "12 KiB", "0 KiB", "/usr/lib/x86_64-linux-gnu/libc.so.6"});
   CHECK(table.text(60) ==

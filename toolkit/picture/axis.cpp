@@ -128,8 +128,8 @@ struct Extent {
   }
 };
 
-/// What every range is: never empty, always finite. Positions are divided by its width.
-const Range& checked(const Range& range) {
+/// Asserts that a range is finite and not empty, since positions are divided by its width.
+Range checked(Range range) {
   assert(std::isfinite(range.low) && std::isfinite(range.high) && range.low < range.high);
   return range;
 }

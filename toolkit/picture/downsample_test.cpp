@@ -43,7 +43,7 @@ TEST_CASE("downsample: few points stay as they are") {
   CHECK(downsample({"one", {3}, {4}, Series::Form::line}, 3, 3, 800).y == std::vector<double>{4});
 }
 
-TEST_CASE("downsample: what is not finite is left out") {
+TEST_CASE("downsample: points that are not finite are left out") {
   const double infinite = std::numeric_limits<double>::infinity();
   const Series seen = downsample({"bad", {0, 1, 2, infinite}, {1, infinite, 3, 4}, Series::Form::line}, 0, 2, 10);
   CHECK(seen.y == std::vector<double>{1, 3});

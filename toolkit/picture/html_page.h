@@ -7,18 +7,18 @@
 
 #include "toolkit/picture/packed_data.h"
 
-/// The elements of an HTML page that opens without a network. Its content policy lets the browser run and style only
-/// the parts that the page was made of, so that no name from a trace can become a script.
+/// The elements of an HTML page that opens without a network. By its content policy the browser runs and styles only
+/// the parts that the page was made of. So no name from a trace can become a script.
 namespace cmt::picture {
 
-/// A text that stands in an element of its own, and its SHA-256 in hexadecimal digits.
+/// The text of one element, and its SHA-256 in hexadecimal digits.
 struct PagePart {
   std::string_view text;
   std::string_view digest;
 };
 
-/// From the document type to the title: the content policy has the digests of these styles and scripts. The caller goes
-/// on with the styles, ends the head and writes the body.
+/// The beginning of a page, from the document type to the title. The content policy has the digests of these styles and
+/// scripts. The caller goes on with the styles, ends the head and writes the body.
 std::string page_head(std::string_view title, const std::vector<PagePart>& styles,
                       const std::vector<PagePart>& scripts);
 

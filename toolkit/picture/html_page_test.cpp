@@ -26,8 +26,8 @@ std::string bytes_of_base64(std::string_view text) {
   return bytes;
 }
 
-/// What zlib reads as one stream of gzip, with its checksum and length; empty where it is not one, or goes on behind
-/// it.
+/// The text that zlib reads from one stream of gzip, with its checksum and length. Empty if the bytes are not one
+/// stream, or continue after it.
 std::string gunzip(std::string packed, std::size_t most) {
   z_stream stream{};
   constexpr int gzip_only = 15 + 16;

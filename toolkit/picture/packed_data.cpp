@@ -18,8 +18,7 @@ constexpr std::size_t piece_size = 1 << 20, window = 1 << 15;
 
 const Bytef* bytes_of(std::string_view text) { return reinterpret_cast<const Bytef*>(text.data()); }
 
-/// A piece of a stream that deflate makes, behind another piece: what that ends with may be referred to. The last piece
-/// ends the stream.
+/// Compresses a piece of a stream. It may refer to the end of the text before it. The last piece ends the stream.
 std::string deflated(std::string_view before, std::string_view piece, bool is_last) {
   assert(before.size() <= window);
   z_stream stream{};

@@ -22,8 +22,8 @@ class PackedData {
   void pack(std::size_t pieces, bool is_end);
 
   unsigned jobs_;
-  std::string text_;       // not yet packed, behind text that it may refer to
-  std::size_t known_ = 0;  // how much of it that is
+  std::string text_;       // packed text that the rest may refer to, then the rest
+  std::size_t known_ = 0;  // the bytes of packed text in it
   std::string packed_;
   std::uint32_t checksum_ = 0;
   std::uint64_t size_ = 0;

@@ -6,7 +6,7 @@
   const legendRoom = 44;  // below a plot: its legend or readout, and what is between panels
 
   const width = () => Math.max(320, main.clientWidth);
-  /// Of one plot, where the window is shared by all.
+  /// The height of one plot, if all plots share the window.
   const height = () => {
     const taken = main.getBoundingClientRect().top + scrollY;
     const titles = picture.panels.reduce((sum, panel) => sum + (panel.title ? 34 : 0) + (panel.heat ? 28 : 0) + legendRoom, 0);
@@ -42,7 +42,7 @@
     });
     main.appendChild(place);
     if (picture.details.length === 0) return;
-    // The same by keyboard: a list of all.
+    // A list of all details serves users of the keyboard.
     choice.setAttribute("aria-label", "show details of");
     choice.add(new Option("show details of …"));
     picture.details.forEach(({title}) => choice.add(new Option(title)));

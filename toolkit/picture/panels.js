@@ -30,7 +30,7 @@
   const rightEdge = 16;
   /// The pixels that the labels of a vertical axis need.
   const roomOf = (axis) => (axis.ticks.length > 0 ? Math.max(...axis.ticks.map(([, text]) => text.length)) * 7 + 26 : 68);
-  /// Those of a panel, with the title of its axis and of a row apart.
+  /// The pixels that a panel needs for its labels, with the title of its axis and of a row apart.
   const roomOfPanel = ({y, heat}) => Math.max(roomOf(y), heat?.apart.length > 0 ? 80 : 0) + (y.title ? 20 : 0);
 
   const uplotAxis = (axis, side) => {
@@ -329,9 +329,12 @@
     });
   };
 
-  /// Draws a panel into an element: its colours and its readout, where it is a map, and the plot, of settings.width and
-  /// settings.height pixels. settings.room is that of the vertical axis, settings.sync a name that panels with one cursor
-  /// share. settings.options change uPlot's.
+  /// Draws a panel into an element: the plot, and for a map its colours and its readout. settings:
+  ///
+  ///     width, height   of the plot, in pixels
+  ///     room            of the vertical axis, in pixels
+  ///     sync            a name that panels with one cursor share
+  ///     options         change those of uPlot
   const drawPanel = (panel, place, settings) => {
     const readout = document.createElement("p");
     readout.className = "readout";

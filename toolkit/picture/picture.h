@@ -46,7 +46,7 @@ struct Series {
   enum class Form {
     line,
     step,   ///< keeps its height up to the next point
-    point,  ///< a mark for each point, with the series' name beside it
+    point,  ///< a mark for each point, with the series' name next to it
     band    ///< the bands of a panel lie on each other in their order; all have the same x
   };
 
@@ -77,7 +77,7 @@ struct HeatMap {
   std::vector<double> x_edges{};  ///< columns + 1
   std::vector<double> y_edges{};  ///< rows + 1
   std::vector<double> cells{};    ///< row by row, the lowest first
-  bool marginals = false;         ///< the sums of columns above the map, those of rows beside it
+  bool marginals = false;         ///< the sums of columns above the map, those of rows to its right
   std::string apart_title{};      ///< the title of a row above the map, apart from its rows
   std::vector<double> apart{};    ///< its cells; empty: none
 
@@ -93,7 +93,7 @@ struct HeatMap {
   }
 };
 
-/// Two axes, with series or a map between them.
+/// Two axes with series or a map.
 struct Panel {
   std::string title;
   Axis x;
@@ -124,9 +124,9 @@ std::string to_html(const Picture& picture, std::string_view numbers);
 /// Whether pages zoom: whether this was built with uPlot.
 bool page_zooms();
 
-/// The file that a picture is written to. Its ending chooses the form: .svg, .html, .png or .pdf; the last two are made
-/// by rsvg-convert. The constructor opens it, so that an error shows before the work begins; the destructor removes a
-/// new file that nothing was written to.
+/// The file that a picture is written to. Its ending chooses the form: .svg, .html, .png or .pdf. rsvg-convert makes
+/// the last two. The constructor opens the file, so that an error shows before the work begins. The destructor removes
+/// a new file that is still empty.
 class PictureFile {
  public:
   enum class Form { svg, html, png, pdf };
@@ -134,10 +134,10 @@ class PictureFile {
   /// By a path's ending.
   static std::optional<Form> form_of(std::string_view path);
 
-  /// The fault of a path as the name of a picture; empty where there is none.
+  /// The fault of a path as the name of a picture. Empty if the path is good.
   static std::string fault_of(const std::string& path);
 
-  /// `path` must have one of the endings. Throws std::system_error, and std::runtime_error where rsvg-convert is needed
+  /// `path` must have one of the endings. Throws std::system_error, and std::runtime_error if rsvg-convert is needed
   /// and missing.
   explicit PictureFile(const std::string& path);
   ~PictureFile();

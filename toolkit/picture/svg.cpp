@@ -24,7 +24,7 @@ constexpr int series_colours = 8;
 /// The number of a series' colour, "0" to "7"; the ninth series has the first's again.
 std::string series_colour(std::size_t index) { return std::to_string(index % series_colours); }
 
-/// Those ticks within the axis, in their order, that keep a distance in pixels from the ones before.
+/// Selects ticks within the axis, in their order, that keep a distance in pixels from the ones before.
 template <class Pixel>
 std::vector<Tick> ticks_with_room(const std::vector<Tick>& ticks, double low, double high, Pixel pixel,
                                   double distance) {
@@ -45,8 +45,8 @@ double widest(const std::vector<Tick>& ticks) {
   return width;
 }
 
-/// "x y x y…": the points in pixels, with steps between them if asked for. Of consecutive points at one height only the
-/// first and the last are written.
+/// "x y x y…": the points in pixels, with steps between them if asked for. A run of points at one height is written as
+/// its first and its last.
 std::string path_points(const std::vector<double>& x, const std::vector<double>& y, const Frame& frame, bool steps) {
   std::vector<std::string> heights;
   for (const double height : y) heights.push_back(SvgText::number(frame.pixel_y(height)));

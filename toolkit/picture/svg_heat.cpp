@@ -1,5 +1,5 @@
 // A map as SVG: one path for each colour, of rectangles at whole pixels. Neighbours of one colour are one rectangle, so
-// that there are no seams between cells and a map takes some 100 kB. Of cells that share a pixel the greatest is drawn.
+// that there are no seams between cells and a map takes some 100 kB. If cells share a pixel, the greatest is drawn.
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-/// What the files that draw SVG share: a writer of elements, positions in a panel, and the reduction of long series.
+/// Shared by the files that draw SVG: a writer of elements, positions in a panel, and the reduction of long series.
 #pragma once
 
 #include <initializer_list>
@@ -81,12 +81,12 @@ void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame);
 double heat_room_above(const HeatMap& heat);
 double heat_room_right(const HeatMap& heat);
 
-/// The points of a series that can be seen in so many columns of pixels: of each column the first, the lowest, the
-/// highest and the last, in their order. So no peak is lost or moved by more than a column, and a picture's size does
-/// not depend on the length of the series. Points that are not finite, or outside `low` to `high`, are left out.
+/// Reduces a series to the points that so many columns of pixels can show. Each column keeps the first, the lowest, the
+/// highest and the last point, in their order. So no peak is lost or moved by more than a column, and a picture's size
+/// does not depend on the length of the series. Points that are not finite, or outside `low` to `high`, are left out.
 Series downsample(const Series& series, double low, double high, std::size_t columns);
 
-/// The same for bands that lie on each other: of each column the points where the sum is least and greatest, at the
+/// The same for bands that lie on each other. Each column keeps the points where the sum is least and greatest, at the
 /// same x for all bands. Longer bands than the first are cut, shorter ones continue with 0.
 std::vector<Series> downsample_bands(const std::vector<Series>& bands, double low, double high, std::size_t columns);
 

@@ -31,7 +31,7 @@ Picture of_map(std::size_t columns, std::size_t rows, double cell) {
   return picture;
 }
 
-/// What every SVG has to be: whole, and without a number that is none.
+/// Checks that an SVG is whole, and contains no NaN or infinity.
 void check_sound(const std::string& svg) {
   CHECK(svg.starts_with("<svg "));
   CHECK(svg.ends_with("</svg>\n"));
@@ -96,7 +96,7 @@ TEST_CASE("svg: labels of an axis do not overlap, however close their ticks") {
   for (std::size_t i = 1; i < places.size(); ++i) CHECK(places[i] - places[i - 1] >= 14.9);
 }
 
-TEST_CASE("page: what is in it cannot end the element that it is in") {
+TEST_CASE("page: no text can end the element that contains it") {
   Picture picture = of_series({0, 1}, {1, 2}, Series::Form::line);
   picture.panels[0].series[0].name = "</script><script>alert(1)</script>";
   const std::string page = to_html(picture, "{\"name\": \"</script>\"}");
@@ -105,7 +105,7 @@ TEST_CASE("page: what is in it cannot end the element that it is in") {
   CHECK(page == to_html(picture, "{\"name\": \"</script>\"}"));
 }
 
-TEST_CASE("picture: a table stands below the panels, line by line, in svg and page") {
+TEST_CASE("picture: a table is below the panels, line by line, in svg and page") {
   Picture picture = of_series({0, 1}, {1, 2}, Series::Form::line);
   const std::string without = to_svg(picture);
   picture.table = "name  time\na<b   1 ms\n";
@@ -119,7 +119,7 @@ TEST_CASE("picture: a table stands below the panels, line by line, in svg and pa
          page.find("a&lt;b\u00a0\u00a0\u00a01") != std::string::npos));
 }
 
-TEST_CASE("picture file: the form is told by the ending") {
+TEST_CASE("picture file: the ending chooses the form") {
   CHECK(PictureFile::form_of("a.svg") == PictureFile::Form::svg);
   CHECK(PictureFile::form_of("a/b.c.html") == PictureFile::Form::html);
   CHECK(PictureFile::form_of("a.png") == PictureFile::Form::png);

@@ -6,7 +6,7 @@
 
 using namespace cmt::process;
 
-TEST_CASE("counters: work is counted, or it is said why not") {
+TEST_CASE("counters: work is counted, or there is a reason why not") {
   const Counters counters(0);
   counters.start();
   const CounterValues before = counters.read();
@@ -23,7 +23,7 @@ TEST_CASE("counters: work is counted, or it is said why not") {
   if (counts_instructions) CHECK(*after[0] - *before[0] > 1'000'000);
 }
 
-TEST_CASE("counters: of a thread that is not there there are none, and that is said") {
+TEST_CASE("counters: a missing thread has none, and an error says so") {
   const Counters counters(0x7ffffffe, Counters::Heirs::threads);
   CHECK_FALSE(counters.missing().empty());
   CHECK(counters.error() != 0);

@@ -50,7 +50,7 @@ Wait lasting(std::int64_t seconds, std::int64_t ns) {
   return {true, seconds * ns_per_second + ns % ns_per_second};
 }
 
-/// How often a thread gave up its processor; 0 where it is gone.
+/// How often a thread gave up its processor. 0 if the thread is gone.
 std::uint64_t switches_of(int pid, int tid) {
   try {
     const std::string path = path_of(pid, "task/" + std::to_string(tid) + "/status");
@@ -85,7 +85,7 @@ Wait wait_of_ring(int pid, const user_regs_struct& registers) {
   return read_memory(pid, registers.r8, argument) ? wait_by_timespec(pid, argument.timespec) : Wait{};
 }
 
-/// By the option of the socket that the call is on; what is no socket is not known.
+/// The wait of a call on a socket, by the socket's option. Not known for other descriptors.
 Wait wait_of_socket(int pid, std::uint64_t descriptor, int option) {
   const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (process.get() < 0) return {};
@@ -97,7 +97,7 @@ Wait wait_of_socket(int pid, std::uint64_t descriptor, int option) {
   return lasting(time.tv_sec, time.tv_usec * 1000);
 }
 
-/// Of calls that may be begun anew when they have ended with EINTR: these have done nothing then.
+/// The wait of calls that may be begun anew: when they end with EINTR, they have done nothing yet.
 Wait wait_of(int pid, const user_regs_struct& registers) {
   switch (registers.orig_rax) {
     case SYS_epoll_wait:
@@ -154,7 +154,7 @@ void InterruptedCalls::begin_anew(int pid, int tid) {
   user_regs_struct registers{};
   iovec all{&registers, sizeof registers};
   void* const general = reinterpret_cast<void*>(NT_PRSTATUS);
-  // Of a program of 32 bits they are fewer.
+  // A program of 32 bits has fewer registers.
   if (ptrace(PTRACE_GETREGSET, tid, general, &all) != 0 || all.iov_len != sizeof registers) return;
   const bool is_in_call = static_cast<std::int64_t>(registers.orig_rax) >= 0;
   if (!is_in_call || static_cast<std::int64_t>(registers.rax) != -EINTR) return;

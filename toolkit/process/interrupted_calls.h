@@ -9,28 +9,30 @@ namespace cmt::process {
 
 /// The system calls that a stop by ptrace(2) interrupts, as a pause of cmtwatch does.
 ///
-/// Most go on by themselves. Some end with EINTR though no signal has come, as after SIGSTOP (signal(7), "Interruption
-/// of system calls and library functions by stop signals"): epoll_wait, semop, sigtimedwait, io_getevents,
-/// io_uring_enter, and those on a socket with a timeout. A program that does not expect that fails for having been
-/// watched. So their result is changed to the kernel's own code for "begin anew, unless a signal handler is to run"; if
-/// one is, the program gets EINTR, as without us. It is one change of the registers: if we are killed before or after
-/// it, nothing is half done.
+/// Most calls go on by themselves. Some end with EINTR without a signal, as after SIGSTOP (signal(7), "Interruption of
+/// system calls and library functions by stop signals"):
 ///
-/// A call with a timeout waits for all of it again. So that it ends where pauses are frequent, it begins anew only
-/// until its timeout has passed since the first time, and gets EINTR then. It is known for the same call by its
-/// registers, and by its thread's switches: one between two calls makes it wake up once more than our stop does.
+///     epoll_wait, semop, sigtimedwait, io_getevents, io_uring_enter, and calls on a socket with a timeout
+///
+/// A program that does not expect EINTR fails because it is watched. So this class changes the result to the kernel's
+/// own code for "begin anew, unless a signal handler is to run". With a handler the program gets EINTR, as without us.
+/// The change is one write of the registers: if we are killed before or after it, nothing is half done.
+///
+/// A call with a timeout waits for all of its timeout again. With frequent pauses it would never end. So it begins anew
+/// only until its timeout has passed since the first time, and gets EINTR then. Two stops are in the same call if the
+/// registers are equal and the thread has not been switched away in between, except by our stop.
 ///
 /// On x86-64 only. Elsewhere the kernel decides before it stops.
 class InterruptedCalls {
  public:
-  /// To be called by the tracer of a thread that has stopped. What cannot be told is left as it is.
+  /// To be called by the tracer of a thread that has stopped. Leaves a call alone whose timeout is not known.
   void begin_anew(int pid, int tid);
 
  private:
-  /// What tells a call from others of its thread.
+  /// Distinguishes a call from others of its thread.
   struct Call {
     std::array<std::uint64_t, 9> registers{};  ///< number, arguments, instruction, stack
-    std::uint64_t switches = 0;                ///< of the thread, that it wanted
+    std::uint64_t switches = 0;                ///< of the thread, voluntary ones
     std::int64_t interrupted_ns = 0;           ///< for the first time
   };
 

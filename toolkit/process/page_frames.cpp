@@ -1,6 +1,6 @@
 // kpageflags is an array of words of 8 bytes, one for each frame, with a bit for each property (the kernel's
-// include/uapi/linux/kernel-page-flags.h). A huge page is a head and its tails, in frames that follow each other; the
-// flags that hold for the whole page are set at the head alone.
+// include/uapi/linux/kernel-page-flags.h). A huge page is a head and its tails, in frames that follow each other. Only
+// the head has the flags of the whole page.
 //
 // pagemap and the bitmap of idle pages are such arrays too. pagemap has one for each page of the address space,
 //
@@ -8,7 +8,7 @@
 //   bit 63     the page is resident
 //
 // and the bitmap one for each 64 frames. A bit that is written 0 changes nothing, so marking some of a word's frames
-// leaves the others alone. The kernel (mm/page_idle.c) counts only words whose 64 frames all exist: where memory ends
+// leaves the others alone. The kernel (mm/page_idle.c) counts only words whose 64 frames all exist. If memory ends
 // within a word, it returns 0 for that word, as at the end of a file.
 #include "toolkit/process/page_frames.h"
 

@@ -13,7 +13,7 @@ namespace cmt::process {
 /// The properties of a frame that idle tracking needs.
 struct FrameKind {
   std::uint64_t head = 0;  ///< the first frame of the huge page that it is a part of, else itself
-  bool tracked = false;    ///< the kernel tells whether it is idle: so for pages that it may reclaim, and for no others
+  bool tracked = false;    ///< the kernel reports whether it is idle, as it does for pages that it may reclaim
   bool huge = false;       ///< part of a transparent huge page, of whatever size
 };
 
@@ -37,17 +37,17 @@ class PageFlags {
   std::vector<std::uint64_t> held_;
 };
 
-/// The frames whose bits tell whether these are idle: the first frame of each tracked page, once, in rising order.
+/// The frames whose bits say whether these are idle: the first frame of each tracked page, once, in rising order.
 std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds);
 
-/// The kernel's bitmap of idle pages, where it is built with one (CONFIG_IDLE_PAGE_TRACKING) and we may use it: a bit
-/// for each frame of physical memory, which we set and the kernel clears when the page is touched. Unlike clear_refs it
-/// does not disturb other users of the referenced bits, above all the kernel's reclaim.
+/// The kernel's bitmap of idle pages, with a bit for each frame of physical memory. We set a bit, and the kernel clears
+/// it when the page is touched. Unlike clear_refs the bitmap does not disturb other users of the referenced bits, above
+/// all the kernel's reclaim. A kernel may lack it (CONFIG_IDLE_PAGE_TRACKING), or forbid its use.
 ///
 /// Reading frames needs CAP_SYS_ADMIN. A huge page has its bit at its first frame.
 class PageIdle {
  public:
-  /// `bitmap` lets fixtures stand in for the kernel's file.
+  /// `bitmap` is another path for fixtures.
   explicit PageIdle(std::string bitmap = "/sys/kernel/mm/page_idle/bitmap");
 
   bool available() const { return file_.get() >= 0; }
@@ -75,20 +75,20 @@ class PageIdle {
   std::uint64_t end_ = 0;  ///< one past the last frame whose bit can be read; 0: not yet known
 };
 
-/// A page of a process that is in memory: its number (its address over the page size) and its frame's; 0 for a frame
-/// that is hidden from us.
+/// A page of a process that is in memory: its number, which is its address over the page size, and its frame's number.
+/// The frame is 0 if it is hidden from us.
 struct ResidentPage {
   std::uint64_t page = 0;
   std::uint64_t frame = 0;
 };
 
 /// The resident pages between two addresses, rising. Reads 8 bytes for each page of addresses, resident or not. Throws
-/// std::system_error where the process is gone.
+/// std::system_error if the process is gone.
 std::vector<ResidentPage> resident_pages(int pid, std::uint64_t begin, std::uint64_t end,
                                          const std::string& root = "/proc");
 
-/// The frames of the resident pages between two addresses, from /proc/PID/pagemap, rising. Empty where they are hidden
-/// from us. Throws std::system_error where the process is gone.
+/// The frames of the resident pages between two addresses, from /proc/PID/pagemap, rising. Empty if they are hidden
+/// from us. Throws std::system_error if the process is gone.
 std::vector<std::uint64_t> frames(int pid, std::uint64_t begin, std::uint64_t end, const std::string& root = "/proc");
 
 }  // namespace cmt::process

@@ -59,7 +59,7 @@ class Fixture {
 
 }  // namespace
 
-TEST_CASE("page flags: a part of a huge page is what its head is") {
+TEST_CASE("page flags: a part of a huge page has the kind of its head") {
   std::vector<std::uint64_t> flags(1200);
   flags[3] = lru_page;
   flags[510] = lru_page | head_page | huge_page;
@@ -109,7 +109,7 @@ TEST_CASE("page idle: frames that are marked are idle until their bit goes") {
   CHECK(idle.touched(kinds) == 1);
 }
 
-TEST_CASE("page idle: a huge page's frames are touched together, what is not tracked always") {
+TEST_CASE("page idle: a huge page's frames are touched together, untracked ones always") {
   const Fixture fixture;
   fixture.write("bitmap", {0, 0, 0});
   const PageIdle idle(fixture.bitmap());

@@ -35,7 +35,7 @@ class Fd {
   int fd_ = -1;
 };
 
-/// Throws std::system_error where the file cannot be opened or read, which is also so where its process has ended.
+/// Reads a whole file. Throws std::system_error if it cannot be opened or read, as when its process has ended.
 std::string read_file(const std::string& path);
 
 /// Creates a file to write to, or empties it; none for an empty path. Throws std::system_error.
@@ -57,10 +57,10 @@ std::string_view read_again(int fd, std::string& buffer);
 /// it.
 class ProcessFolder {
  public:
-  /// Throws std::system_error where there is no such process, or it may not be seen.
+  /// Throws std::system_error if there is no such process, or it may not be seen.
   explicit ProcessFolder(int pid, const std::string& root = "/proc");
 
-  /// Opens a file in it for reading. Throws std::system_error, with ENOENT or ESRCH where the process is gone.
+  /// Opens a file in it for reading. Throws std::system_error, with ENOENT or ESRCH if the process is gone.
   int open(const char* name) const;
 
   /// The whole of a file in it, in `buffer`, which grows as needed. Throws as open().
@@ -74,14 +74,14 @@ class ProcessFolder {
   Fd fd_;
 };
 
-/// The names in a folder that are numbers, ascending. Empty where it cannot be listed.
+/// The names in a folder that are numbers, ascending. Empty if the folder cannot be listed.
 std::vector<int> numbers_in(const std::string& folder);
 
 /// The next word of a line, which it takes off with the blanks before it.
 std::string_view take_word(std::string_view& line);
 
-/// The number behind "KEY:" at the beginning of a line, as in /proc/PID/status, /proc/PID/io and /proc/meminfo; nothing
-/// where there is no such line.
+/// The number after "KEY:" at the beginning of a line, as in /proc/PID/status, /proc/PID/io and /proc/meminfo. Nothing
+/// if there is no such line.
 std::optional<std::uint64_t> find_figure(std::string_view text, std::string_view key, int base = 10);
 
 }  // namespace cmt::process

@@ -76,7 +76,7 @@ TEST_CASE("children: the lists of all threads count") {
   CHECK(read_children(5, root.path()) == std::vector<int>{7, 8, 9});
 }
 
-TEST_CASE("children: without lists the parents tell") {
+TEST_CASE("children: without lists they are found by their parents") {
   const Root root;
   root.add(5, 1);
   root.add(7, 5);
@@ -103,7 +103,7 @@ TEST_CASE("children: a child of this process is found") {
   waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("shared memory: a child that runs in ours is told from one with a copy") {
+TEST_CASE("shared memory: a child that runs in ours is distinguished from one with a copy") {
   if (!share_memory(getpid(), getpid())) {
     MESSAGE("skipped: this kernel does not let us compare processes");
     return;

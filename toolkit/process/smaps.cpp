@@ -6,12 +6,12 @@
 //   ...
 //   VmFlags: rd wr mr mw me ac
 //
-// A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit: that tells them apart.
-// Kernels add figures as they grow, so unknown ones are skipped. One kernel has them in the same order for each
-// mapping: what a line is for is looked up in the first mapping, and only compared in the others.
+// A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit. Kernels add figures as
+// they grow, so unknown ones are skipped. One kernel has them in the same order for each mapping. So the key of a line
+// is looked up in the first mapping, and only compared in the others.
 //
-// The kernel lets the process run on between two reads, and continues with the mapping that has the first address
-// behind the last one that it told. If that one has grown meanwhile, it is told again, whole.
+// The process runs on between two reads. The kernel then continues with the first mapping that ends after the last one
+// that it has written. If that last mapping has grown meanwhile, the kernel writes it again, whole.
 #include "toolkit/process/smaps.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ bool parse_hex(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// False where the line is none.
+/// Returns false if the line does not begin a mapping.
 bool parse_mapping(std::string_view line, Mapping& mapping) {
   const std::string_view range = take_word(line);
   const auto dash = range.find('-');
@@ -64,7 +64,7 @@ bool parse_mapping(std::string_view line, Mapping& mapping) {
   return true;
 }
 
-/// Leaves what lies in [begin, end).
+/// Leaves the part of a mapping from `begin` to `end`.
 void cut(Mapping& mapping, std::uint64_t begin, std::uint64_t end) {
   assert(mapping.begin <= begin && begin < end && end <= mapping.end);
   mapping.begin = begin;
@@ -125,7 +125,7 @@ void SmapsParser::take() {
   take_(mapping_);
 }
 
-/// The mapping before has ended; what `next` has of it is told there.
+/// Takes the mapping before `next`, without the memory that both describe.
 void SmapsParser::take_before(const Mapping& next) {
   const bool is_same_memory = mapping_.begin < next.end && next.begin < mapping_.end;
   if (is_same_memory && next.begin <= mapping_.begin) return;

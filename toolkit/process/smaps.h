@@ -31,8 +31,8 @@ struct Mapping {
 };
 
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
-/// FormatError, with `name` and the line, where the text is not of that form. A mapping that grew while the kernel told
-/// of it stands there twice, and is taken once, as it is told last.
+/// FormatError, with `name` and the line, for any other text. A mapping that grew while the kernel wrote the text
+/// occurs twice. It is taken once, as it occurs last.
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
 
 /// Parses a text that comes in pieces: a process can have 65,530 mappings, which smaps describes in 50 MB.

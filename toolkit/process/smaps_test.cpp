@@ -51,7 +51,7 @@ TEST_CASE("smaps: clean and dirty private pages are added") {
   CHECK(parse_smaps(two_mappings)[0].private_bytes == 12 * 1024);
 }
 
-TEST_CASE("smaps: memory that the kernel tells twice, because mappings grew meanwhile, is taken once") {
+TEST_CASE("smaps: memory that the kernel lists twice, because mappings grew meanwhile, is taken once") {
   const auto taken = [](const char* text) {
     std::string all;
     for (const Mapping& mapping : parse_smaps(text)) {
@@ -70,7 +70,7 @@ TEST_CASE("smaps: memory that the kernel tells twice, because mappings grew mean
 
 TEST_CASE("smaps: Swap is not mistaken for SwapPss") { CHECK(parse_smaps(two_mappings)[0].swapped_bytes == 16 * 1024); }
 
-TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is told") {
+TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is recognised") {
   const Mapping mapping = parse_smaps(two_mappings)[1];
   CHECK(mapping.name == "/memfd:a name (deleted)");
   CHECK(mapping.shared());
@@ -83,7 +83,7 @@ TEST_CASE("smaps: an anonymous mapping has an empty name") {
 
 TEST_CASE("smaps: an empty text has no mappings") { CHECK(parse_smaps("").empty()); }
 
-TEST_CASE("smaps: what is no mapping is reported with its line") {
+TEST_CASE("smaps: a line that is no mapping is reported with its number") {
   CHECK_THROWS_WITH_AS(parse_smaps("Rss: 4 kB\n"), "smaps:1: expected a mapping", cmt::FormatError);
   CHECK_THROWS_WITH_AS(parse_smaps("1000-2000 rw-p 0 0 0\nsurprise\n"), "smaps:2: expected a mapping",
                        cmt::FormatError);

@@ -56,7 +56,7 @@ Fields parse_fields(std::string_view text) {
 
 std::uint64_t figure(std::string_view text, std::string_view key) { return find_figure(text, key).value_or(0); }
 
-/// Nothing where the file is gone.
+/// The text of a file. Returns nothing if the file is gone.
 std::optional<std::string> text_of(const std::string& path) {
   try {
     return read_file(path);
@@ -75,7 +75,7 @@ void append_numbers(std::string_view text, std::vector<int>& numbers) {
   }
 }
 
-/// Nothing where this kernel does not list children.
+/// The children that the kernel lists for all threads. Returns nothing if this kernel has no such lists.
 std::optional<std::vector<int>> listed_children(int pid, const std::string& root) {
   const std::string tasks = path_of(pid, "task", root);
   std::vector<int> children;

@@ -32,10 +32,10 @@ struct Stat {
   bool zombie() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Throws FormatError where the text is not of that form.
+/// Throws FormatError for any other text.
 Stat parse_stat(std::string_view text);
 
-/// Throws std::system_error where the process is gone.
+/// Throws std::system_error if the process is gone.
 Stat read_stat(int pid, const std::string& root = "/proc");
 
 /// /proc/PID/status. The kernel keeps the memory counters per processor, so that they may be off by some tens of pages;
@@ -75,31 +75,32 @@ struct Traffic {
 Traffic parse_io(std::string_view text);
 
 /// The stack pointer of a thread that waits in the kernel, from the text of /proc/PID/task/TID/syscall: the last number
-/// but one. Nothing for a thread that runs.
+/// but one. Returns nothing for a thread that runs.
 std::optional<std::uint64_t> parse_stack_pointer(std::string_view text);
 
-/// From there, else from the thread's stat. Nothing also where the thread is another user's, or gone.
+/// Reads the stack pointer from there, else from the thread's stat. Returns nothing also for a thread that is another
+/// user's, or gone.
 std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer);
 
 /// The pids of all processes, ascending.
 std::vector<int> read_pids(const std::string& root = "/proc");
 
-/// The children of a process, from /proc/PID/task/*/children; where the kernel has no such files (it was built without
-/// CONFIG_PROC_CHILDREN), from the parents that all processes name. Empty where the process is gone. While processes
-/// come and go the kernel may leave one out of a list, so a caller who must not lose one remembers those seen before.
+/// The children of a process, from /proc/PID/task/*/children. A kernel without CONFIG_PROC_CHILDREN has no such files:
+/// then from the parents that all processes name. Empty if the process is gone. While processes come and go the kernel
+/// may leave one out of a list. So a caller who must not lose one remembers those seen before.
 std::vector<int> read_children(int pid, const std::string& root = "/proc");
 
-/// The threads of a process, ascending; the first has the pid of the process. Empty where it is gone. Where one ends
+/// The threads of a process, ascending. The first has the pid of the process. Empty if it is gone. If a thread ends
 /// meanwhile, the kernel leaves out others that run on (next_tid() in its fs/proc/base.c).
 std::vector<int> read_threads(int pid, const std::string& root = "/proc");
 
-/// Whether a process of this machine has these threads and no others at this moment. True where it is gone.
+/// Whether a process of this machine has these threads and no others at this moment. True if it is gone.
 bool are_all_threads(int pid, const std::vector<int>& threads);
 
 bool has_thread(int pid, int thread);
 
-/// Whether two processes run in the same memory, as a child of vfork does until it executes a program. False where the
-/// kernel does not tell: kcmp(2) needs the right to trace both.
+/// Whether two processes run in the same memory, as a child of vfork does until it executes a program. False also if we
+/// may not ask: kcmp(2) needs the right to trace both.
 bool share_memory(int pid, int other);
 
 }  // namespace cmt::process

@@ -18,7 +18,7 @@ constexpr const char* after_name = " S 12 4711 4711 0 -1 4194304 100 5 7 2 30 40
 
 }  // namespace
 
-TEST_CASE("stat: the fields are found behind the name") {
+TEST_CASE("stat: the fields are found after the name") {
   const Stat stat = parse_stat(std::string("4711 (cat)") + after_name);
   CHECK(stat.pid == 4711);
   CHECK(stat.name == "cat");
@@ -37,12 +37,12 @@ TEST_CASE("stat: a name may hold blanks and brackets") {
   CHECK(parse_stat(std::string("1 (a (b) S 3 c)") + after_name).name == "a (b) S 3 c");
 }
 
-TEST_CASE("stat: a kernel thread and a zombie are told") {
+TEST_CASE("stat: a kernel thread and a zombie are recognised") {
   CHECK(parse_stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0\n").kernel_thread);
   CHECK(parse_stat("2 (gone) Z 1 0 0 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0\n").zombie());
 }
 
-TEST_CASE("stat: what is no such text is refused") {
+TEST_CASE("stat: any other text is refused") {
   for (const char* wrong : {"", "7", "7 (", "7 (x)", "7 (x) ", "7 (x) S 1 2 3\n"})
     CHECK_THROWS_AS(parse_stat(wrong), cmt::FormatError);
 }
@@ -52,7 +52,7 @@ TEST_CASE("stat: the own process is there, and one that is gone is a system_erro
   CHECK_THROWS_AS(read_stat(0x7ffffffe), std::system_error);
 }
 
-TEST_CASE("stat: the signal of its end is there where the kernel tells it") {
+TEST_CASE("stat: the signal of its end is known if the kernel reports it") {
   CHECK_FALSE(parse_stat("7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1\n").exit_signal);
   const std::string more =
       "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 17 0\n";
@@ -92,7 +92,7 @@ TEST_CASE("proc: a process that is gone is a system_error with the path") {
   CHECK_THROWS_AS(write_file(path_of(0x7ffffffe, "clear_refs"), "1"), std::system_error);
 }
 
-TEST_CASE("proc: another root can stand in for /proc") { CHECK(path_of(7, "statm", "/tmp/x") == "/tmp/x/7/statm"); }
+TEST_CASE("proc: another root can replace /proc") { CHECK(path_of(7, "statm", "/tmp/x") == "/tmp/x/7/statm"); }
 
 TEST_CASE("threads: the stack pointer is the last number but one of a thread that waits") {
   CHECK(parse_stack_pointer("0 0x3 0x7faef9d7a000 0x20000 0x1 0x2 0x0 0x7fff21ca5d98 0x7faef9ef42ad\n") ==
@@ -100,12 +100,12 @@ TEST_CASE("threads: the stack pointer is the last number but one of a thread tha
   CHECK(parse_stack_pointer("-1 0x7fff21ca5d98 0x7faef9ef42ad\n") == 0x7fff21ca5d98);
 }
 
-TEST_CASE("threads: one that runs tells no stack pointer, and no other text does") {
+TEST_CASE("threads: a running one has no stack pointer, nor has any other text") {
   for (const char* text : {"running\n", "", "\n", "7", "7 8\n", "0x 0x1\n", "1 0xg 0x1\n"})
     CHECK_FALSE(parse_stack_pointer(text));
 }
 
-TEST_CASE("threads: a stat may tell the stack pointer, and hides it as 0") {
+TEST_CASE("threads: a stat may contain the stack pointer, and hides it as 0") {
   const std::string before =
       "9 (a) b) S 1 9 9 0 -1 0 100 0 7 0 30 40 0 0 20 0 2 0 77 8192 5 18446744073709551615 1 2 3 ";
   CHECK(parse_stat(before + "4096 6 7\n").stack_pointer == 4096);
@@ -113,7 +113,7 @@ TEST_CASE("threads: a stat may tell the stack pointer, and hides it as 0") {
   CHECK(parse_stat(before).stack_pointer == 0);
 }
 
-TEST_CASE("io: traffic of calls and of disks, and not what was written in vain") {
+TEST_CASE("io: traffic of calls and of disks, and not discarded writes") {
   const Traffic traffic =
       parse_io("rchar: 1\nwchar: 2\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 3\n");
   CHECK(traffic.read_bytes == 4096);

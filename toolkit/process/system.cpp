@@ -17,7 +17,7 @@
 namespace cmt::process {
 namespace {
 
-/// Nothing where there is no such file, or no number in it ("max").
+/// The number in a file of the control group. Returns nothing if there is no such file, or it says "max".
 std::optional<std::uint64_t> cgroup_bytes(const std::string& name) {
   try {
     const std::string text = read_file("/sys/fs/cgroup/" + name);

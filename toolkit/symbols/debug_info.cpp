@@ -18,7 +18,7 @@ constexpr int depth_max = 256;  // of scopes within scopes
 
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-/// What can hold functions, but is no code itself.
+/// Entries that can contain functions, but are no code themselves.
 bool is_namespace(int tag) { return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_imported_unit; }
 bool is_type(int tag) {
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
@@ -40,7 +40,7 @@ const char* linkage_name(Dwarf_Die die) {
   return name != nullptr ? name : string_of(die, DW_AT_MIPS_linkage_name);
 }
 
-/// The entry that an attribute refers to. False where there is none.
+/// Replaces an entry by the one that an attribute refers to. Returns false if there is none.
 bool follow(Dwarf_Die& die, unsigned name) {
   Dwarf_Attribute attribute;
   Dwarf_Die target;
@@ -96,7 +96,7 @@ void DebugInfo::look_up(std::span<const std::uint64_t> addresses, const Found& f
   }
 }
 
-/// Those of the addresses that an entry's code covers and that have no answer yet.
+/// Selects the addresses that an entry's code covers and that have no answer yet.
 DebugInfo::Indexes DebugInfo::within(Dwarf_Die die, const Indexes& among) const {
   Indexes inside;
   Dwarf_Addr base = 0, begin = 0, end = 0;
@@ -226,8 +226,8 @@ bool DebugInfo::next_sibling(Dwarf_Die& die) {
   return true;
 }
 
-/// The namespaces, types and functions that an entry lies in: "shapes::Box<int>::". `unnamed` stands for a type that
-/// has no name.
+/// The namespaces, types and functions that contain an entry: "shapes::Box<int>::". A type without a name is written as
+/// `unnamed`.
 std::string DebugInfo::qualifier_of(Dwarf_Die declaration, const char* unnamed) {
   Dwarf_Die scope;
   if (dwarf_diecu(&declaration, &scope, nullptr, nullptr) == nullptr) return {};
@@ -237,7 +237,7 @@ std::string DebugInfo::qualifier_of(Dwarf_Die declaration, const char* unnamed) 
   for (int depth = 0; depth < depth_max; ++depth) {
     Dwarf_Die child;
     if (!first_child(scope, child)) break;
-    // Entries stand in their order: the last one that does not begin behind the declaration holds it.
+    // Entries are in order: the last one that does not begin after the declaration contains it.
     Dwarf_Die holder = child;
     while (next_sibling(child) && child.addr <= declaration.addr) holder = child;
     if (holder.addr >= declaration.addr) break;

@@ -21,7 +21,7 @@ struct SourceFrame {
   std::uint32_t line = 0;
 };
 
-/// What DWARF debug information says of addresses: the functions that the compiler has inlined there, files and lines.
+/// Looks addresses up in DWARF debug information: the functions there, inlined ones among them, files and lines.
 ///
 /// Each unit that has code at one of the addresses is walked once, from its functions down to inlined ones. Addresses
 /// are those of the debug information. Damaged debug information gives fewer answers.

@@ -23,7 +23,7 @@ struct PrintedName {
   std::jmp_buf too_long;
 };
 
-/// libiberty has no other way to stop it. What the jump skips are at most 1 KiB that it allocated for one identifier.
+/// A jump is the only way to stop libiberty. It leaks the buffer of one identifier, if that is in Punycode.
 void print_piece(const char* piece, std::size_t size, void* destination) {
   auto& name = *static_cast<PrintedName*>(destination);
   assert(name.size <= name.text.size());

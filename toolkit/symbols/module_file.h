@@ -15,21 +15,21 @@
 
 namespace cmt::symbols {
 
-/// A program or library that is open for its symbols, and its debug information where there is any: in the file itself,
-/// or in a separate file found by its build id or name, in the directories for such files or from a server that
-/// $DEBUGINFOD_URLS names. Only of the file that was recorded: another build id is an error.
+/// A program or library that is open for its symbols and its debug information. The latter is in the file itself or in
+/// a separate file, which is found by build id or name, in directories or on a server that $DEBUGINFOD_URLS names. A
+/// file with another build id than the recorded one is an error.
 class ModuleFile {
  public:
-  /// Looks for separate debug files in `debug_directories`. A module without a build id is not taken where its file is
-  /// newer than `start`, the recording's. `root`: as in NamingOptions. Throws FormatError and std::system_error.
+  /// Looks for separate debug files in `debug_directories`. Refuses a module without a build id whose file is newer
+  /// than `start`, the recording's. `root`: as in NamingOptions. Throws FormatError and std::system_error.
   ModuleFile(const Module& module, std::span<const std::string> debug_directories,
              std::optional<std::time_t> start = std::nullopt, const std::string& root = {});
   ~ModuleFile();
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;
 
-  /// Reads what look_up() needs first, which otherwise reads it itself. Returns how long the file is that holds the
-  /// debug information.
+  /// Reads the symbols and finds the debug information, which otherwise look_up() does. Returns the size of the file
+  /// that contains the debug information.
   std::uint64_t open_symbols();
 
   /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise. A function
@@ -44,7 +44,7 @@ class ModuleFile {
   std::optional<SymbolTable> symbols_;
 };
 
-/// What stands for the name of a function that has no symbol: its file and where it begins there, "cc1plus+0x84e3f0".
+/// The name of a function that has no symbol: its file and its begin in there, "cc1plus+0x84e3f0".
 std::string nameless_function(std::string_view path, std::uint64_t begin);
 bool is_nameless_function(std::string_view path, std::string_view name);
 

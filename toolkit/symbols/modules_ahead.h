@@ -1,4 +1,4 @@
-/// Hides the time that opening modules takes behind the reading of the trace.
+/// Opens modules while the trace is read, so that naming frames does not wait for them.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,8 @@ namespace cmt::symbols {
 /// Opens the modules that frames are in, on a thread of its own, while the trace is still read. To decompress the debug
 /// information of a C library takes as long as a million events, and nobody could count meanwhile.
 ///
-/// What cannot be opened is left to name_frames(), which says why. No further module is opened once those that are open
-/// have 32 MiB of files with debug information.
+/// Skips a module that cannot be opened: name_frames() tries it again and says why. Opens no further module when those
+/// that are open have 32 MiB of files with debug information.
 class ModulesAhead {
  public:
   explicit ModulesAhead(const NamingOptions& options) : options_(options) {}

@@ -31,7 +31,7 @@ struct Wanted {
 };
 using WantedFrames = std::vector<Wanted>;
 
-/// Whether names tell a function, rather than that there is none or where it begins.
+/// Whether names contain a function's own name, rather than none or a place.
 bool has_function(std::span<const FrameName> names, std::string_view path) {
   return !names.empty() && !names.front().function.empty() && !is_nameless_function(path, names.front().function);
 }
@@ -64,7 +64,7 @@ class Lookup {
     }
   }
 
-  /// Says of all others that nothing is known of them.
+  /// Gives all other frames one empty name.
   void finish() {
     const FrameName unknown_name;
     for (std::size_t i = 0; i < addresses_.size(); ++i) {

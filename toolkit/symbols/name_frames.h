@@ -4,8 +4,8 @@
 ///     cc1plus + 0x84e3f1    ->    vec<tree>::reserve (inlined)   vec.h:1520
 ///                                 cp_parser_declaration          parser.cc:14801
 ///
-/// Modules are opened one after the other, each once, or ahead (modules_ahead.h); what the recorded file was is told by
-/// its build id.
+/// Modules are opened one after the other, each once, or ahead (modules_ahead.h). The build id says whether a file is
+/// the recorded one.
 #pragma once
 
 #include <ctime>
@@ -25,8 +25,8 @@ class ModulesAhead;
 struct NamingOptions {
   /// Where separate debug files are, in .build-id/ or by their names.
   std::vector<std::string> debug_directories{"/usr/lib/debug"};
-  /// The root folder that the recorded process saw, where it is not ours: modules' files are opened below it, and
-  /// symbolic links are followed within. Empty: ours.
+  /// The root folder of the recorded process, if it is not ours. Modules' files are opened below it, and symbolic links
+  /// are followed within. Empty: ours.
   std::string root{};
   /// The list of functions that a JIT compiler in the recorded process has made; empty: none.
   std::string perf_map{};

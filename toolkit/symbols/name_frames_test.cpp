@@ -118,7 +118,7 @@ Module sample_module(const SampleRun& run, const std::string& name, const std::s
   return module;
 }
 
-TEST_CASE("functions, what is inlined in them, and lines are found in every form of debug information") {
+TEST_CASE("functions, inlined ones among them, and lines are found in every form of debug information") {
   for (const std::string name : {"pie", "fixed", "dwarf4", "split", "exported"}) {
     CAPTURE(name);
     const SampleRun run = run_sample(name);
@@ -147,7 +147,7 @@ TEST_CASE("a separate debug file is found by the build id, also where the progra
   }
 }
 
-TEST_CASE("without debug information functions are those of the symbol table, without what is inlined") {
+TEST_CASE("without debug information functions are those of the symbol table, without inlined ones") {
   const SampleRun run = run_sample("exported_only");
   const Named named = name_places(run, sample_module(run, "exported_only"));
   CHECK(named.messages.empty());
@@ -175,7 +175,7 @@ TEST_CASE("functions without symbols are named by where they begin, and code of 
   CHECK(name_of("unsized_code") == "?");
 }
 
-TEST_CASE("what had no symbol is looked up again") {
+TEST_CASE("a frame without a symbol is looked up again") {
   const SampleRun run = run_sample("stripped");
   Named named = name_places(run, sample_module(run, "stripped"));
   const auto counts = name_frames(named.stacks, named.frames, {.debug_directories = {samples + "/debug"}});
@@ -184,7 +184,7 @@ TEST_CASE("what had no symbol is looked up again") {
   CHECK(name_all_frames(named.stacks, {}).frames == 0);
 }
 
-TEST_CASE("a file that has changed, is gone or is no program is said, and its frames keep no names") {
+TEST_CASE("a file that has changed, is gone or is no program is reported, and its frames have no names") {
   const SampleRun run = run_sample("pie");
   const auto message_of = [&](const Module& module) {
     const Named named = name_places(run, module);

@@ -19,7 +19,7 @@
 namespace cmt::symbols {
 namespace {
 
-/// Takes a hexadecimal number and the blanks behind it off a line. False: there is none.
+/// Takes a hexadecimal number and the blanks after it off a line. Returns false if there is none.
 bool take_number(std::string_view& line, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number, 16);
   if (error != std::errc()) return false;

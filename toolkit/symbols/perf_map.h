@@ -1,4 +1,4 @@
-/// Functions of JIT compilers, which no file of a program contains.
+/// Names of functions that a JIT compiler made, from the list that it wrote: no file of a program contains them.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ namespace cmt::symbols {
 ///
 ///     7f2a3c001000 4c LazyCompile:~parse app.js:12
 ///
-/// Reads the list and calls `found` with the number of each of the addresses, which rise, that a function has. Where
-/// memory was used for several functions, the list does not tell when; the last one is taken. No file is an empty list.
-/// Throws std::system_error, and FormatError where it is no regular file, or another user's than this one or root.
+/// Reads the list and calls `found` with the index of each address that a function has. `addresses` rise. If memory was
+/// used for several functions, the last one is taken, since the list has no times. A missing file is an empty list.
+/// Throws std::system_error, and FormatError if the file is not regular, or belongs to a user other than this one and
+/// root.
 void look_up_in_perf_map(const std::string& path, std::span<const std::uint64_t> addresses,
                          const std::function<void(std::size_t index, std::string_view function)>& found);
 

@@ -15,9 +15,9 @@ class SymbolTable {
   /// Borrows `module`.
   explicit SymbolTable(Dwfl_Module* module);
 
-  /// The symbol, as it is mangled, of the function that an address is in. Null: the address is in none. A function
-  /// without a stated size, as those of assembly can be, goes to the next one. Of several names the global one is
-  /// taken, then the one with fewer underscores before it, then the shorter one.
+  /// The symbol, as it is mangled, of the function that an address is in. Null if the address is in none. A function
+  /// without a stated size, as those of assembly can be, extends to the next one. If a function has several names, the
+  /// global one is taken, then the one with fewer underscores before it, then the shorter one.
   const char* find(std::uint64_t address) const;
 
   bool empty() const { return symbols_.empty(); }

@@ -49,7 +49,7 @@ TEST_CASE("bottom line: it is drawn in the last row, cut to the terminal, and ta
   check_written(terminal, taken_away);
 }
 
-TEST_CASE("bottom line: who takes keys has the whole terminal") {
+TEST_CASE("bottom line: a program that takes keys has the whole terminal") {
   setenv("TERM", "xterm", 1);
   const Terminal terminal;
   if (terminal.fd() < 0) return;
@@ -67,7 +67,7 @@ TEST_CASE("bottom line: who takes keys has the whole terminal") {
   check_written(terminal, reserving("one") + taken_away + reserving("three"));
 }
 
-TEST_CASE("bottom line: what is left of it in a terminal of another size goes, too") {
+TEST_CASE("bottom line: its rest in a terminal of another size goes, too") {
   setenv("TERM", "xterm", 1);
   const Terminal terminal;
   if (terminal.fd() < 0) return;

@@ -102,11 +102,11 @@ std::string LiveView::to_begin() const {
 //
 // To reserve the last row, the cursor must leave it and its text must not be lost. One index (down; in the last row it
 // scrolls) and one cursor-up do that and keep the column. They are not part of every drawing, because they make the
-// terminal forget that a line is full and that the next character belongs in the next one; saving and restoring the
+// terminal forget that a line is full and that the next character belongs in the next one. Saving and restoring the
 // cursor does not.
 //
 // A command may reset the terminal, and with it the region, without our knowing. So every drawing sets the region,
-// which is enough while the cursor is above the last row; for the other case the row is reserved again from time to
+// which is enough while the cursor is above the last row. For the other case the row is reserved again from time to
 // time.
 namespace {
 

@@ -20,7 +20,7 @@ struct TerminalSize {
   bool operator==(const TerminalSize&) const = default;
 };
 
-/// The size of a descriptor's terminal; 24 rows of 80 columns where it is not known.
+/// The size of a descriptor's terminal: 24 rows of 80 columns if it is not known, else at least two of each.
 TerminalSize terminal_size(int fd);
 
 /// The first `width` code points of a text; each counts as one column.
@@ -33,8 +33,8 @@ std::string sparkline(std::span<const std::uint64_t> numbers, std::size_t width)
 /// Which other process writes to the terminal.
 enum class Beside { nobody, command };
 
-/// Lines on a terminal that tell the progress of something: drawn over at most ten times a second, and erased at the
-/// end. Where the descriptor is not a terminal nothing is written.
+/// Lines on a terminal that show progress. They are drawn over at most ten times a second, and erased at the end.
+/// Nothing is written to a descriptor that is not a terminal.
 ///
 ///     const auto view = make_terminal_view(STDOUT_FILENO, Beside::nobody);
 ///     if (view->due()) view->show({"12 MiB", sparkline(all, view->size().columns)});
@@ -49,7 +49,7 @@ class TerminalView {
   /// Whether a new drawing would be shown: the last one is older than a tenth of a second.
   bool due() const { return terminal_ && Clock::now() >= next_; }
 
-  /// Of the terminal, now.
+  /// The current size of the terminal.
   TerminalSize size() const { return terminal_size(fd_); }
 
   /// Draws lines over the last ones, each cut to the terminal's width. Does nothing where it is not due.
@@ -102,9 +102,11 @@ class LiveView : public TerminalView {
 /// A line in the last row of a terminal, while a command writes to the rows above. These are made the scrolling region,
 /// and the cursor is always restored, so that the command's output neither overwrites the line nor moves it.
 ///
-/// Nothing is drawn where TERM is unset or `dumb` or there are fewer than three rows. While another job is in the
-/// foreground, or the terminal hands out keys instead of lines, as it does for editors and other programs that take the
-/// whole screen, nothing is drawn either, and the row is given back.
+/// Nothing is drawn if TERM is unset or `dumb`, or if there are fewer than three rows. The row is given back in two
+/// cases:
+///
+/// - Another job is in the foreground.
+/// - The terminal hands out keys instead of lines, as for editors and other programs that take the whole screen.
 class BottomLine : public TerminalView {
  public:
   explicit BottomLine(int fd);

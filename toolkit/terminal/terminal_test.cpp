@@ -79,7 +79,7 @@ TEST_CASE("live view: a drawing that comes soon after another is left out") {
   check_written(terminal, "\r12 %\x1b[K\x1b[J\r\x1b[J");
 }
 
-TEST_CASE("live view: where a smaller terminal has broken the lines anew it begins afresh") {
+TEST_CASE("live view: if a smaller terminal has wrapped the lines, it clears the screen") {
   const Terminal terminal;
   if (terminal.fd() < 0) return;
   LiveView view(terminal.fd());

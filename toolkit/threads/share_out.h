@@ -6,9 +6,9 @@
 
 namespace cmt::threads {
 
-/// Calls `work(item, worker)` for each item below `count`, by rising number, on at most `jobs` threads, or fewer where
-/// the system has no more; workers count from 0, and are below `jobs`. Throws what one of the calls has thrown, once
-/// all threads have stopped.
+/// Calls `work(item, worker)` for each item below `count`, by rising number, on at most `jobs` threads, or fewer if the
+/// system has no more. Workers are numbered from 0. When all threads have stopped, throws the first exception of a
+/// call.
 void share_out(std::size_t count, unsigned jobs, const std::function<void(std::size_t item, std::size_t worker)>& work);
 
 }  // namespace cmt::threads

@@ -28,7 +28,7 @@ TEST_CASE("work is shared out, each item once, and by one thread in order") {
   share_out(0, 2, [](std::size_t, std::size_t) { throw std::logic_error("there is nothing to do"); });
 }
 
-TEST_CASE("work: what a part of the work throws comes out when all threads have stopped") {
+TEST_CASE("work: an exception of a part is thrown when all threads have stopped") {
   for (const unsigned jobs : {1U, 3U}) {
     std::atomic<int> running = 0;
     CHECK_THROWS_WITH(share_out(50, jobs,

@@ -1,8 +1,8 @@
 /// The way of a trace through an annotator, batch by batch, on several threads (toolkit/trace/stages.h):
 ///
-///     read    the reader makes events of the input, in order; of a .cmt in two steps
-///     model   the annotator notes what it has to tell of each event, in order
-///     lines   it writes the events' lines with these notes into the batch's own buffer: many batches at once
+///     read    the reader makes events of the input, in order; for a .cmt in two steps
+///     model   the annotator makes notes of each event, in order
+///     lines   the annotator writes the events' lines with these notes into the batch's buffer: many batches at once
 ///     out     the buffer is written to standard output, in order
 ///
 /// With one thread each batch goes this way before the next one is read. The output is the same.
@@ -19,7 +19,7 @@
 
 namespace cmt::trace {
 
-/// A batch, what is noted of its events, and their lines.
+/// A batch, the notes of its events, and their lines.
 template <class Note>
 struct AnnotatedBatch {
   TraceBatch batch;
@@ -27,8 +27,8 @@ struct AnnotatedBatch {
   AnnotatedText text;
 };
 
-/// Lets the annotator note what there is to tell of a batch. Returns false where an event is the last one: for an error
-/// that the batch then has. Its line is not written.
+/// Lets the annotator make its notes of a batch. If an event is an error, the batch ends before it and contains the
+/// error, and this function returns false.
 template <class Annotator, class Note>
 bool note_events(Trace& trace, Annotator& annotator, AnnotatedBatch<Note>& each) {
   each.notes.clear();
@@ -60,12 +60,12 @@ void write_lines(const Annotator& annotator, AnnotatedBatch<Note>& each) {
 }
 
 /// Writes the trace to standard output with its annotations. An Annotator is made of (complaints, options,
-/// settings...). Its type Note is what the model tells of an event. It has
+/// settings...). Its type Note is one note of the model about an event. It has
 ///
-///     fetch(event, is_near)       fetches memory for an event that note() will be called for
+///     fetch(event, is_near)       fetches memory for a later note(event)
 ///     note(event, notes)          appends the notes of an event, none or some; throws FormatError
-///     write(out, event, note)     writes the annotation of an event, and moves `note` behind its notes; const: called
-///                                 by several threads
+///     write(out, event, note)     writes the annotation of an event, and moves `note` past its notes; const, because
+///                                 several threads call it
 ///     leaks() and clock()         the blocks that live at the end
 ///
 /// Before an error is thrown all lines up to it are written.

@@ -98,8 +98,8 @@ class AnnotatedText {
   char* line_begin_ = nullptr;
 };
 
-/// Appends a comment line for every block, the oldest first. A trace with such lines reads as one without. `write` is
-/// called whenever many lines were appended, and takes them.
+/// Appends a comment line for every block, the oldest first. Readers of traces skip such lines. `write` is called
+/// whenever many lines were appended, and takes them.
 ///
 ///     # leak: 81d220b48<6655>, 8 bytes, allocated 5 lines before the end
 void append_leaks(AnnotatedText& out, std::vector<heap::PlacedBlock> blocks, const heap::Clock& clock,

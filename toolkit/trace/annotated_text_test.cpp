@@ -8,7 +8,7 @@
 
 using cmt::trace::AnnotatedText;
 
-TEST_CASE("annotated text: an annotation begins at column 50, or right behind a longer line") {
+TEST_CASE("annotated text: an annotation begins at column 50, or right after a longer line") {
   AnnotatedText text;
   text.begin_line("free(10)");
   text.begin_annotation();

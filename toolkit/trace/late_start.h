@@ -17,9 +17,12 @@ struct LateStart {
   format::Origins origins;  ///< of the blocks that are live before it
 };
 
-/// Before the first event was read: moves to the last keyframe with origins that is not behind the slice's begin.
-/// Nothing where there is none, or where it is damaged: then the reader, which `reopen` may have replaced, is at its
-/// begin, and tells of the damage where it gets there. Nor for a slice between marks, which may stand anywhere.
+/// To be called before the first event is read. Moves the reader to the last keyframe with origins before the slice.
+/// Returns nothing, and leaves the reader at its begin, in three cases:
+///
+/// - There is no such keyframe.
+/// - It is damaged. Then `reopen` has replaced the reader, which will report the damage when it gets there.
+/// - The slice is between marks, which may be anywhere.
 std::optional<LateStart> start_late(Reader& reader, const SliceRange& range, const std::function<Reader()>& reopen);
 
 }  // namespace cmt::trace

@@ -41,7 +41,7 @@ void ReadAhead::read_all() {
   }
 }
 
-/// The batch in use is not released: so there is room while fewer than all but one are filled.
+/// The batch in use is not released, so at most all others may be filled.
 void ReadAhead::wait_for_room() {
   while (!stops_ && filled_ - released_ >= batch_count - 1) wait_a_moment();
 }

@@ -11,8 +11,8 @@
 
 namespace cmt::trace {
 
-/// Reads a trace in a thread of its own, some 8,000 events ahead of the one thread that asks for them. What the reader
-/// calls (ReadOptions::on_defect) is called by that thread.
+/// Reads a trace in a thread of its own, some 8,000 events ahead of the one thread that asks for them. The reading
+/// thread calls ReadOptions::on_defect.
 class ReadAhead {
  public:
   /// Borrows the reader of `batches`. Until the last event is read, or this has ended, nobody else may use it, but for
@@ -22,11 +22,11 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// The next batch, valid until the next call; null behind the last one. An error of reading is in the batch.
+  /// The next batch, valid until the next call, or null after the last one. The batch contains an error of reading.
   const TraceBatch* next();
 
-  /// The next events, in recorded order; empty at the end. Valid until the next call. Throws what reading has thrown,
-  /// once the events before are read.
+  /// The next events, in recorded order, valid until the next call. Empty at the end. Throws an error of reading after
+  /// the events before it.
   std::span<const Event> read();
 
   /// The batch that was returned last, or whose events were.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t labels_max = 8;
 
-/// "1000", "1.5s" or "@load"; nothing where it is none of these.
+/// Parses "1000", "1.5s" or "@load". Returns nothing for any other text.
 std::optional<SliceBound> parse_bound(std::string_view text) {
   if (text.size() > 1 && text.front() == '@') return SliceBound{SliceBound::Unit::mark, 0, std::string(text.substr(1))};
   const char* const end = text.data() + text.size();

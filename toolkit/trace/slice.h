@@ -22,49 +22,53 @@ struct SliceBound {
   std::string label{};      ///< of a mark
 };
 
-/// "FROM:TO": the events after the first FROM, up to the TO-th; with a unit of time (ns, us, ms, s, min, h), the events
-/// from FROM on and before TO; or, as "@LABEL", those from a mark of that label on, and before the first one behind it.
-/// Either end may be left out; both are of one unit. A label with a colon cannot be named.
+/// The range of a slice, in one of three forms:
+///
+///     1000:2000      the events after the first 1,000, up to the 2,000th
+///     1.5s:2s        with a unit of time (ns, us, ms, s, min, h): the events from FROM on and before TO
+///     @load:@done    the events from the first mark "load" on, and before the first mark "done" after it
+///
+/// Either end may be left out. Both are of one unit. A label with a colon cannot be named.
 struct SliceRange {
   SliceBound::Unit unit = SliceBound::Unit::events;
   std::optional<SliceBound> from;
   std::optional<SliceBound> to;
   std::string text;  ///< as it was given
 
-  /// Nothing where `text` is no range.
+  /// Returns nothing if `text` is no range.
   static std::optional<SliceRange> parse(std::string_view text);
 };
 
-/// What a --slice that is no range is told.
+/// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =
     "FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done";
 
-/// Says of each event of a trace whether it lies in a slice.
+/// Decides for each event of a trace whether it is in a slice.
 class SliceProgress {
  public:
   enum class Place { before, inside, behind };
 
   explicit SliceProgress(SliceRange range) : range_(std::move(range)) {}
 
-  /// Throws FormatError, with the trace's path, where the range is of time and the trace has none.
+  /// Throws FormatError, with the trace's path, if the range is in time and the trace has no times.
   void check(const Header& header, const std::string& path = {}) const;
 
   /// To be called for each event, in order.
   Place next(const Event& event);
 
-  /// The events up to this number do not come: the next one is that behind them, still before the slice.
+  /// Skips the events up to this number, all before the slice. next() is not called for them.
   void skip_to(std::uint64_t event) {
     assert(event >= events_ && place_ == Place::before);
     events_ = event;
   }
 
-  /// Whether no later event can be in the slice, as far as is known before the next one: what follows need not be read.
+  /// Whether it is known that no later event is in the slice. Then the rest need not be read.
   bool has_all() const {
     return range_.to && range_.to->unit == SliceBound::Unit::events && events_ >= range_.to->value;
   }
 
-  /// After the last event: whether the slice has begun. Throws FormatError, with the trace's path, where the trace has
-  /// no such part: it has no mark of that name, or ends before FROM.
+  /// To be called after the last event. Returns whether the slice has begun. Throws FormatError, with the trace's path,
+  /// if the trace has no such part: it has no mark of that name, or ends before FROM.
   bool finish(const std::string& path = {});
 
   const SliceRange& range() const { return range_; }

@@ -56,7 +56,7 @@ TEST_CASE("slice: either side may be left out, not both") {
   CHECK(!SliceRange::parse(":"));
 }
 
-TEST_CASE("slice: what is no range is refused") {
+TEST_CASE("slice: any other text is refused") {
   for (const char* text :
        {"",      "7",     "a:b",   "3:2",    "1s:7",  "1.5:2", "-1:2",          "-1s:2s",
         "1e3s:", "nans:", "infs:", "1x:2x",  "1:2:3", " 1:2",  "99999999999h:", "18446744073709551616:",
@@ -65,7 +65,7 @@ TEST_CASE("slice: what is no range is refused") {
   }
 }
 
-TEST_CASE("slice: events are told to be before, inside or behind") {
+TEST_CASE("slice: each event is before, inside or after it") {
   CHECK(places("2:4", "......") == "bbiihh");
   CHECK(places(":2", "....") == "iihh");
   CHECK(places("2:2", "....") == "bbhh");
@@ -78,7 +78,7 @@ TEST_CASE("slice: events are told to be before, inside or behind") {
   CHECK(places("4:", "....") == "bbbb");
 }
 
-TEST_CASE("slice: what a trace does not have is refused") {
+TEST_CASE("slice: a part that a trace does not have is refused") {
   CHECK_THROWS_WITH_AS(places("5:", "...."), doctest::Contains("the trace ends before --slice=5:"), FormatError);
   CHECK_THROWS_WITH_AS(places("1s:", "...."), doctest::Contains("ends before"), FormatError);
   CHECK_THROWS_WITH_AS(places("@z:", "..x."), doctest::Contains("no mark \"z\""), FormatError);

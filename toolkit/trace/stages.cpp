@@ -70,8 +70,8 @@ void Stages::work_as(std::size_t thread) {
   }
 }
 
-/// First what is at home here, then the others; of both the last one first, since it makes room. A last stage without a
-/// home is at home everywhere.
+/// Looks first for stages that are at home in this thread, then for the others. Later stages come first, since the last
+/// one makes room. A last stage without a home is at home everywhere.
 std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   std::optional<Step> found;
   const auto look_at = [&](std::size_t stage) {

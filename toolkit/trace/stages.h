@@ -1,8 +1,8 @@
 /// Work in stages, on several threads.
 ///
-/// A trace is read, followed by a model, written as lines: each event needs all three, and reading and the model need
-/// the events before. But a batch of events can be read while the model follows the one before, and the lines of any
-/// batch can be made beside both:
+/// Each event of a trace is read, goes into a model, and is written as a line. Reading and the model need the events
+/// before. But one thread can read a batch while the model works on the batch before it. The lines of any batch can be
+/// made at the same time:
 ///
 ///     batch      read   model  lines  out       thread 1   thread 2
 ///       1         x      x      x      x         read 1
@@ -11,13 +11,13 @@
 ///       4         x                              lines 1    model 3     ...
 ///
 /// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. No thread belongs
-/// to a stage, as no two traces need the same share of each: whoever is free takes what there is to do. But a stage can
-/// be at home in a thread, which looks for it first, so that what it knows (the decoder's live blocks, the model's),
-/// and a batch that passes two stages of one home, mostly stay in the cache of one processor.
+/// to a stage, because each trace needs another share of each stage: a free thread takes any step. But a stage can be
+/// at home in a thread, which looks for it first. Then the stage's data (the live blocks of decoder or model) mostly
+/// stay in the cache of one processor. So does a batch that passes two stages of one home.
 ///
-/// Batches lie in a few places, which are used in turns: so memory is bounded, and a stage that is ahead waits. A step
-/// takes a lock twice, 0.1 us of some 50. A thread that finds nothing to do looks again for some 50 us, as a step is
-/// shorter than the shortest sleep, and then sleeps.
+/// Batches are in a few places, which are used in turns. So memory is bounded, and a stage that is ahead waits. A step
+/// takes a lock twice, which is 0.1 us of some 50. A thread without work looks again for some 50 us, because a step is
+/// shorter than the shortest sleep. Then it sleeps.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@
 
 namespace cmt::trace {
 
-/// Waits by the clock: a thread that is woken by another is mostly put on the other's processor, and then they take
-/// turns. In this time a batch goes through one stage.
+/// Waits for about the time in which a batch goes through one stage. Waits by the clock, because the kernel mostly puts
+/// a thread that another wakes up on the other's processor, and then they take turns.
 void wait_a_moment();
 
 class Stages {
  public:
   struct Stage {
     bool in_order = true;
-    /// Works on the batch at a place. Returns false where that is the last one: of the batches behind it none is
-    /// finished. What it throws ends all work.
+    /// Works on the batch at a place. Returns false if that batch is the last one: no later batch will be finished. An
+    /// exception ends all work.
     std::function<bool(std::size_t place)> work;
     std::optional<std::size_t> home{};  ///< a thread, from 0
   };
@@ -60,7 +60,7 @@ class Stages {
     std::size_t stage;
     std::uint64_t batch;
   };
-  /// What lies at a place: a batch that waits for a stage, or is there.
+  /// The batch at a place waits for a stage, or the stage works on it.
   struct Place {
     std::size_t stage = 0;
     bool is_busy = false;

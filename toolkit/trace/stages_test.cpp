@@ -68,7 +68,7 @@ TEST_CASE("stages: all batches come out in order, with any number of threads") {
   }
 }
 
-TEST_CASE("stages: where they are at home makes no difference to what comes out") {
+TEST_CASE("stages: their homes make no difference to the output") {
   for (const unsigned threads : {1U, 2U, 5U}) {
     Squares all{.count = 3000, .home_of_first = 1, .home_of_last = 0};
     all.run(threads);
@@ -76,7 +76,7 @@ TEST_CASE("stages: where they are at home makes no difference to what comes out"
   }
 }
 
-TEST_CASE("stages: what a later stage ends ends there, whatever was begun behind it") {
+TEST_CASE("stages: if a later stage ends the work, no later batch comes out") {
   for (const unsigned threads : {1U, 2U, 5U}) {
     Squares some{.count = 3000, .last_in_second = 700};
     some.run(threads);
@@ -84,7 +84,7 @@ TEST_CASE("stages: what a later stage ends ends there, whatever was begun behind
   }
 }
 
-TEST_CASE("stages: what a stage throws is thrown, and what came before is out") {
+TEST_CASE("stages: an exception of a stage is thrown after the batches before it are out") {
   for (const unsigned threads : {1U, 2U, 5U}) {
     Squares some{.count = 3000, .thrown_in_third = 900};
     CHECK_THROWS_WITH(some.run(threads), "third");

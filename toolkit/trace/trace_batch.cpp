@@ -37,7 +37,7 @@ bool BatchReader::read_core(TraceBatch& batch) {
   return batch.step.block != nullptr;
 }
 
-/// An error of the first step lies behind the events, so one of this step is told instead.
+/// An error of this step replaces one of the first step, which is after the events.
 bool BatchReader::complete(TraceBatch& batch) {
   if (!in_steps_) return batch.error == nullptr;
   try {

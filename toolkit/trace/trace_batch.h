@@ -14,8 +14,8 @@
 
 namespace cmt::trace {
 
-/// Events of a trace with all that is told of them, in memory of their own: one thread reads a batch while others work
-/// on those before. So it begins where no other batch's lines of the cache are, nor such that are fetched with them.
+/// Events of a trace with their texts and defects, in memory of their own. One thread reads a batch while others work
+/// on the batches before. So no two batches share a line of the cache, nor a pair that the processor fetches together.
 struct alignas(128) TraceBatch {
   /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
   static constexpr std::size_t events_wanted = 1024;
@@ -27,14 +27,14 @@ struct alignas(128) TraceBatch {
   };
 
   std::vector<Event> events;
-  std::deque<std::string> labels;           ///< of these events
-  std::vector<std::uint64_t> line_numbers;  ///< by event; empty for a .cmt
-  std::string text;                         ///< the events' lines, one behind the other, where they were asked for
-  std::vector<std::size_t> line_ends;       ///< by event, in `text`; empty where it has no lines
-  std::vector<ReadDefect> defects;          ///< in order
-  std::exception_ptr error;                 ///< what reading threw behind these events
-  std::uint64_t first_event = 0;            ///< its number in the trace, counted from 0
-  std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read behind these events
+  std::deque<std::string> labels;                 ///< of these events
+  std::vector<std::uint64_t> line_numbers;        ///< by event; empty for a .cmt
+  std::string text;                               ///< the events' lines, one after the other, if they were asked for
+  std::vector<std::size_t> line_ends;             ///< by event, in `text`; empty where it has no lines
+  std::vector<ReadDefect> defects;                ///< in order
+  std::exception_ptr error;                       ///< the exception of reading after these events
+  std::uint64_t first_event = 0;                  ///< its number in the trace, counted from 0
+  std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read after these events
   ReadStep step{};                                ///< of a trace that is read in two steps
 
   /// The line of an event; empty where it has none.
@@ -54,21 +54,21 @@ class BatchReader {
   explicit BatchReader(Reader& reader, bool lines = false)
       : reader_(reader), in_steps_(reader.impl().source_->reads_in_steps()), lines_(lines) {}
 
-  /// Replaces the content of a batch by the next events. Returns false for the last one: it has the end of the trace
-  /// behind it, or its `error`, and may be empty. Throws nothing that reading throws.
+  /// Replaces the content of a batch by the next events. Returns false for the last batch, which may be empty. Stores
+  /// an exception of reading in its `error`.
   bool fill(TraceBatch& batch) {
     const bool more = begin(batch);
     return complete(batch) && more;
   }
 
-  /// The two steps of fill(), which may be done by two threads, each for one batch after the other. complete() returns
-  /// false where there is an error: then the batch is the last one.
+  /// The two steps of fill(). Two threads may do them, each for one batch after the other. complete() returns false if
+  /// there is an error: then the batch is the last one.
   bool begin(TraceBatch& batch);
   bool complete(TraceBatch& batch);
   /// Whether complete() reads anything. It changes the table of stacks then, else begin() does.
   bool reads_in_steps() const { return in_steps_; }
 
-  /// A defect that the reader tells while begin() runs.
+  /// Adds a defect that the reader reports while begin() runs.
   void add(const Defect& defect) {
     assert(is_filling());
     batch_->defects.push_back({batch_->events.size(), defect});

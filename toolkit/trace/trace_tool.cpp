@@ -24,8 +24,8 @@ std::vector<command::Option> known_options(std::vector<command::Option> own) {
 
 namespace {
 
-/// A second thread makes malloc ask for 64 MiB of addresses, and where it may not have them (ulimit -v), ask again with
-/// every call: then one thread is faster.
+/// A second thread makes malloc reserve 64 MiB of addresses. If that is forbidden (ulimit -v), malloc tries again with
+/// every call. Then one thread is faster.
 bool has_room_for_threads() {
   rlimit limit{};
   return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
@@ -85,7 +85,7 @@ std::string Trace::place() const {
   return name() + ": event " + std::to_string(visited_->first_event + current_ + 1);
 }
 
-/// Of the batch that is visited, those that were found before an event was handed out.
+/// Reports the defects of the visited batch that were found before an event was handed out.
 void Trace::tell_defects(std::size_t before) {
   assert(visited_ != nullptr);
   const auto& defects = visited_->defects;

@@ -60,8 +60,8 @@ class Trace {
   /// counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
 
-  /// Before the first event was read: where for_each() goes on for this slice, if that is not the begin. A strict
-  /// reader reads it all, and so does one of standard input.
+  /// To be called before the first event is read. Returns where for_each() goes on for this slice, or nothing for the
+  /// begin. A strict reader and one of standard input read everything.
   std::optional<LateStart> start_late(const SliceRange& range);
 
   /// Calls `visit` with every event, one after the other. With several jobs other threads read ahead. They do not if
@@ -77,23 +77,22 @@ class Trace {
     }
   }
 
-  /// The same of all events. `fetch(event, is_near)` is called some events before `visit`, and once more nearer to it,
-  /// so that memory can be fetched into the cache, where the trace is a .cmt.
+  /// The same for all events. If the trace is a .cmt, `fetch(event, is_near)` is called twice before `visit`: some
+  /// events ahead, and nearer to it. It can fetch memory into the cache.
   template <class Fetch, class Visit>
   void for_each_ahead(Fetch fetch, Visit visit) {
     if (header().format != Format::cmt) return for_each(visit);
     visit_in_stages(fetch, visit);
   }
 
-  /// With several jobs, for_each() of all events has `call` called where some were read: by other threads, but not
-  /// while the tables of stacks and of totals change.
+  /// With several jobs, for_each() of all events calls `call` after each batch that was read. Another thread makes the
+  /// call, but not while the tables of stacks and of totals change.
   void call_while_reading(std::function<void()> call) { call_while_reading_ = std::move(call); }
 
-  /// For those that read in batches. `lines`: they are to have the lines of a text.
+  /// For callers that read in batches. `lines`: batches contain the lines of a text.
   BatchReader& batches(bool lines = false) { return batches_ ? *batches_ : batches_.emplace(reader_, lines); }
 
-  /// Calls `fetch` and `visit` with the index of each event of a batch, and tells the batch's defects where they
-  /// belong.
+  /// Calls `fetch` and `visit` with the index of each event of a batch, and reports the batch's defects in between.
   template <class Fetch, class Visit>
   void visit_batch(const TraceBatch& batch, Fetch fetch, Visit visit) {
     constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
@@ -124,7 +123,7 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
-  /// What a whole .cmt states of itself. Complete at the end.
+  /// The totals of a whole .cmt. Complete at the end.
   const std::optional<Totals>& totals() const { return reader_.totals(); }
 
  private:
@@ -183,8 +182,8 @@ class Trace {
   std::function<Reader()> reopen_;
 };
 
-/// The first block that a trace makes. Its tag tells the end of a block from before the trace, which is no defect, from
-/// the end of one that has ended already.
+/// The first block that a trace makes. A lower tag is of a block from before the trace, whose end is no defect. The end
+/// of an unknown block with a higher tag is one: the block has ended already.
 class FirstTag {
  public:
   void note(Tag tag) {
