@@ -18,7 +18,7 @@ static char* put_signed(char* out, int64_t value) {
 
 EXPORT int malloc_trim(size_t pad) {
   if (!tracer_is_ready() || !real.malloc_trim) return 0;
-  if (recording_is_on()) record_long(&(struct Call){.kind = kind_malloc_trim, .size = pad});
+  if (recording_is_on()) record_long(&(struct Call){.kind = kind_malloc_trim, .size = pad}, NULL);
   return real.malloc_trim(pad);
 }
 
@@ -40,7 +40,7 @@ EXPORT int mallopt(int parameter, int value) {
   char* end = put_parameter(label, parameter);
   *end++ = '=';
   *put_signed(end, value) = 0;
-  if (is_done) record_label(kind_mallopt, label);
+  if (is_done && recording_is_on()) record_long_label(kind_mallopt, label);
   return is_done;
 }
 
@@ -58,7 +58,7 @@ static void record_control(const char* name, const void* value, size_t bytes) {
   if (has_number) memcpy(&number, value, bytes);
   if (has_number) end = put_signed(end, (int64_t)number);
   *end = 0;
-  record_label(kind_mallctl, label);
+  if (recording_is_on()) record_long_label(kind_mallctl, label);
 }
 
 // Questions are not recorded, and neither is the refreshing of statistics, for which a program writes an epoch.

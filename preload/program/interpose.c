@@ -123,7 +123,7 @@ static __attribute__((noinline)) void* aligned_inside(size_t alignment, size_t s
     void* block = call;                                                                              \
     guard_leave(&guard);                                                                             \
     if (recording_is_on())                                                                           \
-      record_call(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}, stack_frame); \
+      record_long(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}, stack_frame); \
     return block;                                                                                    \
   } while (0)
 
@@ -210,7 +210,7 @@ static __attribute__((noinline)) void* move_from_arena(void* block, size_t size,
     if (!guard_enter(&guard, kind_of_call)) return call;  \
     if (block && recording_is_on()) {                     \
       if (__builtin_expect(large_block_may_be(block), 0)) \
-        given = record_given_large(block);                \
+        given = record_long_pages_begin(block);           \
       else                                                \
         record(record_realloc_begin, block, 0, NULL);     \
     }                                                     \
@@ -224,7 +224,7 @@ static __attribute__((noinline)) void* move_from_arena(void* block, size_t size,
 // The result of a realloc that was given a large block.
 static __attribute__((noinline)) void record_result_of_large(const struct LargeBlock* given, void* result, size_t size,
                                                              const void* stack_frame) {
-  record_call(
+  record_long(
       &(struct Call){
           .kind = kind_realloc, .flags = slot_has_old_block, .address = result, .size = size, .given = given},
       stack_frame);
@@ -251,7 +251,7 @@ INTERPOSED(void*, reallocarray, (void* block, size_t count, size_t size), (block
   struct Call made = {.kind = kind_reallocarray, .size = size, .has_count = true, .count = count};
   REALLOCATE(real.reallocarray(block, count, size), kind_reallocarray,
              (made.flags = old, made.address = result, made.given = given.address ? &given : NULL,
-              record_call(&made, stack_frame)));
+              record_long(&made, stack_frame)));
 }
 
 INTERPOSED_VOID(free, (void* block), (block)) {

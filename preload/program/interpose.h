@@ -101,21 +101,13 @@ static inline void guard_leave(const struct Guard* mine) {
   thread_self.guards = (mine->token ^ (uintptr_t)mine) - 1;
 }
 
-/// Records an event. `stack_frame`: NULL where no stacks are recorded.
-__attribute__((always_inline)) static inline void record_call(const struct Call* call, const void* stack_frame) {
-  if (stack_frame)
-    record_long_with_stack(call, stack_frame);
-  else
-    record_long(call);
-}
-
-/// Records an event that may have an alignment (0: none).
+/// Records an event that may have an alignment (0: none). `stack_frame`: NULL where no stacks are recorded.
 __attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
                                                                  uint64_t alignment, const void* stack_frame) {
   if (alignment == 0)
     record(kind, address, size, stack_frame);
   else
-    record_call(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment}, stack_frame);
+    record_long(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment}, stack_frame);
 }
 
 /// In an interposed function: calls `function`, or the real free if there is none, guarded, and records the event

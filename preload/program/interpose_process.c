@@ -24,7 +24,6 @@
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose.h"
-#include "preload/program/pages/touched.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);
@@ -33,9 +32,13 @@ EXPORT void cmttrace_resume(void);
 
 enum { thread_name_bytes_max = 15 };
 
-// A vfork child's end is not the process's.
+// A vfork child's end is not the process's. A thread that has recorded nothing yet takes a ring, unless its handler has
+// interrupted a call of ours: that might allocate. A forked child without events has no trace.
 static void record_pages_before_end(void) {
-  if (large_blocks_min && !is_vfork_child()) touched_record_all();
+  const uint32_t generation = recording_generation();
+  if (!large_blocks_min || generation == 0 || is_vfork_child()) return;
+  if (thread_self.generation != generation && thread_self.guard) return;
+  if (recording_is_on()) record_long_pages_of_all();
 }
 
 static void end_for_good(int status, void* unused) {
@@ -177,7 +180,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   real_find_required();
   if (!real.pthread_setname_np) return ENOSYS;
   int failed = real.pthread_setname_np(thread, name);
-  if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
+  if (!failed && pthread_equal(thread, pthread_self()) && recording_is_on()) record_long_label(kind_thread_name, name);
   return failed;
 }
 OURS(pthread_setname_np);
@@ -205,9 +208,9 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};
-  memcpy(name, given, strnlen(given, thread_name_bytes_max));  // the kernel reads no more
-  if (tracer_state >= tracer_ready && !is_vfork_child())
-    record_label(kind_thread_name, name);  // such a child borrows the thread
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));   // the kernel reads no more
+  if (tracer_state < tracer_ready || is_vfork_child()) return;  // such a child borrows the thread
+  if (recording_is_on()) record_long_label(kind_thread_name, name);
 }
 
 EXPORT int prctl(int option, ...) {
@@ -241,7 +244,7 @@ __attribute__((used)) static long watched_syscall(long number, long a, long b, l
 MACHINE_SYSCALL;
 
 void cmttrace_mark(const char* label) {
-  if (tracer_is_ready() && label) record_label(kind_mark, label);
+  if (tracer_is_ready() && label && recording_is_on()) record_long_label(kind_mark, label);
 }
 
 void cmttrace_pause(void) {

@@ -53,7 +53,7 @@ static void read_touched_setting(void) {
   const bool is_auto = setting_is("CMTTRACE_TOUCHED", "auto") || (!is_asked_for && !has_system_call_filter());
   const uint64_t min = is_auto ? touched_min_auto : setting_bytes("CMTTRACE_TOUCHED", 0);
   touched_begin(is_under_valgrind ? 0 : min, is_auto);
-  record_short_below(large_blocks_min, record_usable);
+  choose_short_events(large_blocks_min, usable_size_of);
 }
 
 /// How many entries a capture may have been given that a signal handler has interrupted, and that goes on in the child
@@ -115,7 +115,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   control->clock = control->start_stamp;
   control->touched_min = large_blocks_min;
-  record_begin_process(control);
+  owners_begin_process(&control->owners_bytes);
   touched_begin_process();
   begin_stacks(control, given_out);
   return 0;
@@ -162,7 +162,7 @@ static void record_own_name(void) {
   char name[16] = {0};
   if (sandbox_entered || sys(SYS_prctl, get_name, name) != 0 || name[0] == 0) return;
   make_utf8(name, strlen(name));
-  record_long(&(struct Call){.kind = kind_thread_name, .label = name});
+  record_long(&(struct Call){.kind = kind_thread_name, .label = name}, NULL);
 }
 
 static void claim_ring(void) {
@@ -180,16 +180,16 @@ static void claim_ring(void) {
   const uint32_t ring = ring_number(tracing.control, self->ring);
   self->owner = owner_of_ring(ring);
   self->foreign_frees = 0;
-  self->asked_at = 0;
+  self->asking.at = 0;
   self->foreign_since = __atomic_load_n(&self->ring->reserved, __ATOMIC_RELAXED);
   stacks_claim(self, ring);
   // The ring is complete: in a sandbox signals are not blocked, and a handler records into it from here on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   self->generation = tracing.generation;
   const uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
-  if (number) record_second_thread();
-  record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
-  if (number) record_long(&(struct Call){.kind = kind_thread_start});
+  if (number) stamps_for_threads();
+  record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number}, NULL);
+  if (number) record_long(&(struct Call){.kind = kind_thread_start}, NULL);
   if (tracing.is_attached) record_own_name();
 }
 
@@ -239,7 +239,7 @@ static void thread_ends(void* unused) {
   if (thread_self.destructor_rounds++ < destructor_rounds_max) {
     notice_thread_end();
   } else if (recording_is_on()) {
-    record_long(&(struct Call){.kind = kind_thread_exit});
+    record_long(&(struct Call){.kind = kind_thread_exit}, NULL);
     __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
   }
 }
@@ -252,7 +252,7 @@ static enum StampChoice default_stamps(void) {
 void start_recording(void) {
   generation_page_start();
   clock_is_slow = !clock_is_steady();
-  record_choose_stamps(default_stamps());
+  stamps_choose(default_stamps());
   state.is_started = true;
   read_stack_settings();
   read_touched_setting();
@@ -283,10 +283,10 @@ static void notice_threads_and_forks(void) {
 static void read_recording_settings(void) {
   tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
   tracing.waits = setting_is("CMTTRACE_WAIT", "1");
-  if (setting_is("CMTTRACE_TIME", "1")) record_times();
-  if (setting_is("CMTTRACE_STAMPS", "all")) record_choose_stamps(stamps_all);
-  if (setting_is("CMTTRACE_STAMPS", "sparse")) record_choose_stamps(stamps_sparse);
-  if (setting_is("CMTTRACE_USABLE", "1")) record_short_below(large_blocks_min, real.malloc_usable_size);
+  if (setting_is("CMTTRACE_TIME", "1")) stamps_for_times();
+  if (setting_is("CMTTRACE_STAMPS", "all")) stamps_choose(stamps_all);
+  if (setting_is("CMTTRACE_STAMPS", "sparse")) stamps_choose(stamps_sparse);
+  if (setting_is("CMTTRACE_USABLE", "1")) choose_short_events(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) owners_usable_size = real.malloc_usable_size;
 }
 
@@ -304,19 +304,11 @@ void start_collecting(void) {
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
 }
 
-void record_label(enum Kind kind, const char* label) {
-  if (!recording_is_on()) return;
-  char text[label_bytes_max + 1] = {0};
-  memcpy(text, label, strnlen(label, label_bytes_max));
-  make_utf8(text, strlen(text));
-  record_long(&(struct Call){.kind = kind, .label = text});
-}
-
 // A child that a paused process forks records nothing until it is resumed.
 void pause_recording(bool paused) {
   struct Control* control = tracing.control;
   if (!state.is_started || tracing.is_stopped) return;
-  if (paused && recording_is_on()) record_label(kind_mark, "cmt_pause");
+  if (paused && recording_is_on()) record_long_label(kind_mark, "cmt_pause");
   state.is_paused = paused;
   if (control && recording_generation() != 0) {
     __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);
@@ -325,7 +317,7 @@ void pause_recording(bool paused) {
   } else if (!paused) {
     set_recording_generation(0);
   }
-  if (!paused && recording_is_on()) record_label(kind_mark, "cmt_resume");
+  if (!paused && recording_is_on()) record_long_label(kind_mark, "cmt_resume");
 }
 
 // In the first recording of the process.
@@ -354,7 +346,7 @@ static void forget_last_recording(void) {
   stacks.share = NULL;
   stacks.fault = NULL;
   large_blocks_forget();
-  record_forget();
+  stamps_forget();
 }
 
 const char* attached_begin(void) {
@@ -370,7 +362,7 @@ const char* attached_begin(void) {
   state.is_paused = false;
   state.ignores_children = !setting_is("CMTTRACE_FOLLOW", "1");
   thread_session++;
-  record_choose_stamps(default_stamps());
+  stamps_choose(default_stamps());
   read_stack_settings();
   read_touched_setting();
   read_recording_settings();

@@ -52,6 +52,4 @@ static inline bool recording_is_on(void) {
   return __builtin_expect(thread_self.generation == recording_generation(), 1) || enter_recording();
 }
 
-/// Records an event with a label, of which label_bytes_max bytes are kept.
-void record_label(enum Kind kind, const char* label);
 void pause_recording(bool paused);

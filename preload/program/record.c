@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "preload/program/batch.h"
 #include "preload/program/lifecycle.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/tracing.h"
+#include "preload/text.h"
 #if defined __x86_64__
 #include "preload/program/unwind/quick.h"
 #else
@@ -17,8 +19,8 @@ __thread struct Thread thread_self = {.generation = no_generation};
 struct Guard guard_of_load;
 uint16_t thread_session;
 enum Stamping stamping;
-size_t (*record_usable)(void*);
-uint64_t record_short_bytes = (uint64_t)1 << 32;
+size_t (*usable_size_of)(void*);
+uint64_t short_bytes = (uint64_t)1 << 32;
 
 // Where threads share much memory, the owners' bytes travel between processors: 50 ns an event of churn with four
 // threads, on processors without a common cache, where a fast clock cost 20.
@@ -31,14 +33,12 @@ static bool has_second_thread;  // or had one when it was forked
 // Known to all threads before the caller's first stamp.
 static void set_stamping(enum Stamping next) { __atomic_store_n(&stamping, next, __ATOMIC_SEQ_CST); }
 
-void record_forget(void) {
+void stamps_forget(void) {
   has_times = has_second_thread = false;
   set_stamping(stamping_alone);
 }
 
-void record_begin_process(struct Control* control) { owners_begin_process(&control->owners_bytes); }
-
-void record_second_thread(void) {
+void stamps_for_threads(void) {
   __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);
   enum Stamping alone = stamping_alone;
   if (has_times || stamp_choice == stamps_all)
@@ -47,18 +47,18 @@ void record_second_thread(void) {
     __atomic_compare_exchange_n(&stamping, &alone, stamping_sparse, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-void record_times(void) {
+void stamps_for_times(void) {
   has_times = true;
   set_stamping(stamping_all);
 }
 
-void record_short_below(uint64_t large_bytes, size_t (*usable)(void*)) {
+void choose_short_events(uint64_t large_bytes, size_t (*usable)(void*)) {
   const uint64_t most = (uint64_t)1 << 32;
-  record_usable = usable;
-  record_short_bytes = usable ? 0 : large_bytes && large_bytes < most ? large_bytes : most;
+  usable_size_of = usable;
+  short_bytes = usable ? 0 : large_bytes && large_bytes < most ? large_bytes : most;
 }
 
-void record_choose_stamps(enum StampChoice choice) { stamp_choice = choice; }
+void stamps_choose(enum StampChoice choice) { stamp_choice = choice; }
 
 // Makes all events that come to know of this one later than `stamp`.
 static void advance_clock(const struct Thread* self, uint64_t stamp) {
@@ -123,75 +123,6 @@ static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* a
   return stamp_of_label(self);
 }
 
-/// The records of one event.
-struct Batch {
-  uint64_t count;
-  struct Slot slots[label_bytes_max / piece_bytes + 8];
-};
-
-static uint64_t bytes_of(const struct Call* call) { return call->has_count ? call->size * call->count : call->size; }
-
-static void append_value(struct Batch* batch, uint32_t kind, uint64_t value) {
-  batch->slots[batch->count++] = (struct Slot){kind, value};
-}
-
-static void append_label(struct Batch* batch, const char* label) {
-  size_t length = strnlen(label, label_bytes_max);
-  for (size_t at = 0; at < length; at += piece_bytes) {
-    size_t piece = length - at < piece_bytes ? length - at : piece_bytes;
-    batch->slots[batch->count++] = slot_of_piece(label + at, piece);
-  }
-}
-
-static uint64_t alignment_bits(uint64_t alignment) {
-  return (uint64_t)(__builtin_ctzll(alignment) + 1) << slot_alignment_shift;
-}
-
-static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
-
-static void append_pages(struct Batch* batch, const struct Call* call) {
-  const struct BlockPages* pages = call->pages;
-  if (pages->since) append_value(batch, record_since, pages->since);
-  batch->slots[batch->count++] =
-      (struct Slot){head_of(record_block, call->address), pages->bytes << block_bytes_shift | pages->flags};
-  for (uint32_t i = 0; i < pages->runs.count; i++) {
-    const struct PageRun* run = &pages->runs.runs[i];
-    batch->slots[batch->count++] = slot_of_page_run(run->first, run->count, run->is_unsure, false);
-  }
-}
-
-static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
-  uint64_t head = head_of(call->kind, call->address) | call->flags;
-  batch->count = 0;
-  if (stamp >> 32 != stamp_high) append_value(batch, record_stamp_high, stamp >> 32);
-  if (call->pages) append_pages(batch, call);
-  if (call->has_count) append_value(batch, record_count, call->count);
-  if (call->size >> 32) append_value(batch, record_size, call->size);
-  if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
-  if (call->alignment && !fits_bits(call->alignment)) append_value(batch, record_alignment, call->alignment);
-  if (call->label) append_label(batch, call->label);
-  if (record_usable && call->address && (kind_traits(call->kind) & cmt_allocates))
-    append_value(batch, record_usable_size, record_usable((void*)(uintptr_t)call->address));
-  batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
-}
-
-// The handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so that this one
-// was made there, and the parent, which makes its own, would wait for it.
-static void give_back(const struct HeldRing* held, uint64_t position, uint64_t count) {
-  uint64_t end = position + count;
-  if (__atomic_compare_exchange_n(&held->ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    return;
-  if (ring_is_below_soft(held->ring, position, count)) held_publish_void(held, position, count);
-}
-
-enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held, uint64_t position,
-                                  uint64_t count) {
-  const bool has_room = ring_has_room(held->ring, position, count);
-  if (__builtin_expect(ring_is_held(self, held), 1)) return has_room ? reserved_here : reserved_nowhere;
-  if (held->generation == 0) give_back(held, position, count);
-  return reserved_in_parent;
-}
-
 // False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void. Or if one has
 // forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or what stands before it.
 static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
@@ -225,21 +156,107 @@ static void append_event(struct Thread* self, const struct Call* call, uint64_t 
   while (!append_records(self, call, stamp, NULL)) stamp = stamp > self->stamp_floor ? stamp : self->stamp_floor;
 }
 
+// Captures a stack, or takes over the one that was captured in `generation`, if `kept` is not -1. False: the event is
+// not recorded. It was dropped, or recording is off.
+static bool capture(struct Thread* self, const void* stack_frame, int kept, uint32_t generation,
+                    struct EventStack* stack) {
+  for (;; kept = -1, generation = self->generation) {
+    const enum Capture outcome = stacks_capture(self, stack_frame, kept, generation, stack);
+    if (__builtin_expect(outcome == capture_done, 1)) return true;
+    if (outcome == capture_dropped || !recording_is_on()) return false;
+  }
+}
+
+// The slots of the stack are void.
+static bool capture_again(struct Thread* self, struct EventStack* stack) {
+  stacks_drop(self, stack);
+  stacks_end(self, stack);
+  return capture(self, stack->frame, -1, self->generation, stack);
+}
+
 static void append_with_stack(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
   if (stamp < self->stamp_floor) stamp = self->stamp_floor;
   while (!append_records(self, call, stamp, stack)) {
-    if (!stacks_recapture(self, stack)) return;
+    if (!capture_again(self, stack)) return;
     if (stamp < self->stamp_floor) stamp = self->stamp_floor;
   }
   stacks_end(self, stack);
 }
 
-static void record_described(const struct Call* call) {
+// An event whose pages are described, or which has none. The stack is captured first: a stamp is to be recorded soon
+// after it was read.
+static void record_long_plain(const struct Call* call, const void* stack_frame) {
   struct Thread* self = &thread_self;
-  append_event(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)));
+  struct EventStack stack;
+  const bool has_stack = stack_frame && stacks_are_of(call->kind);
+  if (has_stack && !capture(self, stack_frame, -1, self->generation, &stack)) return;
+  const uint64_t stamp = stamp_of(self, call->kind, call->address, bytes_of(call));
+  if (has_stack)
+    append_with_stack(self, call, stamp, &stack);
+  else
+    append_event(self, call, stamp);
 }
 
-uint64_t record_moment(struct Thread* self) { return stamp_of_label(self); }
+// Pages of a block that lives on.
+static void record_long_pages(const struct LargeBlock* block, const struct BlockPages* pages) {
+  const void* address = (const void*)block->address;
+  record_long_plain(&(struct Call){.kind = (enum Kind)record_pages, .address = address, .pages = pages}, NULL);
+}
+
+// Asks which pages the program has written to; of those, records all runs but the last ones. False: not all are known.
+static bool ask_about_all(struct Thread* self, const struct LargeBlock* block, struct BlockPages* pages) {
+  const uint64_t lost = self->ring->lost;
+  uint64_t from = 0;
+  enum Touched answer = touched_ask(&self->asking, block, &from, &pages->runs);
+  for (; answer == touched_more && self->generation == recording_generation();
+       answer = touched_ask(&self->asking, block, &from, &pages->runs))
+    record_long_pages(block, pages);
+  const bool is_known = answer == touched_all && self->generation == recording_generation();
+  if (!is_known) pages->runs.count = 0;
+  return is_known && self->ring->lost == lost;
+}
+
+static bool record_pages_of_one(const struct LargeBlock* block, struct Thread* self, bool is_last) {
+  if (block->was_resident) return true;
+  if (self->generation != recording_generation()) return false;
+  struct BlockPages pages;
+  touched_clear(&pages, 0, stamp_of_label(self));
+  const bool is_known = ask_about_all(self, block, &pages);
+  if (!is_known && is_last) pages.flags = block_is_last;
+  if (pages.flags || (is_known && pages.runs.count)) record_long_pages(block, &pages);
+  return true;
+}
+
+static bool record_pages_meanwhile(const struct LargeBlock* block, void* thread) {
+  return record_pages_of_one(block, thread, false);
+}
+static bool record_pages_at_end(const struct LargeBlock* block, void* thread) {
+  return record_pages_of_one(block, thread, true);
+}
+
+void record_long_pages_of_all(void) { large_blocks_visit(record_pages_at_end, &thread_self); }
+
+// Describes the end of `taken`, and returns whether it is a large block. Records runs beyond those that one event
+// holds.
+static bool describe_end(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {
+  if (!taken->address) return false;
+  touched_ends(taken);
+  touched_clear(pages, 0, 0);
+  const bool is_known = taken->was_resident || ask_about_all(self, taken, pages);
+  pages->flags = block_ends | (is_known ? block_is_asked : 0);
+  if (touched_begin_round(&self->asking)) {
+    large_blocks_visit(record_pages_meanwhile, self);
+    touched_end_round(&self->asking);
+  }
+  return true;
+}
+
+// A realloc of the block has failed, so that it lives on. No runs: the collector has taken the begin of the realloc for
+// the block's end, and is to watch it again.
+static void record_pages_refused(const struct LargeBlock* given) {
+  if (!touched_lives_on(given) || !recording_is_on()) return;
+  record_long_pages(given, &(struct BlockPages){.bytes = given->bytes, .since = stamp_of_label(&thread_self)});
+}
 
 // Whether the event makes or ends a large block whose pages are not described yet. An end: perhaps.
 static bool needs_pages(const struct Call* call) {
@@ -252,55 +269,57 @@ static bool needs_pages(const struct Call* call) {
 static bool describe_pages(struct Thread* self, const struct Call* call, struct BlockPages* pages) {
   if (!kind_makes_block(call->kind)) {
     const struct LargeBlock taken = large_block_take(call->address);
-    return touched_released(self, &taken, pages);
+    return describe_end(self, &taken, pages);
   }
-  if (call->address) return touched_allocated(self, call->address, bytes_of(call), call->given, pages);
-  if (bytes_of(call) != 0) touched_refused(call->given);
+  if (call->address) return touched_begins(&self->asking, call->address, bytes_of(call), call->given, pages);
+  if (bytes_of(call) != 0) record_pages_refused(call->given);
   return false;
 }
 
-static void record_described_with_stack(const struct Call* call, const void* stack_frame);
-
 // A signal handler may have forked meanwhile: then this is the child, which has asked about its own memory, but may
 // have to begin a ring.
-static __attribute__((noinline)) void record_with_pages(const struct Call* call, const void* stack_frame) {
+static __attribute__((noinline)) void record_long_with_pages(const struct Call* call, const void* stack_frame) {
   struct BlockPages pages;
   struct Call with = *call;
   if (describe_pages(&thread_self, call, &pages)) with.pages = &pages;
-  if (!recording_is_on()) return;
-  if (stack_frame)
-    record_described_with_stack(&with, stack_frame);
-  else
-    record_described(&with);
+  if (recording_is_on()) record_long_plain(&with, stack_frame);
 }
 
-void record_long(const struct Call* call) {
+void record_long(const struct Call* call, const void* stack_frame) {
   if (__builtin_expect(needs_pages(call), 0))
-    record_with_pages(call, NULL);
+    record_long_with_pages(call, stack_frame);
   else
-    record_described(call);
+    record_long_plain(call, stack_frame);
 }
 
-struct LargeBlock record_given_large(const void* block) {
+struct LargeBlock record_long_pages_begin(const void* block) {
   struct BlockPages pages;
   const struct LargeBlock taken = large_block_take(block);
   struct Call call = {.kind = (enum Kind)record_realloc_begin, .address = block};
-  if (touched_released(&thread_self, &taken, &pages)) call.pages = &pages;
-  if (recording_is_on()) record_described(&call);
+  if (describe_end(&thread_self, &taken, &pages)) call.pages = &pages;
+  if (recording_is_on()) record_long_plain(&call, NULL);
   return taken;
+}
+
+void record_long_label(enum Kind kind, const char* label) {
+  char text[label_bytes_max + 1] = {0};
+  memcpy(text, label, strnlen(label, label_bytes_max));
+  make_utf8(text, strlen(text));
+  record_long_plain(&(struct Call){.kind = kind, .label = text}, NULL);
 }
 
 static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
   return (struct Call){.kind = slot_kind(kind), .flags = kind & slot_has_old_block, .address = address, .size = size};
 }
 
-__attribute__((noinline)) void record_as_call(uint32_t kind, const void* address, uint64_t size) {
+__attribute__((noinline)) void record_long_short(uint32_t kind, const void* address, uint64_t size,
+                                                 const void* stack_frame) {
   const struct Call call = call_of(kind, address, size);
-  record_long(&call);
+  record_long(&call, stack_frame);
 }
 
-void record_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
-                  uint64_t size, uint64_t stamp) {
+void record_short_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
+                        uint64_t size, uint64_t stamp) {
   struct Thread* self = &thread_self;
   struct HeldRing held = hold_ring(self);
   if (held.ring == ring) {  // else the child's recording has begun
@@ -315,11 +334,9 @@ void record_again(struct Ring* ring, uint32_t generation, uint64_t position, uin
   append_event(self, &call, stamp > least ? stamp : least);
 }
 
-static __attribute__((noinline)) void record_checked(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
-  if (is_short(size))
-    append_short(kind, block, size, stamp_of_block(&thread_self, slot_kind(kind), block, size, told));
-  else
-    record_as_call(kind, block, size);
+static __attribute__((noinline)) void record_short_noted(uint32_t kind, const void* block, uint64_t size,
+                                                         uint64_t told) {
+  record_short(kind, block, size, stamp_of_block(&thread_self, slot_kind(kind), block, size, told));
 }
 
 // Whether a told stamp is enough in a page of several rings. False: not known.
@@ -328,22 +345,22 @@ __attribute__((always_inline)) static inline bool is_kept(uint8_t owner, const v
   return __builtin_expect(is_allocation ? owners_have_pieces(owner, block, size) : owners_include(owner, block), 1);
 }
 
-__attribute__((always_inline)) static inline void record_stamped(uint32_t kind, const void* block, uint64_t size,
-                                                                 uint64_t told, bool is_allocation) {
-  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
-    append_short(kind, block, size, clock_of_event());
-  else if (__builtin_expect(is_short(size), 1) && is_kept(thread_self.owner, block, size, is_allocation))
-    append_short(kind, block, size, told);
+__attribute__((always_inline)) static inline void record_short_true(uint32_t kind, const void* block, uint64_t size,
+                                                                    uint64_t told, bool is_allocation) {
+  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all)
+    record_short(kind, block, size, clock_of_event());
+  else if (is_kept(thread_self.owner, block, size, is_allocation))
+    record_short(kind, block, size, told);
   else
-    record_checked(kind, block, size, told);
+    record_short_noted(kind, block, size, told);
 }
 
-void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
-  record_stamped(kind, block, size, told, true);
+void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
+  record_short_true(kind, block, size, told, true);
 }
 
-void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
-  record_stamped(kind, block, size, told, false);
+void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
+  record_short_true(kind, block, size, told, false);
 }
 
 static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
@@ -354,29 +371,10 @@ static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const v
   return stamp_of_block(self, slot_kind(kind), block, size, told);
 }
 
-// The stack is captured first: a stamp is to be recorded soon after it was read.
-static void record_described_with_stack(const struct Call* call, const void* stack_frame) {
-  struct Thread* self = &thread_self;
-  struct EventStack stack;
-  if (!stacks_are_of(call->kind)) {
-    record_described(call);
-    return;
-  }
-  if (!stacks_capture(self, stack_frame, &stack)) return;
-  append_with_stack(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)), &stack);
-}
-
-void record_long_with_stack(const struct Call* call, const void* stack_frame) {
-  if (__builtin_expect(needs_pages(call), 0))
-    record_with_pages(call, stack_frame);
-  else
-    record_described_with_stack(call, stack_frame);
-}
-
 // An event of one record, and its stack, at `position`, which is reserved.
-static __attribute__((noinline)) void record_reserved(uint32_t kind, const void* address, uint64_t size, uint64_t stamp,
-                                                      const struct HeldRing* held, uint64_t position,
-                                                      struct EventStack* stack) {
+static __attribute__((noinline)) void record_short_stack_at(uint32_t kind, const void* address, uint64_t size,
+                                                            uint64_t stamp, const struct HeldRing* held,
+                                                            uint64_t position, struct EventStack* stack) {
   struct Thread* self = &thread_self;
   const enum Reservation reservation = ring_reservation(self, held, position, stack->slots + 1);
   if (reservation == reserved_nowhere) {
@@ -393,19 +391,20 @@ static __attribute__((noinline)) void record_reserved(uint32_t kind, const void*
   }
   const struct Call call = call_of(kind, address, size);
   if (is_held) held_publish_void(held, position, stack->slots + 1);
-  if (stacks_recapture(self, stack)) append_with_stack(self, &call, stamp, stack);
+  if (capture_again(self, stack)) append_with_stack(self, &call, stamp, stack);
 }
 
 // What capturing quickly leaves to others.
-static __attribute__((noinline)) void record_slowly(uint32_t kind, const void* address, uint64_t size,
-                                                    const void* stack_frame, int kept, uint32_t generation) {
+static __attribute__((noinline)) void record_short_stack_slowly(uint32_t kind, const void* address, uint64_t size,
+                                                                const void* stack_frame, int kept,
+                                                                uint32_t generation) {
   struct Thread* self = &thread_self;
   struct EventStack stack;
-  if (!stacks_capture_on(self, stack_frame, kept, generation, &stack)) return;
+  if (!capture(self, stack_frame, kept, generation, &stack)) return;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
   struct HeldRing held = hold_ring(self);
   const uint64_t position = ring_reserve(&held, stack.slots + 1);
-  record_reserved(kind, address, size, stamp, &held, position, &stack);
+  record_short_stack_at(kind, address, size, stamp, &held, position, &stack);
 }
 
 // The frames of the last stack that do not fit its first record.
@@ -441,19 +440,17 @@ static inline bool is_told_quickly(const struct Thread* self, int kept, uint32_t
          (uint32_t)(unwinder->frames - kept) <= stacks_frames_at_once && generation == recording_generation();
 }
 
-void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
+void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
   struct Thread* self = &thread_self;
   struct UnwindThread* unwinder = self->unwinder;
-  const bool may_be_large = kind_ends_block(slot_kind(kind)) && large_block_may_be(address);
-  if (__builtin_expect(!is_short(size) || may_be_large, 0)) {
-    const struct Call call = call_of(kind, address, size);
-    record_long_with_stack(&call, stack_frame);
+  if (__builtin_expect(!is_short(size), 0) || __builtin_expect(may_end_large(kind, address), 0)) {
+    record_long_short(kind, address, size, stack_frame);
     return;
   }
   const uint32_t generation = self->generation;
   const int kept = __builtin_expect(unwinder != NULL, 1) ? unwind_capture_quickly(unwinder, stack_frame) : -1;
   if (__builtin_expect(kept < 0 || !is_told_quickly(self, kept, generation), 0)) {
-    record_slowly(kind, address, size, stack_frame, kept, generation);
+    record_short_stack_slowly(kind, address, size, stack_frame, kept, generation);
     return;
   }
   const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
@@ -475,5 +472,5 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
       .slots = slots,
       .generation = generation,
   };
-  record_reserved(kind, address, size, stamp, &held, position, &stack);
+  record_short_stack_at(kind, address, size, stamp, &held, position, &stack);
 }

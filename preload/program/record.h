@@ -1,5 +1,36 @@
-/// Recording an event (preload/protocol.h): the path that nearly every call takes, as inline functions, and the others
-/// in record.c. The caller has asked recording_is_on() (lifecycle.h) before.
+/// Records events (preload/protocol.h): inline the path that nearly every call takes, in record.c the others. The hard
+/// thing: a signal handler may record other events, or fork, between any two instructions.
+///
+/// An event has an address and a size, and perhaps more: a stack, further slots, a true stamp, touched pages. The name
+/// of each function says which of these it records:
+///
+/// | function                       | stack    | slots       | stamp                        | pages        |
+/// |--------------------------------|----------|-------------|------------------------------|--------------|
+/// | record                         | if given | as needed   | as needed                    | if large     |
+/// | record_short                   | no       | one         | the caller's                 | no           |
+/// | record_short_true_allocation,  | no       | one         | true if memory changes hands | no           |
+/// | record_short_true_release      |          |             |                              |              |
+/// | record_short_stack             | yes      | one + stack | as needed                    | no           |
+/// | record_short_again             | no       | several     | the caller's, or a later one | no           |
+/// | record_long                    | if given | several     | as needed                    | if large     |
+/// | record_long_short              | if given | several     | as needed                    | if large     |
+/// | record_long_label              | no       | several     | true                         | no           |
+/// | record_long_pages_begin        | no       | several     | as needed                    | if large     |
+/// | record_long_pages_of_all       | no       | several     | true                         | of all large |
+///
+/// - stack "if given": the argument `stack_frame` is not NULL, and events of the kind have stacks.
+/// - slots "one": or several, if the upper bits of the stamp are new. record_long_short() takes the arguments of a
+/// short
+///   event that turned out to be a long one.
+/// - stamp "as needed": true where other rings have touched the block's memory, or times are recorded, else told.
+/// - pages "if large": the event makes or ends a block of large_blocks_min bytes or more.
+///
+/// interpose.h adds record_aligned() and record_new(), which choose between record() and record_long(). Only the
+/// interposed functions (interpose*.c, give_back.c) and lifecycle.c ask whether an event is recorded: recording_is_on().
+///
+/// Calls go one way, with one exception: lifecycle.c -> record.c -> stacks.c, pages/touched.c -> thread.h. The
+/// exception: record.c calls recording_is_on() again after a signal handler has forked within an event. The thread is
+/// then in the child, whose recording begins with this event; and to begin it, lifecycle.c records the ring's owner.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +42,7 @@
 #include "preload/program/owners.h"
 #include "preload/program/pages/large_blocks.h"
 #include "preload/program/stacks.h"
-#include "preload/program/tracing.h"
+#include "preload/program/thread.h"
 #include "preload/protocol.h"
 
 /// The kinds of events, as in cmt/kinds.h.
@@ -61,52 +92,6 @@ struct Call {
   const struct BlockPages* pages;  ///< pages/touched.h
 };
 
-/// In the frame of an interposed function (interpose.h).
-struct Guard {
-  uint64_t token;
-  struct Guard* interrupted;  ///< of the function that a signal handler has interrupted, in which this one is called
-  uint32_t kind;              ///< of operator new, else kind_malloc
-  uint64_t size;
-  uint64_t alignment;
-  const void* stack_frame;  ///< of operator new, where stacks are recorded
-};
-
-/// In the place of a guard where no guarded function runs, but a module was loaded whose words are to be looked at when
-/// the loader has returned (hooks/loads.h): so that each of the thread's next calls is seen, at no cost for others.
-extern struct Guard guard_of_load HIDDEN;
-
-/// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
-struct Thread {
-  struct Guard* guard;  ///< of the outermost interposed function
-  struct Slot* slots;
-  struct Ring* ring;
-  uint64_t* clock;           ///< Control::clock
-  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring was told last; no later one is less
-  uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
-  uint8_t owner;             ///< the ring's number in owners.h
-  uint64_t guards;           ///< for tokens
-  const void* retry_caller;  ///< the return address of the malloc in an operator new that has failed
-  struct Guard retry;        ///< of that operator new
-  uint8_t has_destructor;    ///< whether its end will be noticed
-  uint8_t destructor_rounds;
-  uint16_t session;               ///< thread_session when it claimed its ring
-  uint32_t ringless;              ///< the generation in which there was no ring for it
-  uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
-  struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
-  struct RingStack last_stack;
-  uint64_t asked_at, ask_credit;  ///< of pages/touched.c: a stamp, and stamps
-  uintptr_t load_place;           ///< of hooks/loads.c: where the return address of the dlopen stands,
-  const void* load_caller;        ///< and what it is
-  bool load_is_deep;              ///< the dlopen has RTLD_DEEPBIND
-  uint32_t foreign_frees;         ///< of blocks that another ring had, since foreign_since
-  uint64_t foreign_since;         ///< reserved positions of its ring when foreign_frees was last 0
-};
-enum { no_generation = 0x7fffffff };
-
-extern __thread struct Thread thread_self HIDDEN;
-/// Counts the recordings that an attached tracer has made in this process and those before it.
-extern uint16_t thread_session HIDDEN;
-
 /// Which events have true stamps (preload/protocol.h).
 enum Stamping {
   stamping_alone,   ///< none: the process has one thread, and records no times
@@ -114,48 +99,47 @@ enum Stamping {
   stamping_all,
 };
 extern enum Stamping stamping HIDDEN;
-/// The real malloc_usable_size if each block's usable size is recorded, else NULL.
-extern size_t (*record_usable)(void*) HIDDEN;
-/// Events about fewer bytes take one record.
-extern uint64_t record_short_bytes HIDDEN;
-/// Blocks of so many bytes take several (0: none do), and where `usable` is not NULL all events do.
-void record_short_below(uint64_t large_bytes, size_t (*usable)(void*));
-
-/// In a process that begins.
-void record_begin_process(struct Control* control);
-/// Before another recording of the same process: it is as if there had been none.
-void record_forget(void);
-/// A second thread records from here on. To be called before it hands any block on.
-void record_second_thread(void);
-/// Times are recorded: each event has a true stamp.
-void record_times(void);
 /// Which events of a process with several threads have true stamps, unless times are recorded.
 enum StampChoice {
   stamps_sparse,      ///< those where memory changes hands
   stamps_by_sharing,  ///< the same, until threads often free each other's blocks; from there on all
   stamps_all,
 };
-void record_choose_stamps(enum StampChoice choice);
+void stamps_choose(enum StampChoice choice);
+/// Times are recorded: each event has a true stamp.
+void stamps_for_times(void);
+/// A second thread records from here on. To be called before it hands any block on.
+void stamps_for_threads(void);
+/// Before another recording of the same process: neither times nor a second thread were recorded.
+void stamps_forget(void);
 
-/// Records an event of one or several records.
-void record_long(const struct Call* call);
-/// Records an event with its stack. `stack_frame`: __builtin_frame_address(0) of the interposed function that the
-/// program has called. record_long_with_stack() also takes events whose kind has no stack.
-void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
-void record_long_with_stack(const struct Call* call, const void* stack_frame);
-/// Records that a realloc is given a block that may be a large one, and says which.
-struct LargeBlock record_given_large(const void* block);
-/// A stamp that no event of before exceeds, and none of what comes falls below.
-uint64_t record_moment(struct Thread* self);
-/// Records an event that may need a true stamp. `kind`: with flags of the head. `told`: its told_stamp().
-void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
-void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
-/// Records an event that may take several records. `kind`: with flags of the head.
-void record_as_call(uint32_t kind, const void* address, uint64_t size);
-/// The same for one that has reserved `position` of `ring`, in `generation`, and is beyond `soft`, or whose stamp has
-/// new upper bits, or whose ring is not this process's any more.
-void record_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
-                  uint64_t size, uint64_t stamp);
+/// The real malloc_usable_size if each block's usable size is recorded, else NULL.
+extern size_t (*usable_size_of)(void*) HIDDEN;
+/// Events about fewer bytes are short: they take one slot.
+extern uint64_t short_bytes HIDDEN;
+/// Makes events about `large_bytes` and more long (0: none are), and all events where `usable` is not NULL.
+void choose_short_events(uint64_t large_bytes, size_t (*usable)(void*));
+
+/// Records an event that has more than a kind, an address and a size. `stack_frame`: __builtin_frame_address(0) of the
+/// interposed function that the program has called, or NULL where no stacks are recorded.
+void record_long(const struct Call* call, const void* stack_frame);
+/// Records an event that needs no other member of Call. `kind`: with flags of the head.
+void record_long_short(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
+/// Records an event with a label, of which label_bytes_max bytes are kept.
+void record_long_label(enum Kind kind, const char* label);
+/// Records that a realloc is given a block that may be a large one. Returns the block if it is one.
+struct LargeBlock record_long_pages_begin(const void* block);
+/// Records the pages of all large blocks that live: the process may be about to end.
+void record_long_pages_of_all(void);
+/// Records an event whose kind has stacks.
+void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
+/// Records a short event that may need a true stamp. `kind`: with flags of the head. `told`: its told_stamp().
+void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
+void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
+/// Records a short event that has reserved `position` of `ring`, in `generation`, if the position is beyond `soft`, the
+/// stamp has new upper bits, or the ring is not this process's any more.
+void record_short_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
+                        uint64_t size, uint64_t stamp);
 
 /// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
 /// is found out that the event needs no true one (doc/architecture.md, "Sparse stamps").
@@ -164,79 +148,17 @@ static inline uint64_t told_stamp(const struct Thread* self) {
   return told > self->stamp_floor ? told : self->stamp_floor;
 }
 
-/// Whether `limit` need not be read. The acquire orders the collector's reads of these slots before our writes. (Where
-/// this thread has stored `soft` itself, in wait_for_room(), the acquire of `limit` there does.)
-static inline bool ring_is_below_soft(const struct Ring* ring, uint64_t position, uint64_t count) {
-  return position + count <= __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE);
-}
-
-static inline bool ring_has_room(struct Ring* ring, uint64_t position, uint64_t count) {
-  return __builtin_expect(ring_is_below_soft(ring, position, count), 1) || wait_for_room(ring, position, count);
-}
-
-/// A thread's ring, as it was before slots of it were reserved. A signal handler may fork, and an event of the child
-/// gives the thread another ring. Memory that nobody reads is then in the place of this one (rings_forget).
-struct HeldRing {
-  struct Ring* ring;
-  struct Slot* slots;
-  uint32_t count;       ///< of slots
-  uint32_t generation;  ///< recording_generation() when they were reserved; 0: in a child that has no ring
-};
-
-static inline struct HeldRing hold_ring(const struct Thread* self) {
-  const struct HeldRing held = {self->ring, self->slots, self->ring->slots, 0};
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  return held;
-}
-
-// Reserves `count` positions and returns the first. The thread sanitizer does not see into assembly: there it is an
-// atomic.
-static inline uint64_t ring_reserve(struct HeldRing* held, uint64_t count) {
-#ifdef CMT_SANITIZED
-  held->generation = recording_generation();
-  return __atomic_fetch_add(&held->ring->reserved, count, __ATOMIC_RELAXED);
-#else
-  return machine_add(&held->ring->reserved, count, generation_page, &held->generation);
-#endif
-}
-
-/// Whether the ring is this process's. If so, what was reserved in it is to be published, by this process: where a
-/// signal handler forks from here on, the child's goes to the memory that fork() has put in its place. (_Fork() and
-/// clone() put none there: then the child publishes the same records once more.)
-static inline bool ring_is_held(const struct Thread* self, const struct HeldRing* held) {
-  return self->ring == held->ring && recording_generation() != 0;
-}
-
-static inline void slot_publish(struct Slot* all, uint32_t slots, uint64_t position, uint64_t head, uint64_t body) {
-  struct Slot* slot = &all[position & (slots - 1)];
-  slot->body = body;
-  head |= slot_valid | (position & slots ? slot_parity : 0);
-  __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
-}
-
-static inline void held_publish(const struct HeldRing* held, uint64_t position, uint64_t head, uint64_t body) {
-  slot_publish(held->slots, held->count, position, head, body);
-}
-
-static inline void held_publish_void(const struct HeldRing* held, uint64_t position, uint64_t count) {
-  for (uint64_t i = 0; i < count; i++) held_publish(held, position + i, record_void, 0);
-}
-
-enum Reservation {
-  reserved_here,
-  reserved_nowhere,    ///< there was no room: the event is dropped
-  reserved_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to record the event anew
-};
-/// What has become of `count` slots from `position` on.
-enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held, uint64_t position,
-                                  uint64_t count);
-
 static inline uint64_t head_of(uint32_t kind, const void* address) {
   return (uint64_t)address << slot_address_shift | kind;
 }
 
-/// Whether an event takes one record, unless the stamp's upper bits are new.
-static inline bool is_short(uint64_t size) { return size < record_short_bytes; }
+/// Whether an event takes one slot, unless the stamp's upper bits are new, or it ends a block with touched pages.
+static inline bool is_short(uint64_t size) { return size < short_bytes; }
+
+/// Whether a short event may end a block with touched pages, and so be a long one.
+static inline bool may_end_large(uint32_t kind, const void* address) {
+  return kind_ends_block(slot_kind(kind)) && large_block_may_be(address);
+}
 
 /// Whether the stamp's upper bits are those of the ring. Valid once the position is reserved: a signal handler that
 /// records other ones has done so before, and is seen, or does so behind.
@@ -250,7 +172,7 @@ static inline void publish_short(const struct HeldRing* held, uint64_t position,
 }
 
 /// Records an event of one record with a stamp, or several where the stamp has new upper bits.
-static inline void append_short(uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
+static inline void record_short(uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   const struct Thread* self = &thread_self;
   struct HeldRing held = hold_ring(self);
   const uint64_t position = ring_reserve(&held, 1);
@@ -258,7 +180,7 @@ static inline void append_short(uint32_t kind, const void* address, uint64_t siz
   if (__builtin_expect(is_below_soft && is_stamp_high_known(self, stamp) && ring_is_held(self, &held), 1))
     publish_short(&held, position, kind, address, size, stamp);
   else
-    record_again(held.ring, held.generation, position, kind, address, size, stamp);
+    record_short_again(held.ring, held.generation, position, kind, address, size, stamp);
 }
 
 /// Whether a told stamp is enough for an event of the kind. Here of those whose pages are the ring's as a whole.
@@ -273,22 +195,18 @@ static inline bool is_told_enough(uint32_t kind, const void* block, uint64_t siz
 __attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size,
                                                          const void* stack_frame) {
   if (stack_frame && stacks_are_of(slot_kind(kind))) {
-    record_with_stack(kind, address, size, stack_frame);
+    record_short_stack(kind, address, size, stack_frame);
     return;
   }
-  if (kind_ends_block(slot_kind(kind)) && __builtin_expect(large_block_may_be(address), 0)) {
-    record_as_call(kind, address, size);
+  if (__builtin_expect(!is_short(size), 0) || __builtin_expect(may_end_large(kind, address), 0)) {
+    record_long_short(kind, address, size, NULL);
     return;
   }
   const uint64_t stamp = told_stamp(&thread_self);
-  if (!is_told_enough(slot_kind(kind), address, size)) {
-    (kind_makes_block(slot_kind(kind)) ? record_stamped_allocation : record_stamped_release)(kind, address, size,
-                                                                                             stamp);
-    return;
-  }
-  if (__builtin_expect(!is_short(size), 0)) {
-    record_as_call(kind, address, size);
-    return;
-  }
-  append_short(kind, address, size, stamp);
+  if (is_told_enough(slot_kind(kind), address, size))
+    record_short(kind, address, size, stamp);
+  else if (kind_makes_block(slot_kind(kind)))
+    record_short_true_allocation(kind, address, size, stamp);
+  else
+    record_short_true_release(kind, address, size, stamp);
 }

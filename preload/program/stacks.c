@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "preload/program/lifecycle.h"
+#include "cmt/kinds.h"
+#include "preload/program/thread.h"
 
 enum { threads_in_sandbox = 64 };
 
@@ -17,9 +18,9 @@ static struct {
 } reserve;
 
 static uint64_t kinds_with(unsigned trait) {
-  uint64_t kinds = 0;
-  for (uint32_t kind = 0; kind < record_events; kind++) kinds |= (uint64_t)((kind_traits(kind) & trait) != 0) << kind;
-  return kinds;
+#define CMT_KIND(name, number, call, traits) | (uint64_t)(((traits)&trait) != 0) << number
+  return 0 CMT_KINDS(CMT_KIND);
+#undef CMT_KIND
 }
 
 const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees) {
@@ -109,34 +110,28 @@ static void tell_unknown(const struct Thread* self, struct EventStack* stack) {
   stack->slots = !self->last_stack.is_unknown;
 }
 
-bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack) {
-  return stacks_capture_on(self, frame, -1, self->generation, stack);
-}
-
-bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_t generation,
-                       struct EventStack* stack) {
+enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, uint32_t generation,
+                            struct EventStack* stack) {
   stack->frame = frame;
-  for (;; kept = -1, generation = self->generation) {
-    stack->generation = generation;
-    if (self->unwinder) {
-      if (kept >= 0)
-        stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
-      else
-        unwind_capture(self->unwinder, frame, &stack->captured);
-      tell_difference(&self->last_stack, stack);
-    } else {
-      tell_unknown(self, stack);
-    }
-    // A signal handler may have forked, and a capture takes a while.
-    if (__builtin_expect(stack->generation == recording_generation(), 1)) {
-      if (__builtin_expect(stack->head.added <= stacks_frames_at_once || stack->head.is_apart, 1)) return true;
-      if (send_pieces(self, stack)) return true;
-    }
-    const bool is_dropped = stack->generation == recording_generation();
-    stacks_drop(self, stack);
-    stacks_end(self, stack);
-    if (is_dropped || !recording_is_on()) return false;
+  stack->generation = generation;
+  if (self->unwinder) {
+    if (kept >= 0)
+      stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
+    else
+      unwind_capture(self->unwinder, frame, &stack->captured);
+    tell_difference(&self->last_stack, stack);
+  } else {
+    tell_unknown(self, stack);
   }
+  // A signal handler may have forked, and a capture takes a while.
+  if (__builtin_expect(stack->generation == recording_generation(), 1)) {
+    if (__builtin_expect(stack->head.added <= stacks_frames_at_once || stack->head.is_apart, 1)) return capture_done;
+    if (send_pieces(self, stack)) return capture_done;
+  }
+  const bool is_dropped = stack->generation == recording_generation();
+  stacks_drop(self, stack);
+  stacks_end(self, stack);
+  return is_dropped ? capture_dropped : capture_in_parent;
 }
 
 // The frames that do not fit the first record.
@@ -185,12 +180,6 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, const s
 void stacks_drop(struct Thread* self, const struct EventStack* stack) {
   if (stack->slots == 0 || stack->head.is_apart) return;
   self->last_stack.is_followed = self->last_stack.is_unknown = false;
-}
-
-bool stacks_recapture(struct Thread* self, struct EventStack* stack) {
-  stacks_drop(self, stack);
-  stacks_end(self, stack);
-  return stacks_capture(self, stack->frame, stack);
 }
 
 void stacks_end(struct Thread* self, const struct EventStack* stack) {

@@ -2,7 +2,7 @@
 /// (preload/protocol.h, "Call stacks"). The stacks themselves come from unwind/unwind.h.
 ///
 ///     struct EventStack stack;
-///     stacks_capture(self, frame, &stack);       from here on signal handlers capture apart
+///     stacks_capture(self, frame, …, &stack);      from here on signal handlers capture apart
 ///     held = hold_ring(self);
 ///     position = ring_reserve(&held, stack.slots + …);
 ///     stacks_publish(self, &stack, &held, position);    or stacks_drop(self, &stack), if there was no room
@@ -71,13 +71,16 @@ void stacks_reserve(void);
 /// The next stack of each thread is whole.
 static inline void stacks_restart(void) { unwind_forget_all(); }
 
-/// False: the event is not recorded. It was dropped, or recording is off.
-bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack);
-/// The same for a stack that was captured in `generation`, if `kept` is not -1.
-bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_t generation, struct EventStack* stack);
+enum Capture {
+  capture_done,
+  capture_dropped,    ///< the event is not recorded
+  capture_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to capture anew
+};
+/// Captures the stack of an event, or takes over the thread's last one, of which `kept` frames are the ring's, and
+/// which was captured in `generation`. `kept`: -1 if there is none.
+enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, uint32_t generation,
+                            struct EventStack* stack);
 void stacks_publish(struct Thread* self, const struct EventStack* stack, const struct HeldRing* held,
                     uint64_t position);
 void stacks_drop(struct Thread* self, const struct EventStack* stack);
-/// Its slots are void: captures once more.
-bool stacks_recapture(struct Thread* self, struct EventStack* stack);
 void stacks_end(struct Thread* self, const struct EventStack* stack);

@@ -19,16 +19,22 @@
 #include "preload/program/pages/ask.h"
 #include "preload/program/pages/large_blocks.h"
 
-struct Call;
-struct Thread;
+/// In a thread: how much time it may spend on asking.
+struct AskCredit {
+  uint64_t at;  ///< a stamp: when `left` was true; 0: never
+  uint64_t left;
+};
 
-/// What stands before an event about a block.
+/// What an event about a block says of its pages.
 struct BlockPages {
   uint32_t flags;  ///< of record_block
   uint64_t bytes;  ///< of the block that begins; else 0
   uint64_t since;  ///< of record_since, if not 0
   struct PageRuns runs;
 };
+
+/// Without flags and runs.
+void touched_clear(struct BlockPages* pages, uint64_t bytes, uint64_t since);
 
 /// At the process's start. `min`: the least size of a block; 0: nothing is asked. `is_bounded`: in time.
 void touched_begin(uint64_t min, bool is_bounded);
@@ -38,13 +44,22 @@ void touched_begin_process(void);
 
 /// For a block that was allocated, or that a realloc of `given` has returned. Returns whether it is a large one: then
 /// `pages` belongs to the event.
-bool touched_allocated(struct Thread* self, const void* block, uint64_t bytes, const struct LargeBlock* given,
-                       struct BlockPages* pages);
-/// For a block that is about to be given back: `taken`, or none. Records runs beyond those that one event holds.
-bool touched_released(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages);
+bool touched_begins(struct AskCredit* credit, const void* block, uint64_t bytes, const struct LargeBlock* given,
+                    struct BlockPages* pages);
+/// A large block is about to be given back.
+void touched_ends(const struct LargeBlock* taken);
+/// It is not, because the realloc has failed. False: it could not be noted once more.
+bool touched_lives_on(const struct LargeBlock* given);
 
-/// A realloc of the block has failed, so that it lives on.
-void touched_refused(const struct LargeBlock* given);
+enum Touched {
+  touched_unknown,  ///< the kernel was not asked, for want of time, or has not answered
+  touched_more,     ///< `runs` is full: to be asked again, with the same `from`
+  touched_all,
+};
+/// Asks which pages the program has written to, from page `*from` on. At first *from is 0.
+enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, uint64_t* from,
+                         struct PageRuns* runs);
 
-/// Records the pages of all large blocks that live: the process may be about to end.
-void touched_record_all(void);
+/// Whether so much was allocated since the last round that all live blocks are to be asked about now.
+bool touched_begin_round(struct AskCredit* credit);
+void touched_end_round(struct AskCredit* credit);

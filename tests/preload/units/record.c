@@ -80,7 +80,8 @@ static void read_ring(struct Seen seen[blocks]) {
 static void short_event(uintptr_t block) { record(kind_malloc, address_of(block), 8, NULL); }
 static void long_event(uintptr_t block) {
   record_long(
-      &(struct Call){.kind = kind_calloc, .address = address_of(block), .size = 8, .has_count = true, .count = 2});
+      &(struct Call){.kind = kind_calloc, .address = address_of(block), .size = 8, .has_count = true, .count = 2},
+      NULL);
 }
 static void release(uintptr_t block) { record(kind_free, address_of(block), 0, NULL); }
 
@@ -130,9 +131,9 @@ static void run_kinds(bool is_own) {
   run_all(short_event, is_own);
   run_all(long_event, is_own);
   run_all(release, is_own);
-  record_short_below(0, usable);
+  choose_short_events(0, usable);
   run_all(short_event, is_own);
-  record_short_below(0, NULL);
+  choose_short_events(0, NULL);
 }
 
 // A dropped event does not take the upper bits of stamps with it.
@@ -144,7 +145,7 @@ static void drop(void) {
   drops = true;
   struct HeldRing held = hold_ring(&thread_self);
   const uint64_t position = ring_reserve(&held, 1);
-  record_again(&ring, held.generation, position, kind_malloc, address_of(block_of_thread), 8, after);
+  record_short_again(&ring, held.generation, position, kind_malloc, address_of(block_of_thread), 8, after);
   short_event(block_behind);
   read_ring(seen);
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
@@ -170,7 +171,7 @@ static void check_stamps_where_memory_changes_hands(void) {
   owners_usable_size = usable;
   begin(true);
   now = before + 100;
-  record_long(&(struct Call){.kind = kind_mark, .address = address_of(block_of_thread), .label = "label"});
+  record_long(&(struct Call){.kind = kind_mark, .address = address_of(block_of_thread), .label = "label"}, NULL);
   assert(told == now + 1);
 }
 
@@ -178,9 +179,9 @@ static void check_stamps_where_memory_changes_hands(void) {
 // so many of them?
 static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice, uint8_t owner,
                               uint64_t size) {
-  record_choose_stamps(choice);
-  record_forget();
-  record_second_thread();
+  stamps_choose(choice);
+  stamps_forget();
+  stamps_for_threads();
   begin(false);
   for (uint64_t frees = 0; frees < foreign_frees; frees++) {
     if (stamping != stamping_sparse) return false;  // too early
@@ -191,7 +192,7 @@ static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum Sta
     release(block_of_thread);
   }
   const bool are_all = stamping == stamping_all;
-  record_second_thread();
+  stamps_for_threads();
   assert((stamping == stamping_all) == are_all);
   return are_all;
 }
@@ -207,7 +208,7 @@ static void check_stamps_where_threads_share_memory(void) {
 }
 
 int main(void) {
-  record_choose_stamps(stamps_sparse);
+  stamps_choose(stamps_sparse);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
   owners_begin_process(&memory_used);
   owners_usable_size = usable;
@@ -215,14 +216,14 @@ int main(void) {
     after = has_new_high ? 0x300000500 : 0x2fffff700;
     if (!has_new_high) assert(!has_true_stamp(short_event, false));
     if (!has_new_high) run_kinds(true);  // in a process with one thread
-    record_second_thread();
+    stamps_for_threads();
     run_kinds(true);
     run_kinds(false);
   }
   check_stamps_where_memory_changes_hands();
   drop();
   check_stamps_where_threads_share_memory();
-  record_times();
+  stamps_for_times();
   assert(has_true_stamp(short_event, true));
   return 0;
 }

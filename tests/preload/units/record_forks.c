@@ -211,7 +211,7 @@ int main(void) {
   if (stacks_begin_process(share, 0, false)) return 77;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
   owners_begin_process(&memory_used);
-  record_times();
+  stamps_for_times();
   for (int is_full = 0; is_full < 2; is_full++) {
     has_stacks = false;
     run_all(0, 8, is_full, 1);

@@ -95,7 +95,7 @@ void begin_thread() { thread_self.has_destructor = 1; }
 void end_thread() {
   Call exit{};
   exit.kind = kind_thread_exit;
-  record_long(&exit);
+  record_long(&exit, nullptr);
   __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
   constexpr int calls = 30'000;
   begin_thread();
   start_recording();
-  record_choose_stamps(stamps_sparse);
+  stamps_choose(stamps_sparse);
   start_collecting();
   REQUIRE(shared != nullptr);
   Collector collector;
@@ -226,7 +226,7 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(stamping == stamping_sparse);
-  record_choose_stamps(stamps_by_sharing);
+  stamps_choose(stamps_by_sharing);
   share_much(1000, calls);
   CHECK(stamping == stamping_all);
   const std::vector<cmt::Event> events = collector.finish();

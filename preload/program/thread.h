@@ -1,0 +1,140 @@
+/// A thread of the program: its state, and how it reserves and publishes slots of its ring (preload/protocol.h,
+/// "Records"). The hard thing: a signal handler may record or fork between any two instructions here.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/program/kernel.h"
+#include "preload/program/pages/touched.h"
+#include "preload/program/stacks.h"
+#include "preload/program/tracing.h"
+#include "preload/protocol.h"
+
+/// In the frame of an interposed function (interpose.h).
+struct Guard {
+  uint64_t token;
+  struct Guard* interrupted;  ///< of the function that a signal handler has interrupted, in which this one is called
+  uint32_t kind;              ///< of operator new, else kind_malloc
+  uint64_t size;
+  uint64_t alignment;
+  const void* stack_frame;  ///< of operator new, where stacks are recorded
+};
+
+/// In the place of a guard where no guarded function runs, but a module was loaded whose words are to be looked at when
+/// the loader has returned (hooks/loads.h): so that each of the thread's next calls is seen, at no cost for others.
+extern struct Guard guard_of_load HIDDEN;
+
+/// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
+struct Thread {
+  struct Guard* guard;  ///< of the outermost interposed function
+  struct Slot* slots;
+  struct Ring* ring;
+  uint64_t* clock;           ///< Control::clock
+  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring was told last; no later one is less
+  uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
+  uint8_t owner;             ///< the ring's number in owners.h
+  uint64_t guards;           ///< for tokens
+  const void* retry_caller;  ///< the return address of the malloc in an operator new that has failed
+  struct Guard retry;        ///< of that operator new
+  uint8_t has_destructor;    ///< whether its end will be noticed
+  uint8_t destructor_rounds;
+  uint16_t session;               ///< thread_session when it claimed its ring
+  uint32_t ringless;              ///< the generation in which there was no ring for it
+  uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
+  struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
+  struct RingStack last_stack;
+  struct AskCredit asking;
+  uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen stands,
+  const void* load_caller;  ///< and what it is
+  bool load_is_deep;        ///< the dlopen has RTLD_DEEPBIND
+  uint32_t foreign_frees;   ///< of blocks that another ring had, since foreign_since
+  uint64_t foreign_since;   ///< reserved positions of its ring when foreign_frees was last 0
+};
+enum { no_generation = 0x7fffffff };
+
+extern __thread struct Thread thread_self HIDDEN;
+/// Counts the recordings that an attached tracer has made in this process and those before it.
+extern uint16_t thread_session HIDDEN;
+
+/// Whether `limit` need not be read. The acquire orders the collector's reads of these slots before our writes. (Where
+/// this thread has stored `soft` itself, in wait_for_room(), the acquire of `limit` there does.)
+static inline bool ring_is_below_soft(const struct Ring* ring, uint64_t position, uint64_t count) {
+  return position + count <= __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE);
+}
+
+static inline bool ring_has_room(struct Ring* ring, uint64_t position, uint64_t count) {
+  return __builtin_expect(ring_is_below_soft(ring, position, count), 1) || wait_for_room(ring, position, count);
+}
+
+/// A thread's ring, as it was before slots of it were reserved. A signal handler may fork, and an event of the child
+/// gives the thread another ring. Memory that nobody reads is then in the place of this one (rings_forget).
+struct HeldRing {
+  struct Ring* ring;
+  struct Slot* slots;
+  uint32_t count;       ///< of slots
+  uint32_t generation;  ///< recording_generation() when they were reserved; 0: in a child that has no ring
+};
+
+static inline struct HeldRing hold_ring(const struct Thread* self) {
+  const struct HeldRing held = {self->ring, self->slots, self->ring->slots, 0};
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return held;
+}
+
+// Reserves `count` positions and returns the first. The thread sanitizer does not see into assembly: there it is an
+// atomic.
+static inline uint64_t ring_reserve(struct HeldRing* held, uint64_t count) {
+#ifdef CMT_SANITIZED
+  held->generation = recording_generation();
+  return __atomic_fetch_add(&held->ring->reserved, count, __ATOMIC_RELAXED);
+#else
+  return machine_add(&held->ring->reserved, count, generation_page, &held->generation);
+#endif
+}
+
+/// Whether the ring is this process's. If so, what was reserved in it is to be published, by this process: where a
+/// signal handler forks from here on, the child's goes to the memory that fork() has put in its place. (_Fork() and
+/// clone() put none there: then the child publishes the same records once more.)
+static inline bool ring_is_held(const struct Thread* self, const struct HeldRing* held) {
+  return self->ring == held->ring && recording_generation() != 0;
+}
+
+static inline void slot_publish(struct Slot* all, uint32_t slots, uint64_t position, uint64_t head, uint64_t body) {
+  struct Slot* slot = &all[position & (slots - 1)];
+  slot->body = body;
+  head |= slot_valid | (position & slots ? slot_parity : 0);
+  __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
+}
+
+static inline void held_publish(const struct HeldRing* held, uint64_t position, uint64_t head, uint64_t body) {
+  slot_publish(held->slots, held->count, position, head, body);
+}
+
+static inline void held_publish_void(const struct HeldRing* held, uint64_t position, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) held_publish(held, position + i, record_void, 0);
+}
+
+enum Reservation {
+  reserved_here,
+  reserved_nowhere,    ///< there was no room: the event is dropped
+  reserved_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to record the event anew
+};
+
+// The handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so that this one
+// was made there, and the parent, which makes its own, would wait for it.
+static inline void give_slots_back(const struct HeldRing* held, uint64_t position, uint64_t count) {
+  uint64_t end = position + count;
+  if (__atomic_compare_exchange_n(&held->ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return;
+  if (ring_is_below_soft(held->ring, position, count)) held_publish_void(held, position, count);
+}
+
+/// What has become of `count` slots from `position` on.
+static inline enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held,
+                                                uint64_t position, uint64_t count) {
+  const bool has_room = ring_has_room(held->ring, position, count);
+  if (__builtin_expect(ring_is_held(self, held), 1)) return has_room ? reserved_here : reserved_nowhere;
+  if (held->generation == 0) give_slots_back(held, position, count);
+  return reserved_in_parent;
+}
