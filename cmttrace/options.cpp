@@ -10,14 +10,13 @@
 
 #include "cmttrace/flight.h"
 #include "preload/protocol.h"
+#include "preload/settings_list.h"
 
 namespace cmt::trace_launcher {
 namespace {
 
 using command::CommandLine;
 using command::UsageError;
-
-constexpr std::uint64_t stack_frames_max = 4096;  // unwind_frames_max of libcmttrace.so
 
 bool parse_follow(const std::string& text) {
   if (text != "yes" && text != "no") throw UsageError("--follow is yes or no, not '" + text + "'");
@@ -35,21 +34,41 @@ struct PassedOn {
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
     byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
-const std::vector<PassedOn> passed_on{
-    {"time", "CMTTRACE_TIME", nullptr, step},
-    {"usable", "CMTTRACE_USABLE", "1"},
-    {"stacks", "CMTTRACE_STACK_FRAMES", nullptr, frames},
-    {"stacks-of-frees", "CMTTRACE_STACKS_OF_FREES", "1"},
-    {"paused", "CMTTRACE_START", "paused"},
-    {"control", "CMTTRACE_CONTROL", nullptr},
-    {"rings", "CMTTRACE_RINGS", nullptr},
-    {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
-    {"touched", "CMTTRACE_TOUCHED", nullptr, touched},
-    {"keep", "CMTTRACE_KEEP", nullptr, kept},
-    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, byte_count},
-    {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
-    {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
-};
+/// What an option of cmttrace takes, by the form of its setting.
+PassedOn passed_on_as(SettingForm form, const char* option, const char* variable) {
+  switch (form) {
+    case form_on:
+      return {option, variable, "1"};
+    case form_paused:
+      return {option, variable, "paused"};
+    case form_step:
+      return {option, variable, nullptr, step};
+    case form_frames:
+      return {option, variable, nullptr, frames};
+    case form_duration:
+      return {option, variable, nullptr, duration};
+    case form_touched:
+      return {option, variable, nullptr, touched};
+    case form_keep:
+      return {option, variable, nullptr, kept};
+    case form_bytes:
+      return {option, variable, nullptr, byte_count};
+    case form_count:
+      return {option, variable, nullptr, {""}};
+    default:
+      return {option, variable, nullptr};
+  }
+}
+
+/// All settings that have an option, but for --output, which this launcher reads itself.
+const std::vector<PassedOn> passed_on = [] {
+  std::vector<PassedOn> all;
+#define CMT_SETTING(name, variable, option, form, ...) \
+  if (*(option) != 0 && setting_##name != setting_out) all.push_back(passed_on_as(form_##form, option, variable));
+  CMT_SETTINGS(CMT_SETTING)
+#undef CMT_SETTING
+  return all;
+}();
 
 /// A size as the tracer's variables have it: "64K". 0: it is none.
 std::uint64_t bytes_of(const std::string& text) {
@@ -76,8 +95,8 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
     if (value.empty()) return "";  // as if the variable were not set
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > stack_frames_max)
-      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(stack_frames_max) +
+    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > setting_frames_max)
+      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(setting_frames_max) +
                        ", not '" + value + "'");
     return value;
   }

@@ -18,6 +18,7 @@
 #include <span>
 #include <string_view>
 
+#include "preload/settings_list.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -27,15 +28,15 @@ constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 constexpr std::uint64_t first_bytes_per_event = 40;
 
-const char* variable(const char* name) {
-  const char* value = std::getenv(name);
+const char* variable(Setting setting) {
+  const char* value = std::getenv(setting_names[setting]);
   return value != nullptr ? value : "";
 }
 
 /// The program refuses to record if a value is not readable (preload/program/settings.h).
-std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherwise) {
+std::uint64_t quantity(Setting setting, const Unit* units, std::uint64_t otherwise) {
   std::uint64_t value = 0;
-  return read_quantity(variable(name), units, &value) ? value : otherwise;
+  return read_quantity(variable(setting), units, &value) ? value : otherwise;
 }
 
 std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
@@ -68,15 +69,15 @@ bool is_another_collector_busy() {
 }  // namespace
 
 Settings::Settings()
-    : time_step_ns(quantity("CMTTRACE_TIME", units_of_period, 0)),
-      has_times(time_step_ns != 0 || variable("CMTTRACE_TIME") == std::string_view("1")),
-      sample_ns(quantity("CMTTRACE_SAMPLE", units_of_time, 0)),
-      bytes_max(quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit)),
-      events_max(quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit)),
-      time_ns_max(quantity("CMTTRACE_MAX_TIME", units_of_time, no_limit)),
-      spill_bytes_max(quantity("CMTTRACE_SPILL", units_of_size, no_limit)) {
+    : time_step_ns(quantity(setting_time, units_of_period, 0)),
+      has_times(time_step_ns != 0 || variable(setting_time) == std::string_view("1")),
+      sample_ns(quantity(setting_sample, units_of_time, 0)),
+      bytes_max(quantity(setting_max_bytes, units_of_size, no_limit)),
+      events_max(quantity(setting_max_events, units_of_count, no_limit)),
+      time_ns_max(quantity(setting_max_time, units_of_time, no_limit)),
+      spill_bytes_max(quantity(setting_spill, units_of_size, no_limit)) {
   Keep wanted{};
-  if (!read_keep(variable("CMTTRACE_KEEP"), &wanted)) return;
+  if (!read_keep(variable(setting_keep), &wanted)) return;
   keep = {.ns = wanted.ns, .bytes = wanted.bytes};
 }
 

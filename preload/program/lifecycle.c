@@ -41,17 +41,17 @@ static struct {
 } stacks;
 
 static void read_stack_settings(void) {
-  stacks.of_frees = setting_is("CMTTRACE_STACKS_OF_FREES", "1");
-  stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is("CMTTRACE_STACKS", "1"));
-  stacks.frames_max = (uint32_t)setting_number("CMTTRACE_STACK_FRAMES", unwind_frames_max);
+  stacks.of_frees = setting_is(setting_stacks_of_frees, "1");
+  stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is(setting_stacks, "1"));
+  stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
 }
 
 // A filter of system calls that stands already may end the program for those that ask about pages: so they are made
 // only where somebody wants them to be.
 static void read_touched_setting(void) {
-  const bool is_asked_for = setting_is_given("CMTTRACE_TOUCHED");
-  const bool is_auto = setting_is("CMTTRACE_TOUCHED", "auto") || (!is_asked_for && !has_system_call_filter());
-  const uint64_t min = is_auto ? touched_min_auto : setting_bytes("CMTTRACE_TOUCHED", 0);
+  const bool is_asked_for = setting_is_given(setting_touched);
+  const bool is_auto = setting_is(setting_touched, "auto") || (!is_asked_for && !has_system_call_filter());
+  const uint64_t min = is_auto ? touched_min_auto : setting_bytes(setting_touched);
   touched_begin(is_under_valgrind ? 0 : min, is_auto);
   choose_short_events(large_blocks_min, usable_size_of);
 }
@@ -281,12 +281,12 @@ static void notice_threads_and_forks(void) {
 }
 
 static void read_recording_settings(void) {
-  tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
-  tracing.waits = setting_is("CMTTRACE_WAIT", "1");
-  if (setting_is("CMTTRACE_TIME", "1")) stamps_for_times();
-  if (setting_is("CMTTRACE_STAMPS", "all")) stamps_choose(stamps_all);
-  if (setting_is("CMTTRACE_STAMPS", "sparse")) stamps_choose(stamps_sparse);
-  if (setting_is("CMTTRACE_USABLE", "1")) choose_short_events(large_blocks_min, real.malloc_usable_size);
+  tracing.drops = setting_is(setting_on_full, "drop");
+  tracing.waits = setting_is(setting_wait, "1");
+  if (setting_is(setting_time, "1")) stamps_for_times();
+  if (setting_is(setting_stamps, "all")) stamps_choose(stamps_all);
+  if (setting_is(setting_stamps, "sparse")) stamps_choose(stamps_sparse);
+  if (setting_is(setting_usable, "1")) choose_short_events(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) owners_usable_size = real.malloc_usable_size;
 }
 
@@ -294,13 +294,13 @@ void start_collecting(void) {
   state.may_open_files = true;
   read_recording_settings();
   notice_threads_and_forks();
-  const char* parent = setting_value("CMTTRACE_CHILD_OF");
+  const char* parent = setting_value(setting_child_of);
   if (parent && *parent == 0) parent = NULL;
   state.ignores_children = parent != NULL;
   if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
   if (!recording_is_on() || !tracing_start_collector()) return;
   report_missing_stacks();
-  if (setting_is("CMTTRACE_START", "paused")) pause_recording(true);
+  if (setting_is(setting_start, "paused")) pause_recording(true);
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
 }
 
@@ -360,7 +360,7 @@ const char* attached_begin(void) {
   tracing.generation++;
   state.is_started = state.may_open_files = true;
   state.is_paused = false;
-  state.ignores_children = !setting_is("CMTTRACE_FOLLOW", "1");
+  state.ignores_children = !setting_is(setting_follow, "1");
   thread_session++;
   stamps_choose(default_stamps());
   read_stack_settings();
@@ -376,7 +376,7 @@ const char* attached_begin(void) {
 void attached_resume(void) {
   tracing.is_stopped = false;
   set_recording_generation(tracing.generation);
-  if (setting_is("CMTTRACE_START", "paused")) pause_recording(true);
+  if (setting_is(setting_start, "paused")) pause_recording(true);
 }
 
 void attached_end(void) {

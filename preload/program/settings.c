@@ -25,9 +25,8 @@ static const char* attached;  // settings in place of the environment's variable
 
 extern char** environ;
 
-/// A variable has units, or words to choose from, or both, or is a path, or several with commas between them.
-static const struct Variable {
-  const char* name;
+/// What a setting may be: units, or words to choose from, or both, or a path, or several with commas between them.
+struct Form {
   const struct Unit* units;
   const char* words[4];
   uint64_t least;  ///< in its units
@@ -35,31 +34,35 @@ static const struct Variable {
   uint32_t paths_max;
   bool is_of_attached;  ///< it says nothing to a tracer that is preloaded
   bool is_keep;         ///< what read_keep() reads
-} variables[] = {
-    {.name = "CMTTRACE_OUT", .paths_max = outputs_max},
-    {.name = "CMTTRACE_RINGS", .paths_max = 1},
-    {.name = "CMTTRACE_CONTROL", .paths_max = 1},
-    {.name = "CMTTRACE_STATUS", .paths_max = 1},
-    {.name = "CMTTRACE_COLLECTOR", .paths_max = 1},
-    {.name = "CMTTRACE_TIME", .words = {"0", "1"}, .units = units_of_period, .least = time_step_ns_min},
-    {.name = "CMTTRACE_STAMPS", .words = {"all", has_sparse_stamps ? "sparse" : NULL}},
-    {.name = "CMTTRACE_USABLE", .words = {"0", "1"}},
-    {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
-    {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
-    {.name = "CMTTRACE_STACKS_OF_FREES", .words = {"0", "1"}},
-    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
-    {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
-    {.name = "CMTTRACE_START", .words = {"paused"}},
-    {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},
-    {.name = "CMTTRACE_SAMPLE", .units = units_of_time},
-    {.name = "CMTTRACE_MAX_TIME", .units = units_of_time},
-    {.name = "CMTTRACE_MAX_BYTES", .units = units_of_size},
-    {.name = "CMTTRACE_KEEP", .is_keep = true},
-    {.name = "CMTTRACE_SPILL", .units = units_of_size},
-    {.name = "CMTTRACE_MAX_EVENTS", .units = units_of_count},
-    {.name = "CMTTRACE_CHILD_OF", .units = units_of_count},
-    {.name = "CMTTRACE_FOLLOW", .words = {"0", "1"}, .is_of_attached = true},
-    {.name = "CMTTRACE_OUT_OF", .units = units_of_count},
+};
+static const struct Form forms[] = {
+    [form_paths] = {.paths_max = outputs_max},
+    [form_path] = {.paths_max = 1},
+    [form_on] = {.words = {"0", "1"}},
+    [form_step] = {.words = {"0", "1"}, .units = units_of_period, .least = time_step_ns_min},
+    [form_stamps] = {.words = {"all", has_sparse_stamps ? "sparse" : NULL}},
+    [form_frames] = {.units = units_of_count, .least = 1, .most = setting_frames_max},
+    [form_paused] = {.words = {"paused"}},
+    [form_duration] = {.units = units_of_time},
+    [form_touched] = {.words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
+    [form_keep] = {.is_keep = true},
+    [form_bytes] = {.units = units_of_size},
+    [form_count] = {.units = units_of_count},
+    [form_full] = {.words = {"wait", "drop"}},
+    [form_follow] = {.words = {"0", "1"}, .is_of_attached = true},
+};
+static_assert((int)setting_frames_max == (int)unwind_frames_max,
+              "the unwinder has room for a stack of the most frames");
+
+static const uint8_t form_of_setting[settings_count] = {
+#define CMT_SETTING(name, variable, option, form, ...) form_##form,
+    CMT_SETTINGS(CMT_SETTING)
+#undef CMT_SETTING
+};
+static const char* const defaults[settings_count] = {
+#define CMT_SETTING(name, variable, option, form, otherwise, ...) otherwise,
+    CMT_SETTINGS(CMT_SETTING)
+#undef CMT_SETTING
 };
 
 static const char* next_attached(const char* entry) { return entry + strlen(entry) + 1; }
@@ -71,7 +74,8 @@ void settings_attach(const char* settings) {
   environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
 }
 
-const char* setting_value(const char* name) {
+const char* setting_value(enum Setting setting) {
+  const char* name = setting_names[setting];
   if (!attached) return getenv(name);
   const size_t length = strlen(name);
   for (const char* entry = attached; *entry; entry = next_attached(entry)) {
@@ -80,24 +84,25 @@ const char* setting_value(const char* name) {
   return NULL;
 }
 
-bool setting_is(const char* name, const char* value) {
-  const char* found = setting_value(name);
+bool setting_is(enum Setting setting, const char* value) {
+  const char* found = setting_value(setting);
   return found && strcmp(found, value) == 0;
 }
 
-bool setting_is_given(const char* name) {
-  const char* found = setting_value(name);
+bool setting_is_given(enum Setting setting) {
+  const char* found = setting_value(setting);
   return found && *found;
 }
 
-static uint64_t setting_in(const struct Unit* units, const char* name, uint64_t otherwise) {
+static uint64_t setting_in(const struct Unit* units, enum Setting setting) {
   uint64_t number;
-  const char* found = setting_value(name);
-  return found && read_quantity(found, units, &number) ? number : otherwise;
+  const char* found = setting_value(setting);
+  if (found && read_quantity(found, units, &number)) return number;
+  return read_quantity(defaults[setting], units, &number) ? number : 0;
 }
 
-uint64_t setting_number(const char* name, uint64_t otherwise) { return setting_in(units_of_count, name, otherwise); }
-uint64_t setting_bytes(const char* name, uint64_t otherwise) { return setting_in(units_of_size, name, otherwise); }
+uint64_t setting_number(enum Setting setting) { return setting_in(units_of_count, setting); }
+uint64_t setting_bytes(enum Setting setting) { return setting_in(units_of_size, setting); }
 
 static bool are_paths(const char* value, uint32_t count_max) {
   uint32_t paths = 0;
@@ -110,17 +115,17 @@ static bool are_paths(const char* value, uint32_t count_max) {
   return true;
 }
 
-static bool is_understood(const struct Variable* variable, const char* value) {
+static bool is_understood(const struct Form* form, const char* value) {
   uint64_t number;
   struct Keep keep;
   if (*value == 0) return true;  // as if it were not set
-  const char* const* word = variable->words;
+  const char* const* word = form->words;
   while (*word && strcmp(*word, value) != 0) word++;
   if (*word) return true;
-  if (variable->units && read_quantity(value, variable->units, &number))
-    return number >= variable->least && (variable->most == 0 || number <= variable->most);
-  if (variable->is_keep) return read_keep(value, &keep);
-  return variable->paths_max && are_paths(value, variable->paths_max);
+  if (form->units && read_quantity(value, form->units, &number))
+    return number >= form->least && (form->most == 0 || number <= form->most);
+  if (form->is_keep) return read_keep(value, &keep);
+  return form->paths_max && are_paths(value, form->paths_max);
 }
 
 static const char* line_about(const char* name, size_t length, const char* value) {
@@ -137,11 +142,11 @@ static const char* fault_of(const char* entry) {
   size_t length = strcspn(entry, "=");
   const char* value = entry + length + (entry[length] == '=');
   if (length > shown_bytes_max) length = shown_bytes_max;
-  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-    const struct Variable* variable = &variables[i];
-    if (strlen(variable->name) != length || memcmp(variable->name, entry, length) != 0) continue;
-    if (variable->is_of_attached && !attached) break;
-    return is_understood(variable, value) ? NULL : line_about(entry, length, value);
+  for (int setting = 0; setting < settings_count; setting++) {
+    const struct Form* form = &forms[form_of_setting[setting]];
+    if (strlen(setting_names[setting]) != length || memcmp(setting_names[setting], entry, length) != 0) continue;
+    if (form->is_of_attached && !attached) break;
+    return is_understood(form, value) ? NULL : line_about(entry, length, value);
   }
   static char line[128];
   memcpy(line, entry, length);
@@ -153,12 +158,12 @@ static bool is_setting(const char* variable) { return strncmp(variable, "CMTTRAC
 
 // What is kept is encoded as .cmt, in one file, of which nothing is written before it is asked for.
 static const char* fault_of_keep(void) {
-  const char* out = getenv("CMTTRACE_OUT");
+  const char* out = getenv(setting_names[setting_out]);
   const size_t length = out ? strlen(out) : 0;
   if (length < 4 || strcmp(out + length - 4, ".cmt") != 0 || strchr(out, ','))
     return "CMTTRACE_KEEP needs CMTTRACE_OUT to be one path that ends in .cmt";
-  if (setting_is_given("CMTTRACE_RINGS")) return "CMTTRACE_KEEP cannot go with CMTTRACE_RINGS";
-  if (setting_is_given("CMTTRACE_MAX_BYTES")) return "CMTTRACE_KEEP cannot go with CMTTRACE_MAX_BYTES";
+  if (setting_is_given(setting_rings)) return "CMTTRACE_KEEP cannot go with CMTTRACE_RINGS";
+  if (setting_is_given(setting_max_bytes)) return "CMTTRACE_KEEP cannot go with CMTTRACE_MAX_BYTES";
   return NULL;
 }
 
@@ -171,7 +176,7 @@ const char* settings_fault(void) {
   for (char** entry = environ; entry && *entry && !fault; entry++) {
     if (is_setting(*entry)) fault = fault_of(*entry);
   }
-  return fault || !setting_is_given("CMTTRACE_KEEP") ? fault : fault_of_keep();
+  return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();
 }
 
 static bool is_collector(const char* beside, size_t length, const char* rest) {
@@ -184,7 +189,7 @@ static bool is_collector(const char* beside, size_t length, const char* rest) {
 }
 
 static void find_collector(void) {
-  const char* given = setting_value("CMTTRACE_COLLECTOR");
+  const char* given = setting_value(setting_collector);
   const char* own = find_module(templates);
   if (given) {
     is_collector(given, strlen(given), "");
@@ -275,21 +280,21 @@ static void copy_trace_paths(const char* list) {
   }
 }
 
-static void copy_variable(uint32_t which, const char* name) {
-  const char* value = setting_value(name);
+static void copy_path(uint32_t which, enum Setting setting) {
+  const char* value = setting_value(setting);
   if (value) copy(templates[which], output_path_bytes, value, strlen(value));
 }
 
 static void read_paths(void) {
-  const char* list = setting_value("CMTTRACE_OUT");
+  const char* list = setting_value(setting_out);
   copy_trace_paths(list ? list : "");
-  if (!trace_paths) copy_trace_paths("%n.%p.trace");
-  copy_variable(path_rings, "CMTTRACE_RINGS");
-  copy_variable(path_control, "CMTTRACE_CONTROL");
-  copy_variable(path_status, "CMTTRACE_STATUS");
+  if (!trace_paths) copy_trace_paths(defaults[setting_out]);
+  copy_path(path_rings, setting_rings);
+  copy_path(path_control, setting_control);
+  copy_path(path_status, setting_status);
   status_exists = templates[path_status][0] == '-';
   if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
-  const char* parent = setting_value("CMTTRACE_OUT_OF");
+  const char* parent = setting_value(setting_out_of);
   if (!parent || !read_quantity(parent, units_of_count, &launcher)) launcher = 0;
   // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "preload/protocol.h"
+#include "preload/settings_list.h"
 
 /// Reads the variables, the working directory and the program's name: at the tracer's constructor, when all three are
 /// known. The functions below read them too, if they are called before.
@@ -22,15 +23,15 @@ const char* settings_fault(void);
 /// Borrowed. Paths are not read again until they are asked for.
 void settings_attach(const char* settings);
 
-/// The variable's value, or NULL.
-const char* setting_value(const char* name);
-/// Whether the variable has this value.
-bool setting_is(const char* name, const char* value);
+/// The value, or NULL.
+const char* setting_value(enum Setting setting);
+/// Whether the setting has this value.
+bool setting_is(enum Setting setting, const char* value);
 /// Whether it has a value that is not empty.
-bool setting_is_given(const char* name);
-/// The variable's number, or `otherwise`.
-uint64_t setting_number(const char* name, uint64_t otherwise);
-uint64_t setting_bytes(const char* name, uint64_t otherwise);
+bool setting_is_given(enum Setting setting);
+/// The number, or that of the default, or 0.
+uint64_t setting_number(enum Setting setting);
+uint64_t setting_bytes(enum Setting setting);
 
 const char* program_name(void);
 

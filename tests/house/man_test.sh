@@ -17,12 +17,25 @@ for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmtwatch cmttrace; 
 $(grep '^[<>]' difference)"
 done
 
-# The tracer's options are environment variables.
-sed -n 's/^\.It Ev \(CMTTRACE_[A-Z_]*\).*/\1/p' "$SOURCE/man/libcmttrace.1" | sort -u >in_page
-grep -rhoE '"CMTTRACE_[A-Z_]+' "$SOURCE"/preload --include='*.c' --include='*.cpp' --include='*.h' | tr -d '"' |
-  sort -u >in_code
-diff in_code in_page >difference || complain "libcmttrace: the code (<) and the manual page (>) differ:
+# The recorder's settings are environment variables. The page has the variables of the list, and each default of it.
+list=$SOURCE/preload/settings_list.h page=$SOURCE/man/libcmttrace.1
+sed -n 's/^\.It Ev \(CMTTRACE_[A-Z_]*\).*/\1/p' "$page" | sort -u >in_page
+sed -nE 's/^  X\([a-z_]+, "(CMTTRACE_[A-Z_]+)", "[^"]*", [a-z]+, "([^"]*)", .*/\1 \2/p' "$list" >settings
+[ "$(wc -l <settings)" = "$(grep -c '^  X(' "$list")" ] || complain "not all lines of $list were read"
+cut -d ' ' -f 1 settings | sort -u >in_list
+diff in_list in_page >difference || complain "libcmttrace: the list of settings (<) and the manual page (>) differ:
 $(grep '^[<>]' difference)"
+while read -r variable default; do
+  entry=$(sed -nE "/^\.It Ev $variable\$/,/^\.(It Ev|El)/p" "$page" | sed '1d; /^\.It Ev/d; s/^\.[A-Z][a-z] //' | tr '\n' ' ')
+  case "$entry" in
+    *default*" ${default:-no default}"* | *" ${default:-no default}"*default*) ;;
+    *default*) complain "libcmttrace: the list has '$default' as the default of $variable, the page has another" ;;
+    *) [ -z "$default" ] || complain "libcmttrace: the page does not say that the default of $variable is $default" ;;
+  esac
+done <settings
+# Code has no names of its own for them.
+! grep -rnE '(getenv|setting_[a-z_]+)\("CMTTRACE_' "$SOURCE/preload" --include='*.c' --include='*.cpp' --include='*.h' ||
+  complain "a setting that is named outside of the list"
 
 if command -v mandoc >/dev/null; then
   mandoc -T lint -W warning "$SOURCE"/man/*.[1-9] || complain "mandoc finds faults"

@@ -37,11 +37,11 @@ bool collector_is_gone() { return false; }
 void collector_reap() {}
 void collector_report_refusal() {}
 void collector_forget() {}
-const char* setting_value(const char*) { return nullptr; }
-bool setting_is(const char*, const char*) { return false; }
-bool setting_is_given(const char*) { return false; }
-std::uint64_t setting_number(const char*, std::uint64_t otherwise) { return otherwise; }
-std::uint64_t setting_bytes(const char*, std::uint64_t otherwise) { return otherwise; }
+const char* setting_value(Setting) { return nullptr; }
+bool setting_is(Setting, const char*) { return false; }
+bool setting_is_given(Setting) { return false; }
+std::uint64_t setting_number(Setting) { return 0; }
+std::uint64_t setting_bytes(Setting) { return 0; }
 bool path_is_given(std::uint32_t) { return false; }
 long path_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
 }
