@@ -1,310 +1,399 @@
 # cmttrace: a command is recorded and does not notice it; a line says what was recorded.
 
+. "$SOURCE/tests/behaviours.sh"
 . "$SOURCE/tests/waiting.sh"
 unset CMTTRACE_WAIT CMTTRACE_STATUS  # it waits itself
-failed=0
-complain() { echo "$*" >&2; failed=1; }
 mkdir -p -m 1777 temporary
+mkfifo go
 export TMPDIR=$PWD/temporary
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
 
 # The line at the end, and the trace that it tells of.
-status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
-[ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
-events=$(trace2cmt -s app.cmt | grep -vc '^#')
-tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ [mun]?s; nothing was lost" ||
-  complain "$events events, but: $(cat err)"
+line_at_the_end() {
+  status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
+  [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
+  events=$(trace2cmt -s app.cmt | grep -vc '^#')
+  tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ [mun]?s; nothing was lost" ||
+    complain "$events events, but: $(cat err)"
+}
 
 # A second run replaces the trace; one without -o, and the tracer alone, write nothing over.
-status_of cmttrace -o app.cmt -- perl -e 'push @x, "x" x 60003 for 1..7'
-grep -q ' in app\.cmt: ' err && [ "$(ls app*)" = app.cmt ] && [ "$(trace2cmt -s app.cmt | grep -c '^malloc(6000[0-9])')" -ge 7 ] ||
-  complain "a second trace: $(cat err; ls app*)"
-(mkdir -p env && cd env && for _ in 1 2; do CMTTRACE_OUT=e.cmt LD_PRELOAD=$TRACER perl -e 1; done && [ "$(echo *)" = 'e.2.cmt e.cmt' ]) ||
-  complain "the variable alone: $(ls env)"
+second_run() {
+  status_of cmttrace -o app.cmt -- perl -e 'push @x, "x" x 60003 for 1..7'
+  grep -q ' in app\.cmt: ' err && [ "$(ls app*)" = app.cmt ] && [ "$(trace2cmt -s app.cmt | grep -c '^malloc(6000[0-9])')" -ge 7 ] ||
+    complain "a second trace: $(cat err; ls app*)"
+  (mkdir -p env && cd env && for _ in 1 2; do CMTTRACE_OUT=e.cmt LD_PRELOAD=$TRACER perl -e 1; done && [ "$(echo *)" = 'e.2.cmt e.cmt' ]) ||
+    complain "the variable alone: $(ls env)"
+}
+
 # Behind a symbolic link the trace is the link's target, there or not.
-mkdir -p target
-for name in there missing; do
-  ln -sf target/$name.cmt link.cmt
-  [ $name = missing ] || echo old >target/$name.cmt
-  status_of cmttrace -o link.cmt -- true
-  [ "$status" = 0 ] && [ -L link.cmt ] && trace2cmt -s target/$name.cmt >out 2>&1 || complain "a link, $name: $(cat out err)"
-done
+symbolic_link() {
+  mkdir -p target
+  for name in there missing; do
+    ln -sf target/$name.cmt link.cmt
+    [ $name = missing ] || echo old >target/$name.cmt
+    status_of cmttrace -o link.cmt -- true
+    [ "$status" = 0 ] && [ -L link.cmt ] && trace2cmt -s target/$name.cmt >out 2>&1 || complain "a link, $name: $(cat out err)"
+  done
+}
 
 # The name is that of the last program that the first process becomes. Those before it, and other processes, have its id.
-status_of cmttrace -o x/x.cmt -- true
-[ "$status" = 125 ] || complain 'a folder that is not there'
-mkdir -p x
-status_of cmttrace -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
-pid=$(cat out)
-program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
-[ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
-  complain "exec: $(ls x)"
-[ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
-grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt \((sh|perl)\), x/x\.[0-9.]*cmt \((sh|perl)\) and x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err || complain "the largest: $(cat err)"
+exec_and_children() {
+  status_of cmttrace -o x/x.cmt -- true
+  [ "$status" = 125 ] || complain 'a folder that is not there'
+  mkdir -p x
+  status_of cmttrace -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
+  pid=$(cat out)
+  program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
+  [ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
+    complain "exec: $(ls x)"
+  [ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
+  grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt \((sh|perl)\), x/x\.[0-9.]*cmt \((sh|perl)\) and x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err || complain "the largest: $(cat err)"
+}
 
 # Text by its ending; without -o the compact form, named after program and process.
-status_of cmttrace -o t.trace -- true
-[ "$status" = 0 ] && head -n 1 t.trace | grep -q '^#cmt text=1' || complain "text: $(cat err)"
-(mkdir -p named && cd named && cmttrace true 2>err) && ls named | grep -qE '^true\.[0-9]+\.cmt$' || complain "no name: $(ls named)"
+form_and_name() {
+  status_of cmttrace -o t.trace -- true
+  [ "$status" = 0 ] && head -n 1 t.trace | grep -q '^#cmt text=1' || complain "text: $(cat err)"
+  (mkdir -p named && cd named && cmttrace true 2>err) && ls named | grep -qE '^true\.[0-9]+\.cmt$' || complain "no name: $(ls named)"
+}
 
 # Children are recorded too.
-mkdir -p f
-status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
-[ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
+children() {
+  mkdir -p f
+  status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
+  [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
+}
 
 # A daemon is not waited for, and that is said. Its parent waits until it is at work.
-mkfifo go
-status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
-[ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace ([a-z]*) and d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
-[ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
-: >go
-# Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
-mkdir -p late
-status_of cmttrace -o 'late/%n.%p.trace' -- perl -e 'exit 0 if fork; open F, "<", "go"; exec "perl", "-e", 1'
-[ "$status" = 0 ] || complain "a daemon that starts another program: $status $(cat err)"
-: >go
-until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
+daemon() {
+  status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
+  [ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace ([a-z]*) and d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+  [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
+  : >go
+  # Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
+  mkdir -p late
+  status_of cmttrace -o 'late/%n.%p.trace' -- perl -e 'exit 0 if fork; open F, "<", "go"; exec "perl", "-e", 1'
+  [ "$status" = 0 ] || complain "a daemon that starts another program: $status $(cat err)"
+  : >go
+  until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
+}
 
 # What could not be written is not passed over.
-(ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
-[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
-find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
-status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
-[ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
+unwritten() {
+  (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
+  [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
+  status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
+  [ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
+}
 
 # An output that cannot be written is found before the command is started; an old trace stays where there is no command.
-unwritable() {  # ERROR OPTION...
-  rm -f ran
-  status_of cmttrace "${@:2}" -- touch ran
-  [ "$status" = 125 ] && [ ! -e ran ] && [ "$(cat err)" = "cmttrace: cannot write $1 (the program was not started)" ] ||
-    complain "unwritable, $2 $3: $status $(cat err)"
+unwritable_outputs() {
+  unwritable() {  # ERROR OPTION...
+    rm -f ran
+    status_of cmttrace "${@:2}" -- touch ran
+    [ "$status" = 125 ] && [ ! -e ran ] && [ "$(cat err)" = "cmttrace: cannot write $1 (the program was not started)" ] ||
+      complain "unwritable, $2 $3: $status $(cat err)"
+  }
+  mkdir -p folder.cmt
+  unwritable 'none/x.cmt: No such file or directory' -o none/x.cmt
+  unwritable 'none/%n.cmt: No such file or directory' -o none/%n.cmt
+  unwritable 'folder.cmt: Is a directory' -o folder.cmt
+  unwritable '/dev/null: a trace is a regular file, and this is none' -o /dev/null
+  unwritable '/dev/full: a trace is a regular file, and this is none' -o /dev/full
+  mkfifo pipe.cmt
+  unwritable 'pipe.cmt: a trace is a regular file, and this is none' -o pipe.cmt
+  unwritable 'none/x: No such file or directory' --rings=none/x
+  unwritable 'none/x: No such file or directory' --control=none/x
+  unwritable 'folder.cmt: commands come through a FIFO, and this is none' --control=folder.cmt
+  echo kept >kept.cmt
+  unwritable 'none/x: No such file or directory' -o kept.cmt --rings=none/x
+  [ "$(cat kept.cmt)" = kept ] || complain 'a trace was removed for a command that was not started'
+  for words in './kept.sh' 'cat kept.sh' 'perl ./kept.sh'; do
+    printf '#!/bin/sh\n' >kept.sh
+    chmod 755 kept.sh
+    status_of cmttrace -o kept.sh -- $words
+    [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- 'cannot write kept.sh: it is a file of the command (the program was not started)' err || complain "-o and $words: $status $(cat err)"
+  done
+  status_of cmttrace -o a,b,c,d,e -- true
+  [ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
+  ln -s round.cmt round.cmt
+  unwritable 'round.cmt: Too many levels of symbolic links' -o round.cmt
+  status_of cmttrace -o app.cmt -- ./nowhere
+  [ "$status" = 127 ] && [ -s app.cmt ] || complain "no command: $status, $(ls)"
 }
-mkdir -p folder.cmt
-unwritable 'none/x.cmt: No such file or directory' -o none/x.cmt
-unwritable 'none/%n.cmt: No such file or directory' -o none/%n.cmt
-unwritable 'folder.cmt: Is a directory' -o folder.cmt
-unwritable '/dev/null: a trace is a regular file, and this is none' -o /dev/null
-unwritable '/dev/full: a trace is a regular file, and this is none' -o /dev/full
-mkfifo pipe.cmt
-unwritable 'pipe.cmt: a trace is a regular file, and this is none' -o pipe.cmt
-unwritable 'none/x: No such file or directory' --rings=none/x
-unwritable 'none/x: No such file or directory' --control=none/x
-unwritable 'folder.cmt: commands come through a FIFO, and this is none' --control=folder.cmt
-echo kept >kept.cmt
-unwritable 'none/x: No such file or directory' -o kept.cmt --rings=none/x
-[ "$(cat kept.cmt)" = kept ] || complain 'a trace was removed for a command that was not started'
-for words in './kept.sh' 'cat kept.sh' 'perl ./kept.sh'; do
-  printf '#!/bin/sh\n' >kept.sh
-  chmod 755 kept.sh
-  status_of cmttrace -o kept.sh -- $words
-  [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- 'cannot write kept.sh: it is a file of the command (the program was not started)' err || complain "-o and $words: $status $(cat err)"
-done
-status_of cmttrace -o a,b,c,d,e -- true
-[ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
-ln -s round.cmt round.cmt
-unwritable 'round.cmt: Too many levels of symbolic links' -o round.cmt
-status_of cmttrace -o app.cmt -- ./nowhere
-[ "$status" = 127 ] && [ -s app.cmt ] || complain "no command: $status, $(ls)"
+
 # A recording that fails is no success, and the failure of the command comes first.
-for exit in 0 7; do
-  status_of env CMTTRACE_NO=1 cmttrace -o bad.cmt -- perl -e "exit $exit"
-  [ "$status" = $((exit ? exit : 125)) ] && grep -q 'nothing was recorded' err || complain "nothing was recorded, $exit: $status $(cat err)"
-done
+failed_recording() {
+  for exit in 0 7; do
+    status_of env CMTTRACE_NO=1 cmttrace -o bad.cmt -- perl -e "exit $exit"
+    [ "$status" = $((exit ? exit : 125)) ] && grep -q 'nothing was recorded' err || complain "nothing was recorded, $exit: $status $(cat err)"
+  done
+}
 
 # The line says what is missing, and why. Nothing is missing only where nothing is said.
-lost() {  # TEXT OPTION... -- COMMAND
-  status_of cmttrace -o lost.cmt "${@:2}"
-  [ "$status" = 0 ] && grep -qE " [mun]?s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
-  trace2cmt --verify lost.cmt >said 2>&1 || [ $? = 3 ] || complain "lost, ${*:2}: $(cat said)"
+losses() {
+  lost() {  # TEXT OPTION... -- COMMAND
+    status_of cmttrace -o lost.cmt "${@:2}"
+    [ "$status" = 0 ] && grep -qE " [mun]?s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
+    trace2cmt --verify lost.cmt >said 2>&1 || [ $? = 3 ] || complain "lost, ${*:2}: $(cat said)"
+  }
+  many='push @x, "x" x $_ for 1..20000'
+  lost 'stopped by --max-events in the first [0-9.]+ [mun]?s' --max-events=1000 -- perl -e "$many"
+  lost 'stopped by --max-time in the first [0-9.]+ [mun]?s' --max-time=1ns -- perl -e "$many"
+  lost 'stopped by --max-bytes in the first [0-9.]+ [mun]?s' --max-bytes=10K -- perl -e "$many"
+  [ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"
+  lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
+  rm -f lost.*
+  lost '3 traces stopped by --max-events' --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
+  faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
+  # By an address of dlsym; and one by the library's constructor, before its words could be changed.
+  lost '6 blocks freed whose allocation was not seen' -- "$faults" deepbind "$plugin"
+  lost "calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" namespace "$plugin"
+  lost 'nothing was lost' -- "$faults" plugins "$plugin"
 }
-many='push @x, "x" x $_ for 1..20000'
-lost 'stopped by --max-events in the first [0-9.]+ [mun]?s' --max-events=1000 -- perl -e "$many"
-lost 'stopped by --max-time in the first [0-9.]+ [mun]?s' --max-time=1ns -- perl -e "$many"
-lost 'stopped by --max-bytes in the first [0-9.]+ [mun]?s' --max-bytes=10K -- perl -e "$many"
-[ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"
-lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
-rm -f lost.*
-lost '3 traces stopped by --max-events' --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
-faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
-# By an address of dlsym; and one by the library's constructor, before its words could be changed.
-lost '6 blocks freed whose allocation was not seen' -- "$faults" deepbind "$plugin"
-lost "calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" namespace "$plugin"
-lost 'nothing was lost' -- "$faults" plugins "$plugin"
+
 # A process that could not be recorded is counted: it has said why.
-for exit in 0 7; do
-  status_of cmttrace -o refused.cmt -- perl -e "push @x, 'x' x \$_ for 1..9; system q(ulimit -n 20; exec perl -e 1); exit $exit"
-  [ "$status" = $((exit ? exit : 125)) ] && grep -q '^libcmttrace: cannot start the collector' err &&
-    grep -qE '^cmttrace: .*; 1 process not recorded$' err || complain "not recorded: $status $(cat err)"
-done
+refused_process() {
+  for exit in 0 7; do
+    status_of cmttrace -o refused.cmt -- perl -e "push @x, 'x' x \$_ for 1..9; system q(ulimit -n 20; exec perl -e 1); exit $exit"
+    [ "$status" = $((exit ? exit : 125)) ] && grep -q '^libcmttrace: cannot start the collector' err &&
+      grep -qE '^cmttrace: .*; 1 process not recorded$' err || complain "not recorded: $status $(cat err)"
+  done
+}
+
 # A signal handler that leaves an event by longjmp, after one of its instructions: at most that event is lost.
-for step in $(seq 0 6 90); do
-  status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
-  grep -qx + out || break
-  cp err "jump.$step"
-  # The command has succeeded, its recording has not.
-  [ "$status" = "$(grep -q 'stopped by an error' err && echo 125 || echo 0)" ] || complain "a handler that leaves: $status $(cat err)"
-done
-grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ [mun]?s$' jump.[0-9]* | grep -q . ||
-  complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
-grep -hE '^cmttrace:.*nothing was lost$' jump.[0-9]* | grep -q . || complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
+longjmp() {
+  for step in $(seq 0 6 90); do
+    status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
+    grep -qx + out || break
+    cp err "jump.$step"
+    # The command has succeeded, its recording has not.
+    [ "$status" = "$(grep -q 'stopped by an error' err && echo 125 || echo 0)" ] || complain "a handler that leaves: $status $(cat err)"
+  done
+  grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ [mun]?s$' jump.[0-9]* | grep -q . ||
+    complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
+  grep -hE '^cmttrace:.*nothing was lost$' jump.[0-9]* | grep -q . || complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
+}
 
 # The signal that ends a command ends the launcher; what was recorded is whole.
-status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
-[ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
+ending_signal() {
+  status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
+  [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
+}
 
 # Ctrl-C reaches the command once, and the launcher waits for what it makes of it.
-/usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o c.trace -- perl -e \
-  '$| = 1; $SIG{INT} = sub { $n++ }; print "ready\n"; sleep 1 until $n; select undef, undef, undef, 0.2; print "$n times\n"; exit 6' >out
-grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: .* in c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
-/usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
-grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
+ctrl_c() {
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o c.trace -- perl -e \
+    '$| = 1; $SIG{INT} = sub { $n++ }; print "ready\n"; sleep 1 until $n; select undef, undef, undef, 0.2; print "$n times\n"; exit 6' >out
+  grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: .* in c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
+  grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
+}
+
 # What it is sent itself it passes on.
-mkfifo ready
-cmttrace -o usr1.trace -- perl -e '$SIG{USR1} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' 2>err &
-: <ready
-kill -USR1 $!
-wait $! && status=0 || status=$?
-[ $status = 9 ] && grep -q ' in usr1.trace' err || complain "SIGUSR1: $status $(cat err)"
+passed_on_signal() {
+  mkfifo ready
+  cmttrace -o usr1.trace -- perl -e '$SIG{USR1} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' 2>err &
+  : <ready
+  kill -USR1 $!
+  wait $! && status=0 || status=$?
+  [ $status = 9 ] && grep -q ' in usr1.trace' err || complain "SIGUSR1: $status $(cat err)"
+}
+
 # Standard streams that are closed stay so.
-for closed in '>&- 2>err' '<&- >&- 2>&-'; do
-  rm -f n.trace
-  eval "cmttrace -o n.trace -- perl -e 'exit 5' $closed" && status=0 || status=$?
-  [ $status = 5 ] && [ "$(tail -n 1 n.trace)" = '#cmt end=complete' ] || complain "$closed: $status"
-done
+closed_streams() {
+  for closed in '>&- 2>err' '<&- >&- 2>&-'; do
+    rm -f n.trace
+    eval "cmttrace -o n.trace -- perl -e 'exit 5' $closed" && status=0 || status=$?
+    [ $status = 5 ] && [ "$(tail -n 1 n.trace)" = '#cmt end=complete' ] || complain "$closed: $status"
+  done
+}
 
 # While it waits for the trace (of a program that is killed, which does not wait itself) only a signal that asks for it ends that.
-cmttrace -o slow.cmt -- "${find_collector[@]}" -e 'my $n = collector("slow.cmt"); kill STOP => $n; open F, ">", "stopped"; print F $n; close F; kill KILL => $$' 2>err &
-until [ -s stopped ] && ! pgrep -P $! >/dev/null; do sleep 0.01; done
-for signal in WINCH CONT; do
-  kill -$signal $! || complain "$signal while it waits: $(cat err)"
-  while kill -0 $! && ! grep -q '^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done
-done 2>/dev/null
-kill -CONT "$(cat stopped)"
-wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
+signals_while_waiting() {
+  cmttrace -o slow.cmt -- "${find_collector[@]}" -e 'my $n = collector("slow.cmt"); kill STOP => $n; open F, ">", "stopped"; print F $n; close F; kill KILL => $$' 2>err &
+  until [ -s stopped ] && ! pgrep -P $! >/dev/null; do sleep 0.01; done
+  for signal in WINCH CONT; do
+    kill -$signal $! || complain "$signal while it waits: $(cat err)"
+    while kill -0 $! && ! grep -q '^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done
+  done 2>/dev/null
+  kill -CONT "$(cat stopped)"
+  wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
+}
 
 # On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. Its lines are ours here: it stands still.
-PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
-  my $n = collector("left.cmt");
-  kill STOP => $n;
-  open F, ">", "stopped"; print F $n; close F;
-  open F, "<", "left.status"; my $line = <F>; close F;
-  $line =~ s/begun=1/encoded=1400000 waiting=600000/;
-  open F, ">>", "left.status"; print F $line; close F;
-  kill KILL => $$' >out
-grep -q 'cmttrace: encoding: 1,400,000 of 2,000,000 events' out &&
-  grep -q "cmttrace: left.cmt is not complete yet: the collector goes on writing it, and cmt's tools wait for that" out &&
-  grep -qx 'status -9' out || complain "Ctrl-C while it waits: $(cat out)"
-kill -CONT "$(cat stopped)"
-trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || complain 'Ctrl-C while it waits: the trace is not whole'
+terminal_progress() {
+  PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
+    my $n = collector("left.cmt");
+    kill STOP => $n;
+    open F, ">", "stopped"; print F $n; close F;
+    open F, "<", "left.status"; my $line = <F>; close F;
+    $line =~ s/begun=1/encoded=1400000 waiting=600000/;
+    open F, ">>", "left.status"; print F $line; close F;
+    kill KILL => $$' >out
+  grep -q 'cmttrace: encoding: 1,400,000 of 2,000,000 events' out &&
+    grep -q "cmttrace: left.cmt is not complete yet: the collector goes on writing it, and cmt's tools wait for that" out &&
+    grep -qx 'status -9' out || complain "Ctrl-C while it waits: $(cat out)"
+  kill -CONT "$(cat stopped)"
+  trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || complain 'Ctrl-C while it waits: the trace is not whole'
+}
 
 # What cannot be started, and what cannot be recorded.
-status_of cmttrace ./nowhere
-[ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
-mkdir -p folder
-echo old >kept.cmt
-status_of cmttrace -o kept.cmt ./folder
-[ "$status" = 126 ] && [ "$(cat kept.cmt)" = old ] || complain "a folder: $status $(cat err)"
-status_of cmttrace
-[ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
-status_of cmttrace --follow=maybe true
-[ "$status" = 125 ] && grep -q -- '--follow is yes or no' err || complain "--follow: $(cat err)"
-if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
-  status_of cmttrace ./static.out
-  [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
-fi
+wrong_use() {
+  status_of cmttrace ./nowhere
+  [ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
+  mkdir -p folder
+  echo old >kept.cmt
+  status_of cmttrace -o kept.cmt ./folder
+  [ "$status" = 126 ] && [ "$(cat kept.cmt)" = old ] || complain "a folder: $status $(cat err)"
+  status_of cmttrace
+  [ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
+  status_of cmttrace --follow=maybe true
+  [ "$status" = 125 ] && grep -q -- '--follow is yes or no' err || complain "--follow: $(cat err)"
+}
 
-if echo 'int main(void) { return 5; }' >asan.c && cc -fsanitize=address asan.c -o asan.out 2>/dev/null; then
-  status_of cmttrace ./asan.out
-  [ "$status" = 5 ] && grep -q 'build it without -fsanitize=address$' err || complain "a program with a sanitizer: $status $(cat err)"
-fi
+static_and_sanitized() {
+  if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
+    status_of cmttrace ./static.out
+    [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
+  fi
+
+  if echo 'int main(void) { return 5; }' >asan.c && cc -fsanitize=address asan.c -o asan.out 2>/dev/null; then
+    status_of cmttrace ./asan.out
+    [ "$status" = 5 ] && grep -q 'build it without -fsanitize=address$' err || complain "a program with a sanitizer: $status $(cat err)"
+  fi
+}
 
 # An allocator in the program: cmttrace says so, and what can be done, before libcmttrace does.
-printf '#include <stdlib.h>\n__attribute__((noinline)) void* je_malloc(size_t n) { return malloc(n); }\nint main(void) { free(je_malloc(5)); return 5; }\n' >inside.c
-if cc -O0 inside.c -o inside.out 2>/dev/null; then
-  status_of cmttrace ./inside.out
-  [ "$status" = 5 ] && grep -qx 'cmttrace: ./inside.out has an allocator inside (je_malloc): only what it asks of the C library is recorded; build it without' err ||
-    complain "an allocator inside: $status $(cat err)"
-fi
-status_of cmttrace "$BUILD/tests/preload/own_malloc"
-grep -qx "cmttrace: $BUILD/tests/preload/own_malloc has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared library" err ||
-  complain "a malloc of its own: $(cat err)"
-
-if [ "$(id -u)" = 0 ]; then
-  cp "$(command -v perl)" mine
-  chown 65534 mine
-  chmod 4755 mine
-  status_of cmttrace ./mine -e 'exit 6'
-  [ "$status" = 6 ] && grep -q "another user's rights" err && grep -q 'nothing was recorded' err || complain "set-user-ID: $status $(cat err)"
-  chown 0 mine
-  chmod 755 mine
-  if setcap cap_net_raw+ep mine 2>/dev/null && command -v setpriv >/dev/null; then
-    chmod 777 .
-    status_of setpriv --reuid 65534 --clear-groups "$(command -v cmttrace)" ./mine -e 'exit 6'
-    [ "$status" = 126 ] || { [ "$status" = 6 ] && grep -q "another user's rights" err; } || complain "capabilities: $status $(cat err)"
-  else
-    echo 'not tested: capabilities: setcap or setpriv is missing'
+allocator_inside() {
+  printf '#include <stdlib.h>\n__attribute__((noinline)) void* je_malloc(size_t n) { return malloc(n); }\nint main(void) { free(je_malloc(5)); return 5; }\n' >inside.c
+  if cc -O0 inside.c -o inside.out 2>/dev/null; then
+    status_of cmttrace ./inside.out
+    [ "$status" = 5 ] && grep -qx 'cmttrace: ./inside.out has an allocator inside (je_malloc): only what it asks of the C library is recorded; build it without' err ||
+      complain "an allocator inside: $status $(cat err)"
   fi
-else
-  echo 'not tested: set-user-ID: that needs root'
-fi
+  status_of cmttrace "$BUILD/tests/preload/own_malloc"
+  grep -qx "cmttrace: $BUILD/tests/preload/own_malloc has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared library" err ||
+    complain "a malloc of its own: $(cat err)"
+}
+
+other_rights() {
+  if [ "$(id -u)" = 0 ]; then
+    cp "$(command -v perl)" mine
+    chown 65534 mine
+    chmod 4755 mine
+    status_of cmttrace ./mine -e 'exit 6'
+    [ "$status" = 6 ] && grep -q "another user's rights" err && grep -q 'nothing was recorded' err || complain "set-user-ID: $status $(cat err)"
+    chown 0 mine
+    chmod 755 mine
+    if setcap cap_net_raw+ep mine 2>/dev/null && command -v setpriv >/dev/null; then
+      chmod 777 .
+      status_of setpriv --reuid 65534 --clear-groups "$(command -v cmttrace)" ./mine -e 'exit 6'
+      [ "$status" = 126 ] || { [ "$status" = 6 ] && grep -q "another user's rights" err; } || complain "capabilities: $status $(cat err)"
+    else
+      echo 'not tested: capabilities: setcap or setpriv is missing'
+    fi
+  else
+    echo 'not tested: set-user-ID: that needs root'
+  fi
+}
 
 # What is not followed is not recorded, and the command is, even where a shell starts it.
-mkdir -p n
-status_of cmttrace --follow=no -o 'n/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
-[ "$(ls n | sed 's/\..*//')" = sh ] || complain "--follow=no: $(ls n; cat err)"
+not_followed() {
+  mkdir -p n
+  status_of cmttrace --follow=no -o 'n/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
+  [ "$(ls n | sed 's/\..*//')" = sh ] || complain "--follow=no: $(ls n; cat err)"
+}
 
 # What the tracer offers reaches it.
-status_of cmttrace --usable --time -o u.trace -- perl -e 1
-grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
-status_of cmttrace --max-events=7 --max-bytes=2M --max-time=1.5min --control=c -o m.trace -- sh -c \
-  'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
-[ "$(cat out)" = '7 2M 90000000000ns c' ] || complain "limits: $(cat out err)"
-cmttrace --sample=1ms -o s.trace -- cat go 2>err &
-until_true "grep -q '^sample(' s.trace"
-: >go
-wait $! || complain "--sample: $? $(cat err)"
-status_of cmttrace --paused -o p.trace -- perl -e 1
-[ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
-status_of cmttrace --stacks=20 -o c.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
-[ "$(cat out)" = '1 20/' ] || complain "--stacks=20: $(cat out err)"
-status_of cmttrace --stacks-of-frees -o d.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
-[ "$(cat out)" = '1 /1' ] || complain "--stacks-of-frees: $(cat out err)"
-for bad in 0 4097 all; do
-  status_of cmttrace --stacks=$bad true
-  [ "$status" = 125 ] && grep -q "^cmttrace: --stacks: expected a number of frames from 1 to 4096, not '$bad'" err || complain "--stacks=$bad: $status $(cat err)"
-done
-for bad in 2K 4095 x 4X K; do
-  status_of cmttrace --touched=$bad true
-  [ "$status" = 125 ] && grep -q "^cmttrace: --touched: expected a size from 4K on, auto or off, not '$bad'" err || complain "--touched=$bad: $status $(cat err)"
-done
-for bad in --max-bytes=1X --max-events=all; do
-  status_of cmttrace $bad true
-  [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"
-done
-for bad in --sample=often --sample=10 --max-time=soon; do
-  status_of cmttrace $bad true
-  [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*}: expected a time such as 10ms, 1.5s or 2h, not '${bad#*=}'" err ||
-    complain "$bad: $status $(cat err)"
-done
+options() {
+  status_of cmttrace --usable --time -o u.trace -- perl -e 1
+  grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
+  status_of cmttrace --max-events=7 --max-bytes=2M --max-time=1.5min --control=c -o m.trace -- sh -c \
+    'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
+  [ "$(cat out)" = '7 2M 90000000000ns c' ] || complain "limits: $(cat out err)"
+  cmttrace --sample=1ms -o s.trace -- cat go 2>err &
+  until_true "grep -q '^sample(' s.trace"
+  : >go
+  wait $! || complain "--sample: $? $(cat err)"
+  status_of cmttrace --paused -o p.trace -- perl -e 1
+  [ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
+  status_of cmttrace --stacks=20 -o c.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
+  [ "$(cat out)" = '1 20/' ] || complain "--stacks=20: $(cat out err)"
+  status_of cmttrace --stacks-of-frees -o d.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
+  [ "$(cat out)" = '1 /1' ] || complain "--stacks-of-frees: $(cat out err)"
+}
+
+bad_options() {
+  for bad in 0 4097 all; do
+    status_of cmttrace --stacks=$bad true
+    [ "$status" = 125 ] && grep -q "^cmttrace: --stacks: expected a number of frames from 1 to 4096, not '$bad'" err || complain "--stacks=$bad: $status $(cat err)"
+  done
+  for bad in 2K 4095 x 4X K; do
+    status_of cmttrace --touched=$bad true
+    [ "$status" = 125 ] && grep -q "^cmttrace: --touched: expected a size from 4K on, auto or off, not '$bad'" err || complain "--touched=$bad: $status $(cat err)"
+  done
+  for bad in --max-bytes=1X --max-events=all; do
+    status_of cmttrace $bad true
+    [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"
+  done
+  for bad in --sample=often --sample=10 --max-time=soon; do
+    status_of cmttrace $bad true
+    [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*}: expected a time such as 10ms, 1.5s or 2h, not '${bad#*=}'" err ||
+      complain "$bad: $status $(cat err)"
+  done
+}
 
 # The rings of a program that was killed with its collector.
-status_of cmttrace --recover=nowhere
-[ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
-status_of cmttrace --recover=rings true
-[ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
-# The collector is found from outside: what looks through /proc would fill the ring, of which nothing is saved meanwhile.
-mkfifo wanted made
-cmttrace --rings=rings -o r.cmt -- "$BUILD/tests/preload/marked" blocks <wanted >made 2>err &
-exec 3>wanted 4<made
-echo 500 >&3 && read -r said <&4
-writer=$("${find_collector[@]}" -e 'print collector("r.cmt")')
-kill -STOP "$writer"
-echo 500 >&3 && read -r said <&4
-kill -KILL "$writer" $(pgrep -P $!)
-wait $! && status=0 || status=$?
-exec 3>&- 4<&-
-[ "$status" = 137 ] && [ -s rings ] || complain "both killed: $status $(cat err)"
-status_of cmttrace --recover=rings -o back.trace
-[ "$status" = 0 ] && [ "$(grep -c '^malloc(60006)' back.trace)" = 1000 ] || complain "recovered: $status $(cat out err)"
+recover() {
+  status_of cmttrace --recover=nowhere
+  [ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
+  status_of cmttrace --recover=rings true
+  [ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
+  # The collector is found from outside: what looks through /proc would fill the ring, of which nothing is saved meanwhile.
+  mkfifo wanted made
+  cmttrace --rings=rings -o r.cmt -- "$BUILD/tests/preload/marked" blocks <wanted >made 2>err &
+  exec 3>wanted 4<made
+  echo 500 >&3 && read -r said <&4
+  writer=$("${find_collector[@]}" -e 'print collector("r.cmt")')
+  kill -STOP "$writer"
+  echo 500 >&3 && read -r said <&4
+  kill -KILL "$writer" $(pgrep -P $!)
+  wait $! && status=0 || status=$?
+  exec 3>&- 4<&-
+  [ "$status" = 137 ] && [ -s rings ] || complain "both killed: $status $(cat err)"
+  status_of cmttrace --recover=rings -o back.trace
+  [ "$status" = 0 ] && [ "$(grep -c '^malloc(60006)' back.trace)" = 1000 ] || complain "recovered: $status $(cat out err)"
+}
+
+behaviour "the line at the end says what the trace has" line_at_the_end
+behaviour "a second run with -o replaces the trace, the tracer alone does not" second_run
+behaviour "a trace behind a symbolic link is the link's target" symbolic_link
+behaviour "the first process's last program has the name, others have their ids" exec_and_children
+behaviour "the name's ending chooses the form, and there is a name without -o" form_and_name
+behaviour "children are recorded" children
+behaviour "a daemon is recorded and not waited for" daemon
+behaviour "a trace that could not be written to the end is reported" unwritten
+behaviour "an output that cannot be written is found before the command starts" unwritable_outputs
+behaviour "a failed recording is no success" failed_recording
+behaviour "the line says what is missing, and why" losses
+behaviour "a process that could not be recorded is counted" refused_process
+behaviour "a handler that leaves an event by longjmp costs that event at most" longjmp
+behaviour "the signal that ends a command ends the launcher" ending_signal
+behaviour "Ctrl-C reaches the command once, and the launcher waits" ctrl_c
+behaviour "a signal to the launcher is passed on" passed_on_signal
+behaviour "closed standard streams stay closed" closed_streams
+behaviour "signals that ask for no end do not end the wait for the trace" signals_while_waiting
+behaviour "a terminal shows how much is left, and Ctrl-C ends the wait" terminal_progress
+behaviour "wrong use and commands that cannot be started have their own status" wrong_use
+behaviour "static and sanitized programs run and are reported" static_and_sanitized
+behaviour "an allocator inside of the program is reported" allocator_inside
+behaviour "a program with another user's rights runs and is reported" other_rights
+behaviour "--follow=no records the first process only" not_followed
+behaviour "options reach the tracer" options
+behaviour "values that an option cannot have are refused" bad_options
+behaviour "--recover writes what the rings of a killed program have" recover
 [ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"
 exit $failed
