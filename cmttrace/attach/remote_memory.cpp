@@ -27,18 +27,24 @@ bool RemoteMemory::read(std::uint64_t address, void* to, std::size_t bytes) cons
   return true;
 }
 
+std::span<const std::uint8_t> RemoteMemory::kept_from(std::uint64_t address) const {
+  const std::uint64_t number = address / page_bytes;
+  auto page = pages_.find(number);
+  if (page == pages_.end()) {
+    Page fresh;
+    if (!read(number * page_bytes, fresh.data(), fresh.size())) return {};
+    page = pages_.emplace(number, fresh).first;
+  }
+  return std::span(page->second).subspan(address % page_bytes);
+}
+
 bool RemoteMemory::read_kept(std::uint64_t address, void* to, std::size_t bytes) const {
   char* at = static_cast<char*>(to);
   while (bytes != 0) {
-    const std::uint64_t number = address / page_bytes;
-    auto page = pages_.find(number);
-    if (page == pages_.end()) {
-      Page fresh;
-      if (!read(number * page_bytes, fresh.data(), fresh.size())) return false;
-      page = pages_.emplace(number, fresh).first;
-    }
-    const std::size_t offset = address % page_bytes, part = std::min(bytes, page_bytes - offset);
-    std::memcpy(at, page->second.data() + offset, part);
+    const std::span<const std::uint8_t> kept = kept_from(address);
+    if (kept.empty()) return false;
+    const std::size_t part = std::min(bytes, kept.size());
+    std::memcpy(at, kept.data(), part);
     at += part;
     address += part;
     bytes -= part;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -40,6 +41,9 @@ class RemoteMemory {
     return read_kept(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
   }
 
+  /// The bytes from an address to the end of its page, kept as long as this object; empty if they cannot be read.
+  std::span<const std::uint8_t> kept_from(std::uint64_t address) const;
+
   /// A text that ends with a 0 byte, of at most 256 bytes. Through copies of pages, too.
   std::string read_text(std::uint64_t address) const;
 
@@ -48,7 +52,7 @@ class RemoteMemory {
 
  private:
   static constexpr std::size_t page_bytes = 4096;
-  using Page = std::array<char, page_bytes>;
+  using Page = std::array<std::uint8_t, page_bytes>;
 
   process::Fd fd_;
   mutable std::unordered_map<std::uint64_t, Page> pages_;

@@ -54,8 +54,8 @@ int status_of(int pid, int tid) {
 }  // namespace
 
 FrameRegisters frame_registers(const user_regs_struct& r) {
-  return {{r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15,
-           r.rip}};
+  return {{{r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14,
+            r.r15, r.rip}}};
 }
 
 /// While a thread is stopped we must not wait for a processor behind those that the program keeps busy. A child has the

@@ -2,9 +2,9 @@
 
 git init -q tree
 cd tree
-mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
+mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
 cp "$SOURCE/script/check" "$SOURCE/script/plain_words" script/
-printf 'folder,rule,most\noverhead,purpose,1\nlibcmt,purpose,1\ntoolkit,purpose,1\ntrace2cmt,purpose,1\npreload,purpose,1\ncmtreplay,purpose,1\ncmtwatch,purpose,1\n' >script/plain_words.csv
+printf 'folder,rule,most\noverhead,purpose,1\nlibcmt,purpose,1\ntoolkit,purpose,1\ntrace2cmt,purpose,1\npreload,purpose,1\ncmtreplay,purpose,1\ncmtwatch,purpose,1\ncmttrace,purpose,1\n' >script/plain_words.csv
 cp "$SOURCE/.clang-format" .
 failed=0
 
@@ -35,6 +35,8 @@ refuses 'sinks/a.cpp.*may not' trace2cmt/sinks/a.cpp '#include "trace2cmt/option
 accepts trace2cmt/inspect/a.cpp '#include "trace2cmt/input/c.h"' '#include "trace2cmt/inspect/b.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order/order.h"'
+refuses 'cfi/a.c.*may not' preload/cfi/a.c '#include "preload/protocol.h"'
+refuses 'output/a.h.*may not' toolkit/output/a.h '#include "preload/cfi/b.h"'
 refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
 refuses 'plan/a.h.*may not' cmtreplay/plan/a.h '#include "cmtreplay/run/b.h"'
 refuses 'run/a.h.*may not' cmtreplay/run/a.h '#include "cmtreplay/worker/b.h"'
@@ -47,6 +49,9 @@ accepts cmtreplay/run/a.h '#include "cmtreplay/plan/b.h"' '#include "toolkit/pro
 accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
 accepts libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
 accepts preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload/protocol.h"'
+accepts preload/program/a.c '#include "preload/cfi/b.h"' '#include "preload/protocol.h"'
+accepts cmttrace/attach/a.cpp '#include "preload/cfi/b.h"' '#include "preload/attach.h"'
+accepts toolkit/symbols/a.cpp '#include "preload/cfi/b.h"' '#include "toolkit/process/b.h"'
 accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "overhead/b.h"' '#include "toolkit/output/b.h"'
 refuses 'perf.data: a file of unknown kind' perf.data x
 

@@ -1,39 +1,37 @@
+/// Finds where the functions of a file without symbols begin: each has an entry in .eh_frame, for exceptions.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <span>
 #include <vector>
+
+#include "preload/cfi/cfi.h"
 
 struct Elf;
 
 namespace cmt::symbols {
 
-/// Where the functions of a program without symbols begin: every function has an entry in .eh_frame, for exceptions,
-/// and .eh_frame_hdr lists those by address. So the addresses within one function can be told from those of another.
+/// The functions of an ELF file by the table in its .eh_frame_hdr, so that addresses in one function can be told from
+/// those in another.
 class UnwindIndex {
  public:
-  /// Borrows `elf`, which may be null. Other encodings than compilers for x86-64 use give an empty index.
+  /// Borrows `elf`, which may be null.
   explicit UnwindIndex(Elf* elf);
 
-  /// Where the function begins that an address of the file is in. Nothing where it is in none.
+  /// Returns the begin of the function that an address of the file is in, or nullopt if no entry covers the address.
   std::optional<std::uint64_t> function_begin(std::uint64_t address) const;
 
  private:
   struct Segment {
     std::uint64_t address;
-    std::string_view bytes;
-  };
-  struct Entry {
-    std::uint64_t begin;
-    std::uint64_t description;  ///< address of its entry in .eh_frame
+    std::span<const std::uint8_t> bytes;
   };
 
-  std::string_view bytes_at(std::uint64_t address, std::size_t size) const;
-  void read_table(std::uint64_t table, std::string_view bytes);
+  static std::size_t bytes_from(const void* index, std::uint64_t address, const std::uint8_t** bytes);
 
   std::vector<Segment> segments_;
-  std::vector<Entry> entries_;  // by begin
+  std::uint64_t header_ = 0;  // address of .eh_frame_hdr; 0: none
 };
 
 }  // namespace cmt::symbols

@@ -40,56 +40,21 @@ static bool leave_handler(struct UnwindThread* self, struct FullWalk* walk) {
   return true;
 }
 
-static bool find_cfa(struct FullWalk* walk, const struct CfiRow* row, uint64_t* cfa) {
-  if (row->has_cfa_expression) return cfi_evaluate(row->cfa_offset, &walk->registers, NULL, load, walk, cfa);
-  *cfa = walk->registers.value[row->cfa_register] + (uint64_t)row->cfa_offset;
-  return true;
-}
-
-// The caller's value of a register. `saved_at`: 0, or where it was loaded from.
-static bool find_register(struct FullWalk* walk, const struct CfiRow* row, int number, uint64_t cfa, uint64_t* value,
-                          uint64_t* saved_at) {
-  const int64_t operand = row->value[number];
-  *saved_at = 0;
-  *value = walk->registers.value[number];
-  switch (row->how[number]) {
-    case cfi_same:
-      return number != cfi_return;
-    case cfi_undefined:
-      return number != cfi_return;
-    case cfi_is_cfa:
-      *value = cfa + (uint64_t)operand;
-      return true;
-    case cfi_in_register:
-      if (operand >= cfi_registers) return false;
-      *value = walk->registers.value[operand];
-      return true;
-    case cfi_is_expression:
-      return cfi_evaluate(operand, &walk->registers, &cfa, load, walk, value);
-    case cfi_at_cfa:
-      *saved_at = cfa + (uint64_t)operand;
-      break;
-    default:
-      if (!cfi_evaluate(operand, &walk->registers, &cfa, load, walk, saved_at)) return false;
-  }
-  return load(walk, *saved_at, value);
-}
-
 static bool step_fully(struct UnwindThread* self, struct FullWalk* walk) {
-  struct CfiModule module;
+  struct LoadedModule module;
   struct CfiRow row;
-  struct CfiRegisters callers = {.value = {0}};
+  struct CfiCaller caller;
   const uintptr_t code = (uintptr_t)walk->registers.value[cfi_return] - !walk->is_exact;
-  uint64_t cfa, saved_at;
-  if (!module_find(code, &module) || !module.header || !cfi_find_row(&module, code, &row)) return false;
+  if (!module_find(code, &module)) return false;
+  const struct CfiTables tables = module_tables(&module);
+  const struct CfiFrame frame = {&tables, &walk->registers, load, walk};
+  if (!cfi_find_row(&tables, code, &row)) return false;
   if (row.is_signal_frame) return leave_handler(self, walk);
-  if (!find_cfa(walk, &row, &cfa) || cfa <= walk->registers.value[cfi_rsp] || cfa % 8) return false;
-  for (int i = 0; i < cfi_registers; i++) {
-    if (!find_register(walk, &row, i, cfa, &callers.value[i], &saved_at)) return false;
-    if (i == cfi_rbp && row.how[i] != cfi_same) walk->rbp_at = saved_at;
-  }
-  callers.value[cfi_rsp] = cfa;
-  walk->registers = callers;
+  if (!cfi_find_caller(&frame, &row, &caller)) return false;
+  if (caller.cfa <= walk->registers.value[cfi_rsp] || caller.cfa % 8) return false;
+  if (row.how[cfi_rbp] != cfi_same) walk->rbp_at = caller.rbp_at;
+  walk->registers = caller.registers;
+  walk->registers.value[cfi_rsp] = caller.cfa;
   walk->is_exact = false;
   return true;
 }

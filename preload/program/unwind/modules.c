@@ -40,7 +40,7 @@ void modules_begin(struct StackShare* share) {
 }
 
 // _dl_find_object (glibc 2.35) takes no lock and allocates nothing.
-bool module_find(uintptr_t address, struct CfiModule* module) {
+bool module_find(uintptr_t address, struct LoadedModule* module) {
   struct dl_find_object found;
   if (modules.find_object((void*)address, &found) != 0) return false;
   module->link_map = found.dlfo_link_map;
@@ -58,6 +58,17 @@ bool module_find(uintptr_t address, struct CfiModule* module) {
   return true;
 }
 
+static size_t tables_from(const void* context, uint64_t address, const uint8_t** bytes) {
+  const struct LoadedModule* module = context;
+  if (address < module->info_begin || address >= module->info_end) return 0;
+  *bytes = (const uint8_t*)(uintptr_t)address;
+  return module->info_end - (uintptr_t)address;
+}
+
+struct CfiTables module_tables(const struct LoadedModule* module) {
+  return (struct CfiTables){module->header, tables_from, module};
+}
+
 // The program headers of a module in memory.
 struct Headers {
   const ElfW(Phdr) * first;
@@ -66,7 +77,7 @@ struct Headers {
 
 static bool is_program(const struct link_map* map) { return map->l_name[0] == 0; }
 
-static struct Headers find_headers(const struct CfiModule* module) {
+static struct Headers find_headers(const struct LoadedModule* module) {
   struct Headers headers = {NULL, 0};
   const ElfW(Ehdr)* file = (const ElfW(Ehdr)*)module->begin;
   if (is_program(module->link_map)) {
@@ -112,7 +123,7 @@ static void find_in_notes(const uint8_t* at, size_t left, size_t align, struct S
   }
 }
 
-static void read_build_id(const struct CfiModule* found, struct StackModule* module) {
+static void read_build_id(const struct LoadedModule* found, struct StackModule* module) {
   const struct Headers headers = find_headers(found);
   for (size_t i = 0; i < headers.count && module->build_id_bytes == 0; i++) {
     const ElfW(Phdr)* notes = &headers.first[i];
@@ -123,7 +134,7 @@ static void read_build_id(const struct CfiModule* found, struct StackModule* mod
   }
 }
 
-static const char* path_of(const struct CfiModule* module) {
+static const char* path_of(const struct LoadedModule* module) {
   const struct link_map* map = module->link_map;
   if (is_program(map)) return modules.program;
   return module->begin == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : map->l_name;
@@ -166,7 +177,7 @@ static uint32_t return_module(const struct StackModule* module, const char* path
   return 0;
 }
 
-static uint32_t enter_module(const struct CfiModule* found) {
+static uint32_t enter_module(const struct LoadedModule* found) {
   const char* path = path_of(found);
   struct StackModule module = {
       .link_map = (uintptr_t)found->link_map,
@@ -190,7 +201,7 @@ static uint32_t enter_module(const struct CfiModule* found) {
   return index + 1;
 }
 
-uint32_t module_number(const struct CfiModule* module) {
+uint32_t module_number(const struct LoadedModule* module) {
   const uint32_t used = modules_used();
   for (uint32_t i = 0; i < used; i++) {
     const struct StackModule* known = &modules.share->module[i];

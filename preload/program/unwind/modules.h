@@ -11,8 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/program/unwind/cfi.h"
+#include "preload/cfi/cfi.h"
 #include "preload/program/unwind/unwind.h"
+
+/// A module of the program, or, of a program that is not mapped in one piece, the part with the code.
+struct LoadedModule {
+  const void* link_map;
+  uintptr_t begin, end;
+  uintptr_t header;                ///< .eh_frame_hdr; 0: none
+  uintptr_t info_begin, info_end;  ///< within which .eh_frame_hdr and .eh_frame are
+};
 
 /// Finds the loader's functions. False: this libc does not have them.
 bool modules_find_loader(void) UNWIND_HIDDEN;
@@ -21,10 +29,13 @@ bool modules_find_loader(void) UNWIND_HIDDEN;
 void modules_begin(struct StackShare* share) UNWIND_HIDDEN;
 
 /// The module that has code at an address.
-bool module_find(uintptr_t address, struct CfiModule* module) UNWIND_HIDDEN;
+bool module_find(uintptr_t address, struct LoadedModule* module) UNWIND_HIDDEN;
+
+/// Its call frame information, read in place.
+struct CfiTables module_tables(const struct LoadedModule* module) UNWIND_HIDDEN;
 
 /// Its number in the table, or 0: the table is full.
-uint32_t module_number(const struct CfiModule* module) UNWIND_HIDDEN;
+uint32_t module_number(const struct LoadedModule* module) UNWIND_HIDDEN;
 
 /// Marks the modules of a link_map as gone. Calls `forget` for the number of each.
 void modules_remove(const void* link_map, void (*forget)(uint32_t number)) UNWIND_HIDDEN;

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "preload/cfi/cfi.h"
 #include "preload/program/unwind/memory.h"
 #include "preload/program/unwind/modules.h"
 
@@ -39,18 +40,20 @@ static bool load_nothing(void* context, uint64_t address, uint64_t* word) {
 }
 
 // Entries of a procedure linkage table have a CFA of rsp + 8 or 16, depending on the address of the code alone.
-static bool is_rsp_plus(int64_t expression, uint64_t code, int64_t* distance) {
-  struct CfiRegisters registers = {.value = {0}};
+static bool is_rsp_plus(const struct CfiTables* tables, int64_t expression, uint64_t code, int64_t* distance) {
+  struct CfiRegisters registers = {.value = {[cfi_return] = code}};
+  const struct CfiFrame frame = {tables, &registers, load_nothing, NULL};
   const uint64_t some = 1 << 20, other = 3 << 20;
   uint64_t first, second;
-  registers.value[cfi_return] = code;
   registers.value[cfi_rsp] = some;
-  if (!cfi_evaluate(expression, &registers, NULL, load_nothing, NULL, &first)) return false;
+  if (!cfi_evaluate(&frame, expression, NULL, &first)) return false;
   registers.value[cfi_rsp] = other;
-  if (!cfi_evaluate(expression, &registers, NULL, load_nothing, NULL, &second)) return false;
+  if (!cfi_evaluate(&frame, expression, NULL, &second)) return false;
   *distance = (int64_t)(first - some);
   return first - some == second - other;
 }
+
+static const struct CfiRegisters some_rbp = {.value = {[cfi_rbp] = 1 << 20}};
 
 struct Expected {
   uint64_t rbp, loaded_at;
@@ -64,40 +67,37 @@ static bool load_once(void* context, uint64_t address, uint64_t* word) {
 }
 
 // GCC aligns a stack by keeping the unaligned rsp at rbp - 8.
-static bool is_deref_of_rbp(int64_t expression, int64_t* distance) {
-  struct CfiRegisters registers = {.value = {[cfi_rbp] = 1 << 20}};
+static bool is_deref_of_rbp(const struct CfiTables* tables, int64_t expression, int64_t* distance) {
   struct Expected expected = {.rbp = (uint64_t)7 << 40};
+  const struct CfiFrame frame = {tables, &some_rbp, load_once, &expected};
   uint64_t result;
-  if (!cfi_evaluate(expression, &registers, NULL, load_once, &expected, &result) || result != expected.rbp)
-    return false;
-  *distance = (int64_t)(expected.loaded_at - registers.value[cfi_rbp]);
+  if (!cfi_evaluate(&frame, expression, NULL, &result) || result != expected.rbp) return false;
+  *distance = (int64_t)(expected.loaded_at - some_rbp.value[cfi_rbp]);
   return true;
 }
 
-static bool rbp_plus(int64_t expression, int64_t* distance) {
-  struct CfiRegisters registers = {.value = {[cfi_rbp] = 1 << 20}};
+static bool is_rbp(const struct CfiTables* tables, int64_t expression) {
+  const struct CfiFrame frame = {tables, &some_rbp, load_nothing, NULL};
   uint64_t result;
-  if (!cfi_evaluate(expression, &registers, NULL, load_nothing, NULL, &result)) return false;
-  *distance = (int64_t)(result - registers.value[cfi_rbp]);
-  return true;
+  return cfi_evaluate(&frame, expression, NULL, &result) && result == some_rbp.value[cfi_rbp];
 }
 
-static uint64_t realigned_rule(const struct CfiRow* row) {
-  int64_t distance, saved;
-  if (!is_deref_of_rbp(row->cfa_offset, &distance) || distance % 8 || distance < -distance_max || distance > 0)
+static uint64_t realigned_rule(const struct CfiTables* tables, const struct CfiRow* row) {
+  int64_t distance;
+  if (!is_deref_of_rbp(tables, row->cfa_offset, &distance) || distance % 8 || distance < -distance_max || distance > 0)
     return rule_full;
-  if (row->how[cfi_rbp] != cfi_at_expression || !rbp_plus(row->value[cfi_rbp], &saved) || saved) return rule_full;
+  if (row->how[cfi_rbp] != cfi_at_expression || !is_rbp(tables, row->value[cfi_rbp])) return rule_full;
   return rule_make(rule_realigned, distance, 1);
 }
 
-static uint64_t rule_of(const struct CfiRow* row, uint64_t code, bool is_exact) {
+static uint64_t rule_of(const struct CfiTables* tables, const struct CfiRow* row, uint64_t code, bool is_exact) {
   if (row->is_signal_frame) return rule_signal;
   if (row->how[cfi_return] == cfi_undefined) return rule_outermost;
   if (row->how[cfi_return] != cfi_at_cfa || row->value[cfi_return] != -8) return rule_full;
   int64_t distance = row->cfa_offset;
   enum RuleKind kind = row->cfa_register == cfi_rsp ? rule_from_rsp : rule_from_rbp;
   if (row->has_cfa_expression) {
-    if (!is_rsp_plus(row->cfa_offset, code, &distance)) return realigned_rule(row);
+    if (!is_rsp_plus(tables, row->cfa_offset, code, &distance)) return realigned_rule(tables, row);
     kind = rule_from_rsp;
   } else if (row->cfa_register != cfi_rsp && row->cfa_register != cfi_rbp) {
     return rule_full;
@@ -132,14 +132,15 @@ static bool follows_call(uintptr_t code) {
 static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const uintptr_t code = (uintptr_t)(key & ~UNWIND_EXACT);
   const uintptr_t instruction = key & UNWIND_EXACT ? code : code - 1;
-  struct CfiModule module;
+  struct LoadedModule module;
   struct CfiRow row;
   *number = 0;
   if (!module_find(instruction, &module))
     return key & UNWIND_EXACT || follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
   *number = module_number(&module);
-  if (*number == 0 || !module.header || !cfi_find_row(&module, instruction, &row)) return rule_unknown;
-  return rule_of(&row, code, (key & UNWIND_EXACT) != 0);
+  const struct CfiTables tables = module_tables(&module);
+  if (*number == 0 || !cfi_find_row(&tables, instruction, &row)) return rule_unknown;
+  return rule_of(&tables, &row, code, (key & UNWIND_EXACT) != 0);
 }
 
 // A new entry. NULL: the table is full.
@@ -199,7 +200,7 @@ const struct UnwindRule* rule_find_slowly(uint64_t key) {
 
 const struct UnwindRule* rule_check_jit(const struct UnwindRule* entry) {
   const uint64_t key = entry->key;
-  struct CfiModule module;
+  struct LoadedModule module;
   if (!module_find((uintptr_t)(key & ~UNWIND_EXACT) - !(key & UNWIND_EXACT), &module)) return entry;
   __atomic_store_n(&unwind_table->rule[rule_index(entry)].rule, rule_dead, __ATOMIC_RELEASE);
   return rule_find_slowly(key);

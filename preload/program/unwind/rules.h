@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/program/unwind/cfi.h"
 #include "preload/program/unwind/unwind.h"
 
 enum RuleKind {
