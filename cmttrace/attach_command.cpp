@@ -1,3 +1,4 @@
+// Attaches, waits until something ends the recording, detaches, and reports.
 #include "cmttrace/attach_command.h"
 
 #include <poll.h>
@@ -56,7 +57,7 @@ class Collector {
 
 enum class End { signal, time, program, collector };
 
-/// What cmttrace waits for while a process is recorded that it has not started.
+/// The events that cmttrace waits for while it records a process that it has not started.
 class Recording {
  public:
   Recording(const attach::Target& target, Collector& collector, command::Interrupts& interrupts,
@@ -65,12 +66,12 @@ class Recording {
     if (options.keeps) kept_.emplace(traces);
   }
 
-  /// Tells of the files that have been written since.
+  /// Reports the files that have been written since the last call.
   void tell_kept() {
     if (kept_) kept_->look(false);
   }
 
-  /// Waits for what ends it. `requests`: SIGUSR1, where the last events are kept.
+  /// Waits for the end of the recording. `requests`: SIGUSR1, if the recording is a flight recorder.
   End await_end(std::optional<command::HeldSignals>& requests) {
     for (;;) {
       if (duration_ && Clock::now() >= begin_ + *duration_) return End::time;
@@ -103,7 +104,7 @@ class Recording {
   std::optional<FlightFiles> kept_;
 };
 
-/// False where a signal has come first.
+/// Returns false if a signal has come first.
 bool await_trace(Collector& collector, command::Interrupts& interrupts, const launch::TraceStatusFile& traces) {
   constexpr int step_ms = 10;
   EncodingProgress progress;
@@ -125,8 +126,8 @@ attach::Pauses end_recording(attach::Target& target) {
   return detached.pauses;
 }
 
-/// After the program has ended there is nobody to detach from; it may do so at any time. Another cmttrace that detaches
-/// at this moment is waited for.
+/// The program may end at any time; then there is nothing to detach from. Waits for another cmttrace that detaches at
+/// this moment.
 void end_recording_if_it_runs(attach::Target& target) {
   constexpr std::chrono::seconds other_within(5);
   constexpr std::chrono::milliseconds step(10);
@@ -142,7 +143,8 @@ void end_recording_if_it_runs(attach::Target& target) {
   }
 }
 
-/// The collector has ended: another cmttrace detaches, and is left alone with that, or the collector was killed.
+/// Handles the end of the collector: another cmttrace has detached, and is left alone with that, or the collector was
+/// killed.
 void end_recording_without_collector(attach::Target& target) {
   constexpr std::chrono::seconds other_within(1);
   constexpr std::chrono::milliseconds step(10);
@@ -177,8 +179,7 @@ void say_what_is_not_seen(const attach::Target& target, const attach::Attached& 
   if (!attached.message.empty()) say(attached.message);
 }
 
-/// A process that sees other files has its modules there: names of functions are found only now, while it is known
-/// where.
+/// Names functions of a process that sees other files, while its root folder is still known.
 void name_functions(const attach::TargetRoot& root, const Options& options, const launch::TraceStatusFile& traces) {
   if (!root.is_other() || setting(options, "CMTTRACE_STACKS") != "1") return;
   std::vector<std::string> paths;
@@ -231,7 +232,7 @@ int record(const Options& options) {
   return has_failed(recorded) ? command::status_failed : 0;
 }
 
-/// Calls what may throw that the process cannot be attached to. Returns its exit status.
+/// Runs `work`, which may throw that the process cannot be attached to, and returns its exit status.
 template <class Work>
 int refusing(Work work) {
   try {

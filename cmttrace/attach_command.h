@@ -5,7 +5,7 @@
 
 namespace cmt::trace_launcher {
 
-/// Records until the program ends, a signal comes, the time is over or another process detaches. Returns the exit
+/// Records until the program ends, a signal comes, the duration is over, or another process detaches. Returns the exit
 /// status.
 int run_attach(const Options& options);
 

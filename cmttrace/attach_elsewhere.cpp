@@ -1,4 +1,5 @@
-// In place of attach_command.cpp and the folder attach for processors whose registers and stacks they do not know.
+// Replaces attach_command.cpp and the folder attach on processors other than x86-64, whose registers and stacks they do
+// not know.
 #include <stdexcept>
 
 #include "cmttrace/attach_command.h"

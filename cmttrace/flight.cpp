@@ -1,3 +1,4 @@
+// Checks the value of --keep, finds the collectors of a command, and reports the files that they write.
 #include "cmttrace/flight.h"
 
 #include <poll.h>
@@ -18,7 +19,7 @@ using command::UsageError;
 
 constexpr int look_ms = 500;
 
-/// A size or a time, as the tracer's variable has it.
+/// Turns a size or a time into the form of the tracer's variable.
 std::string bound_for_tracer(const std::string& text) {
   Keep keep{};
   const auto ns = command::parse_duration(text, "");
@@ -26,7 +27,7 @@ std::string bound_for_tracer(const std::string& text) {
   return read_keep(bound.c_str(), &keep) ? bound : "";
 }
 
-/// Of a process of another program, or of none, the number may have become another's.
+/// Another process may have got the number of a collector that has ended. So the name of the program is checked.
 bool is_collector(int process) {
   std::string name;
   std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);

@@ -1,4 +1,4 @@
-/// Recordings that keep their last events only (--keep): a file of them while the command runs.
+/// Flight recorders (--keep): checks the option, and asks for a file of the last events while the command runs.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace cmt::trace_launcher {
 
-/// The value of --keep, as CMTTRACE_KEEP has it. Throws UsageError where it is none, or does not go with other options.
+/// Returns the value of --keep in the form of CMTTRACE_KEEP. Throws UsageError if it is malformed, or contradicts other
+/// options.
 std::string flight_limits_for_tracer(const command::CommandLine& line);
 
-/// Passes SIGUSR1 on to the collectors, each of which then writes a file of what it keeps, and says which files they
-/// have written: also on a command that came through a FIFO.
+/// Passes SIGUSR1 on to the collectors, each of which then writes a file of its kept events. Reports the files that
+/// they have written, also those that a command through a FIFO asked for.
 class FlightFiles {
  public:
-  /// From now on SIGUSR1 does not end this process. To be called before a command is started, which does not inherit
-  /// that.
+  /// From now on SIGUSR1 does not end this process. Call it before the command is started; the command does not inherit
+  /// the effect.
   explicit FlightFiles(const launch::TraceStatusFile& traces);
 
-  /// Waits for the end of a command that was started after that.
+  /// Waits for the end of a command that was started afterwards.
   launch::Ended wait(launch::RunningCommand& launched);
 
-  /// For a process that was not started here: to be called now and then. `is_asked`: SIGUSR1 has come.
+  /// The same for a process that was not started here: call it now and then. `is_asked`: SIGUSR1 has come.
   void look(bool is_asked);
 
  private:

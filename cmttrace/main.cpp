@@ -107,10 +107,10 @@ launch::Launch launch_of(const Options& options, const std::string& output, cons
   return launch;
 }
 
-/// Whether a path in CMTTRACE_OUT stands for one file.
+/// Whether a path in CMTTRACE_OUT names one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
 
-/// Refuses to replace a file that the command is or reads: -o was given the wrong word.
+/// Refuses to replace a file that is the command or an argument of it: -o probably got the wrong word.
 void check_distinct(const std::string& path, const std::vector<std::string>& command) {
   std::error_code error;
   for (std::size_t i = 0; i < command.size(); ++i) {
@@ -120,15 +120,15 @@ void check_distinct(const std::string& path, const std::vector<std::string>& com
   }
 }
 
-/// Throws where the tracer cannot create a FIFO by this name, or use it.
+/// Throws if the tracer cannot create a FIFO by this name, or use it.
 void check_fifo(const std::string& path) {
   command::check_folder(path);
   if (is_fixed(path) && std::filesystem::exists(path) && !std::filesystem::is_fifo(path))
     throw std::runtime_error(path + ": commands come through a FIFO, and this is none");
 }
 
-/// Finds out, before the command is started, whether its outputs can be written, and removes the traces in whose place
-/// they come. Returns the paths that the tracer is to write to: behind symbolic links.
+/// Checks, before the command is started, whether its outputs can be written, and removes the traces that they replace.
+/// Returns the paths for the tracer, with symbolic links resolved.
 std::string prepare_outputs(const Options& options) {
   std::vector<std::string> paths;
   try {
@@ -175,7 +175,7 @@ int run(const CommandLine& line) {
   if (options.attach != 0) return run_attach(options);
   if (options.detach != 0) return run_detach(options);
   std::optional<launch::TraceStatusFile> traces(std::in_place);
-  // The old trace stays where there is no command.
+  // The old trace stays if the command does not exist.
   const std::string file = launch::find_in_path(options.command[0]);
   std::error_code ignored;
   const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;

@@ -1,3 +1,4 @@
+// Checks each option before the command starts, and turns it into the tracer's variable.
 #include "cmttrace/options.h"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ const std::vector<PassedOn> passed_on = [] {
   return all;
 }();
 
-/// A size as the tracer's variables have it: "64K". 0: it is none.
+/// Parses a size in the form of the tracer's variables: "64K". Returns 0 if it is none.
 std::uint64_t bytes_of(const std::string& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -80,7 +81,8 @@ std::uint64_t bytes_of(const std::string& text) {
   return number > UINT64_MAX >> shift ? 0 : number << shift;
 }
 
-/// The tracer checks its variables too, but then the command runs already.
+/// Checks an option's value and returns the variable's. The tracer checks its variables too, but only when the command
+/// runs already.
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   if (passed.units == kept) return flight_limits_for_tracer(line);
@@ -125,7 +127,7 @@ bool takes_nothing_too(const PassedOn& passed) {
 
 constexpr std::uint64_t pid_max = 1 << 22;
 
-/// For a process that runs already: what is to be known at its start cannot be said.
+/// Refuses options that a process that runs already cannot get any more.
 void parse_attach(const CommandLine& line, Options& options) {
   if (!options.command.empty()) throw UsageError("--attach records a process that runs, and no command");
   line.refuse_together("attach", {"detach", "recover", "rings"});

@@ -1,3 +1,4 @@
+// Words the line at the end of a recording from the status files of the collectors.
 #include "cmttrace/summary.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using output::counted;
 
-/// One of several traces, with its program where its name does not begin with that: "app.7.cmt (sed)".
+/// Names one of several traces, with its program if the file's name does not begin with it: "app.7.cmt (sed)".
 std::string name_file(const launch::RecordedFile& file) {
   const std::string name = std::filesystem::path(file.path).filename();
   return file.program.empty() || name.starts_with(file.program + ".") ? file.path

@@ -1,4 +1,4 @@
-/// What cmttrace says at the end of a recording, and while the collectors are not done.
+/// The lines that cmttrace prints at the end of a recording, and while the collectors are not done.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace cmt::trace_launcher {
 /// The line at the end. `seconds`: for how long the recording went on.
 std::string summary(const launch::RecordedTraces& recorded, double seconds);
 
-/// Tells on the terminal how long the collectors of a command that has ended will go on.
+/// Shows on the terminal how long the collectors of a command that has ended will go on.
 class EncodingProgress {
  public:
   void show(const std::vector<launch::BegunTrace>& traces);

@@ -1,3 +1,4 @@
+// Finds the struct Attach that a process has mapped, and makes the file in memory that a new attach begins with.
 #include "cmttrace/attach/attach_file.h"
 
 #include <linux/futex.h>
@@ -20,7 +21,7 @@ static_assert(sizeof(AttachHead) == offsetof(Attach, settings), "one layout");
 
 namespace {
 
-/// The number by which a process knows itself, in its own namespace; 0: not known.
+/// Returns the number by which a process knows itself, in its own namespace; 0 if it is not known.
 std::uint64_t own_number(int pid) {
   std::ifstream status(process::path_of(pid, "status"));
   std::uint64_t number = 0;

@@ -1,3 +1,5 @@
+/// The memory that cmttrace and an attached process share: struct Attach (preload/attach.h), with the library in front
+/// of it.
 #pragma once
 
 #include <optional>
@@ -20,13 +22,13 @@ struct AttachHead {
   char message[attach_message_bytes];
 };
 
-/// The struct Attach that a process has mapped: where it is, and what it says.
+/// The struct Attach that a process has mapped: its address and its contents.
 struct FoundAttach {
   std::uint64_t address = 0;
   AttachHead head{};
 };
 
-/// Nothing where no attach is under way in the process itself: a forked child has its parent's struct mapped too.
+/// Returns nullopt if no attach is under way in the process itself: a forked child has its parent's struct mapped too.
 std::optional<FoundAttach> find_attach(const Target& target);
 
 /// A file in memory of the target with the library and a struct Attach, mapped here.
@@ -39,7 +41,7 @@ class AttachFile {
   AttachFile& operator=(const AttachFile&) = delete;
 
   std::uint32_t state() const { return __atomic_load_n(&shared_->state, __ATOMIC_ACQUIRE); }
-  /// In the target, in attach_has_rings.
+  /// The descriptor of the rings in the target; valid in the state attach_has_rings.
   int rings_descriptor() const { return shared_->rings_fd; }
   std::uint32_t words() const { return shared_->words; }
   std::string message() const;

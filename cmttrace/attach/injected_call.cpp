@@ -19,22 +19,22 @@
 //
 // The kernel has left its code for "begin anew" in rax (-ERESTARTSYS and its like), and would look at it when the
 // thread goes on. In the frame rip is therefore set back to the system call, and rax to its number. If we live, we do
-// better after the call: the thread stops once more behind rt_sigreturn, in the same sort of stop as at first, and gets
+// better after the call: the thread stops once more after rt_sigreturn, in the same sort of stop as at first, and gets
 // its original registers back. So the kernel decides, as without us: if a signal with a handler has come, pause(2)
-// ends. Only -ERESTART_RESTARTBLOCK becomes -ERESTARTNOHAND: rt_sigreturn forgets what the kernel has saved for that,
-// and a call that waits for a time (poll, nanosleep without a place for the rest, a futex with a relative time) waits
-// for all of it once more. sleep(3) and select(2) keep the rest themselves.
+// ends. Only -ERESTART_RESTARTBLOCK becomes -ERESTARTNOHAND, because rt_sigreturn forgets what the kernel has saved for
+// it. Such a call then waits for its whole time once more: poll, nanosleep without a place for the rest, a futex with a
+// relative time. sleep(3) and select(2) keep the rest themselves.
 //
-// A thread in restart_syscall(2) has been interrupted before. The number of its call is told by the instruction before
-// the system call, `mov $number, %eax`, as libc has it. Where it is not, the thread is not used.
+// A thread in restart_syscall(2) has been interrupted before. The instruction before the system call, `mov $number,
+// %eax` in libc, has the number of its call. If there is another instruction, the thread is not used.
 //
 // # A thread that did not wait
 //
 // There is nothing to bring back that rt_sigreturn does not. So the thread is let go as soon as the call has begun, and
-// what it has done is seen elsewhere: in memory, or in /proc. Where more threads want to run than there are processors,
-// each stop would put the thread at the end of their queue, for tens of milliseconds.
+// we see the effect elsewhere: in memory, or in /proc. If more threads want to run than there are processors, each stop
+// would put the thread at the end of their queue, for tens of milliseconds.
 //
-// One that did wait is stopped when what was wanted has been done, and then at each of the few system calls before the
+// A thread that did wait is stopped when the effect is there, and then at each of the few system calls before the
 // function's return.
 
 #include "cmttrace/attach/injected_call.h"
@@ -59,7 +59,8 @@ constexpr std::int64_t restart_codes[] = {-512, -513, -514, -516};  // ERESTARTS
 constexpr std::int64_t restart_unless_handled = -514, restart_by_block = -516;
 constexpr std::uint64_t direction_flag = 0x400, trap_flag = 0x100;
 
-/// As the kernel has it (arch/x86/include/uapi/asm/sigcontext.h, ucontext.h); its siginfo, which follows, is not read.
+/// The kernel's signal frame (arch/x86/include/uapi/asm/sigcontext.h, ucontext.h). The siginfo that follows is not
+/// read.
 struct SignalFrame {
   std::uint64_t return_address;
   std::uint64_t flags;
@@ -75,12 +76,12 @@ struct SignalFrame {
 static_assert(offsetof(SignalFrame, signal_mask) == 8 + 40 + 256, "as rt_sigreturn reads it");
 
 constexpr std::uint64_t has_extended_state = 1, has_ss = 2, restores_ss = 4;  // UC_FP_XSTATE...
-/// None of the modes that there are: so rt_sigreturn leaves the alternate stack, which we cannot ask for, as it is.
+/// No valid mode: so rt_sigreturn leaves the alternate stack, which we cannot ask for, as it is.
 constexpr std::uint32_t no_stack_mode = 3;
 
 constexpr std::size_t software_bytes_at = 464, features_in_use_at = 512, legacy_bytes = 576;
 constexpr std::uint32_t state_begin_mark = 0x46505853, state_end_mark = 0x46505845;  // FP_XSTATE_MAGIC1, 2
-constexpr std::uint64_t tile_features = 1 << 17 | 1 << 18;  // AMX: the kernel saves them only for those who ask
+constexpr std::uint64_t tile_features = 1 << 17 | 1 << 18;  // AMX: saved only for processes that asked for it
 
 template <class T>
 T value_at(const std::vector<char>& bytes, std::size_t offset) {
@@ -94,7 +95,7 @@ void set_value_at(std::vector<char>& bytes, std::size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-/// Where the state of a feature ends in the XSAVE area. In a virtual machine the processor takes 10 us to tell one.
+/// Returns where the state of a feature ends in the XSAVE area. In a virtual machine one cpuid takes 10 us.
 std::size_t end_of_feature(unsigned feature) {
   static std::array<std::size_t, 64> ends{};
   if (ends[feature] == 0) {
@@ -113,8 +114,8 @@ std::size_t end_of_features(std::uint64_t features) {
   return end;
 }
 
-/// The state as it stands in a signal frame: with the marks before which the kernel believes its length. Empty where
-/// its form is not known.
+/// Returns the state in the form of a signal frame: with the marks by which the kernel trusts its length. Empty if its
+/// form is not known.
 std::vector<char> state_for_frame(std::vector<char> state) {
   if (state.size() < legacy_bytes) return {};
   auto features = value_at<std::uint64_t>(state, software_bytes_at);
@@ -175,7 +176,7 @@ bool is_interrupted_call(const user_regs_struct& registers) {
          std::find(std::begin(restart_codes), std::end(restart_codes), result) != std::end(restart_codes);
 }
 
-/// The number of the call that restart_syscall goes on with.
+/// Returns the number of the call that restart_syscall continues.
 std::optional<std::uint32_t> restarted_call(const RemoteMemory& memory, std::uint64_t behind) {
   unsigned char code[7];
   if (!memory.read_kept(behind - sizeof code, code, sizeof code) || code[0] != 0xb8) return std::nullopt;
@@ -212,7 +213,7 @@ Injector::Injector(const RemoteMemory& memory, StoppedThread& thread, std::uint6
   resumed_.orig_rax = ~std::uint64_t{0};
 }
 
-/// Returns where the return address is. 0: the stack cannot be written to.
+/// Returns the address of the return address, or 0 if the stack cannot be written to.
 std::uint64_t Injector::put_frame(const Call& wanted, std::uint64_t& bytes_at) const {
   const std::uint64_t state_at = (original_.rsp - red_zone_bytes - extended_state_.size()) & ~std::uint64_t{63};
   bytes_at = (state_at - wanted.bytes.size()) & ~std::uint64_t{15};

@@ -1,3 +1,4 @@
+/// Makes a stopped thread of another process call a function, so that the call ends by itself even if we are killed.
 #pragma once
 
 #include <sys/user.h>
@@ -16,7 +17,7 @@
 
 namespace cmt::attach {
 
-/// A function that a thread is to call. It must not return otherwise than by `ret`.
+/// A function for a thread to call. It must return by `ret`.
 struct Call {
   std::uint64_t function = 0;
   /// Up to six.
@@ -27,13 +28,13 @@ struct Call {
   int bytes_argument = -1;
 };
 
-/// The call does not come back. The thread has been let go, and finishes it alone.
+/// The call has not returned in time. The thread has been let go, and finishes the call alone.
 struct CallStuck : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Makes a stopped thread call functions, and go on afterwards as if nothing had been. One change of its registers
-/// begins a call, and whatever becomes of us the call ends by itself and restores everything: injected_call.cpp.
+/// Makes a stopped thread call functions, and go on afterwards as if nothing had happened. One change of its registers
+/// begins a call. The call ends by itself and restores everything, even if we are killed: injected_call.cpp.
 class Injector {
  public:
   /// `return_trampoline`: the address of libc's `mov $15, %rax; syscall`, to which signal handlers return.
@@ -47,15 +48,15 @@ class Injector {
 
   /// Begins a call. The thread may be let go at once, and makes it then by itself. Throws ThreadGone and CallStuck.
   void begin(const Call& wanted);
-  /// By which is_in_call() finds it.
+  /// The address by which is_in_call() finds the call.
   std::uint64_t frame() const { return frame_at_; }
 
   /// Waits until the function has returned. `at_stop` is called at each system call that it makes. Throws ThreadGone
   /// and CallStuck.
   void await_return(const std::function<void(const SystemCall&)>& at_stop);
 
-  /// Gives the thread back its registers, of which the kernel then decides what becomes of a system call that the stop
-  /// has interrupted: it begins anew, or ends with EINTR for a signal that has come meanwhile.
+  /// Gives the thread its registers back. The kernel then decides what happens to an interrupted system call: it begins
+  /// anew, or ends with EINTR for a signal that has come meanwhile.
   void finish();
 
  private:

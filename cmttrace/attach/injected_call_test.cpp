@@ -1,3 +1,5 @@
+// Injected calls change nothing that the thread sees: registers, vector state, waits, and calls that the stop
+// interrupted.
 #include "cmttrace/attach/injected_call.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +29,7 @@ using namespace cmt::attach;
 
 namespace {
 
-/// What a test and its child share.
+/// The memory that a test and its child share.
 struct Shared {
   std::atomic<std::uint64_t> turns, calls, sum;
   std::atomic<int> futex, is_over, signals;
@@ -173,7 +175,7 @@ TEST_CASE("injected calls: what waits in the kernel goes on to wait, and returns
     seen->futex = 1;
     syscall(SYS_futex, &seen->futex, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   };
-  // A thread that comes back to its wait only after the word has changed is told so, as by any wake before a wait.
+  // A thread that waits again after the word has changed gets EAGAIN, as for any wake before a wait.
   const auto futex = [] {
     return syscall(SYS_futex, &seen->futex, FUTEX_WAIT, 0, nullptr, nullptr, 0) == 0 || errno == EAGAIN ? 1 : 0;
   };

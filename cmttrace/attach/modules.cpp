@@ -1,8 +1,8 @@
-// A mapping of a file at offset 0 that begins as an ELF file does is a module, if code of the file is mapped within the
-// range that its program headers state. A debugger, for instance, maps ELF files as data, without that.
+// A module is a mapping of a file at offset 0 that begins with an ELF header. Code of the file must be mapped in the
+// range of its program headers: a debugger, for instance, maps ELF files as data.
 //
 // Functions are looked up as the dynamic loader does it, by DT_GNU_HASH: a Bloom filter (not read here), buckets, and
-// chains of hash values that stand beside the symbols ("How to Write Shared Libraries", Drepper, 1.5.3).
+// chains of hash values parallel to the symbols ("How to Write Shared Libraries", Drepper, 1.5.3).
 
 #include "cmttrace/attach/modules.h"
 
@@ -25,7 +25,8 @@ std::string in_digits(std::string_view bytes) {
   return text;
 }
 
-/// Of notes, one after the other: the lengths of name and content, a type, both in multiples of four bytes.
+/// Returns the build id in a series of notes, or an empty text. A note has the lengths of its name and its content, a
+/// type, and then both, padded to four bytes.
 std::string build_id_in(std::string_view notes) {
   Elf64_Nhdr note;
   while (notes.size() >= sizeof note) {
@@ -45,7 +46,7 @@ bool is_elf(const Elf64_Ehdr& header) {
          header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phnum <= segments_max;
 }
 
-/// Empty where no ELF file is mapped there.
+/// Returns an empty list if no ELF file is mapped there.
 std::vector<Elf64_Phdr> read_segments(const RemoteMemory& memory, std::uint64_t begin) {
   const auto header = memory.read_kept<Elf64_Ehdr>(begin);
   if (!header || !is_elf(*header)) return {};
@@ -76,8 +77,8 @@ std::optional<Module> read_module(const RemoteMemory& memory, const process::Map
   return module;
 }
 
-/// What find_function() needs of a module's dynamic section. The loader has added the bias to some modules' addresses
-/// there, and not to the vdso's.
+/// The part of a module's dynamic section that find_function() needs. The loader has added the bias to the addresses of
+/// some modules there, but not of the vdso.
 struct DynamicTables {
   std::uint64_t symbols = 0, names = 0, hash = 0, versions = 0;
 

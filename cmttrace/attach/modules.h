@@ -1,3 +1,4 @@
+/// The program and the libraries that a process has loaded, with their symbols and build ids.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,11 @@ struct Module {
   std::string_view file_name() const;
 };
 
-/// Looks a function up that the module exports: the default version of it, or any. Nothing where it has none, or no
-/// DT_GNU_HASH, by which it is found.
+/// Looks up a function that the module exports: its default version, or any. Returns nullopt if the module does not
+/// export it, or has no DT_GNU_HASH.
 std::optional<Symbol> find_function(const RemoteMemory& memory, const Module& module, std::string_view name);
 
-/// The build id in hexadecimal digits; empty where it has none.
+/// Returns the build id in hexadecimal digits; empty if the module has none.
 std::string build_id_of(const RemoteMemory& memory, const Module& module);
 /// The same of a file that has been read.
 std::string build_id_of(std::string_view file);

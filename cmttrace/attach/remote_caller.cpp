@@ -1,3 +1,4 @@
+// Chooses a thread whose filter of system calls allows the call, lets it make the call, and waits for the effect.
 #include "cmttrace/attach/remote_caller.h"
 
 #include <sys/syscall.h>
@@ -16,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds choose_within(20), return_within(10);
 constexpr std::chrono::milliseconds look_first_after(20), look_at_most_after(500);
 
-/// Of a thread: 0 none, 1 strict, 2 a filter.
+/// Returns the mode of a thread's filter: 0 none, 1 strict, 2 a filter.
 int filter_mode(const Target& target, int tid) {
   const std::string path = process::path_of(target.pid(), "task/" + std::to_string(tid) + "/status");
   return static_cast<int>(process::find_figure(process::read_file(path), "Seccomp").value_or(0));
@@ -33,7 +34,7 @@ void refuse(const Target& target, const std::string& why) {
   throw AttachRefused("process " + target.called() + " cannot be attached to: " + why);
 }
 
-/// Of a thread that has a filter, and is stopped. Empty: the filter allows all of it.
+/// Returns why the filter of a stopped thread forbids the calls; empty if it allows all of them.
 std::string RemoteCaller::why_filter_forbids(const StoppedThread& thread, std::initializer_list<CallUse> uses) const {
   const SystemFilters filters = read_filters(thread.tid());
   if (filters.error != 0 && ignores_filter_) return {};
@@ -73,7 +74,7 @@ bool RemoteCaller::are_all_avoided() const {
          process::are_all_threads(target_.pid(), threads);
 }
 
-/// Threads may have filters of their own. One that forbids what is to be called is left alone while there are others.
+/// Threads may have filters of their own. A thread whose filter forbids the call is left alone while there are others.
 StoppedThread RemoteCaller::choose() {
   for (const auto deadline = SafeThreads::Clock::now() + choose_within;;) {
     StoppedThread thread = threads_.choose(deadline, avoided_);
@@ -121,7 +122,7 @@ void RemoteCaller::see_failures(Injector& injector, const Watch& watch) {
   injector.finish();
 }
 
-/// When to look whether a function has returned though what was wanted has not been done.
+/// The times at which to check whether the function has returned without the effect.
 class RemoteCaller::Patience {
  public:
   /// Throws CallStuck.
@@ -141,7 +142,7 @@ class RemoteCaller::Patience {
   SafeThreads::Clock::time_point look_at_ = begin_ + look_first_after;
 };
 
-/// For a thread that was waiting: it is stopped again at the function's end.
+/// Finishes a call on a thread that was waiting: the thread is stopped again at the function's end.
 void RemoteCaller::see_through(StoppedThread& thread, Injector& injector, const Watch& watch) {
   Patience patience;
   for (;; patience.begin_again()) {
@@ -158,7 +159,7 @@ void RemoteCaller::see_through(StoppedThread& thread, Injector& injector, const 
   injector.finish();
 }
 
-/// For a thread that runs on: it is stopped rarely, to see whether the call is still on its stack.
+/// Finishes a call on a thread that runs on: it is stopped rarely, to see whether the call is still on its stack.
 void RemoteCaller::await_return(int tid, std::uint64_t frame, const Watch& watch) {
   for (Patience patience; !watch.is_done();) {
     watch.see();

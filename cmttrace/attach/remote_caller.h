@@ -1,3 +1,4 @@
+/// Calls functions in a process that runs: finds a safe thread, makes the call on it, and adds up the cost.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace cmt::attach {
 
-/// What an attach has cost the program's threads, at most.
+/// The cost of an attach for the program's threads: the longest times.
 struct Pauses {
   std::chrono::nanoseconds stopped{};  ///< a thread was stopped
   std::chrono::nanoseconds kept{};     ///< a thread did our work instead of its own, times in which it was stopped too
@@ -23,7 +24,7 @@ struct Pauses {
 /// Makes threads of a process call functions, each on a thread that is chosen for it.
 class RemoteCaller {
  public:
-  /// `ignores_filter`: where a filter of system calls cannot be read, it is taken for a harmless one.
+  /// `ignores_filter`: a filter of system calls that cannot be read is taken for a harmless one.
   RemoteCaller(Target& target, bool ignores_filter)
       : target_(target), ignores_filter_(ignores_filter), threads_(target) {}
 
@@ -33,14 +34,17 @@ class RemoteCaller {
     bool is_traced = false;             ///< the thread is stopped at each system call, so that failures are seen
   };
 
-  /// Reads the filters of system calls of all threads: recorded, each makes calls of ours. `touches`: touched pages of
-  /// its blocks are recorded. Throws AttachRefused where one would be ended for that, or its filter cannot be read.
+  /// Reads the filters of system calls of all threads, because each recorded thread makes calls of ours. `touches`:
+  /// touched pages of blocks are recorded. Throws AttachRefused if a filter would end a thread for such a call, or
+  /// cannot be read.
   void check_filters(bool touches);
 
-  /// Returns when it is done, or the function has returned without that. Throws AttachRefused, ThreadGone, CallStuck.
+  /// Returns when `is_done` is true, or when the function has returned without that. Throws AttachRefused, ThreadGone,
+  /// CallStuck.
   void call(const Call& wanted, const Watch& watch);
 
-  /// Of the last call with `is_traced`: the first system call that has failed, of those by which a library is loaded.
+  /// Returns the first system call that failed in the last call with `is_traced`, among those by which a library is
+  /// loaded.
   const std::string& failed() const { return failed_; }
   Pauses pauses() const;
   SafeThreads& threads() { return threads_; }

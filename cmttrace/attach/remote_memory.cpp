@@ -1,3 +1,4 @@
+// Reads and writes /proc/PID/mem; pages of code and tables are read once and kept.
 #include "cmttrace/attach/remote_memory.h"
 
 #include <fcntl.h>

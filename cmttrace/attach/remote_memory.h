@@ -1,3 +1,4 @@
+/// Reads and writes the memory of another process.
 #pragma once
 
 #include <array>
@@ -14,14 +15,14 @@
 
 namespace cmt::attach {
 
-/// The memory of another process, through /proc/PID/mem. It stays that of the program that ran when this was made: when
-/// the process calls exec, nothing can be read any more.
+/// The memory of another process, through /proc/PID/mem. It is the memory of the program that ran when this object was
+/// made: after the process calls exec, nothing can be read any more.
 class RemoteMemory {
  public:
   /// Throws std::system_error.
   explicit RemoteMemory(int pid);
 
-  /// False where not all of it can be read.
+  /// Returns false if not all of it can be read.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
 
   template <class T>
@@ -44,10 +45,10 @@ class RemoteMemory {
   /// The bytes from an address to the end of its page, kept as long as this object; empty if they cannot be read.
   std::span<const std::uint8_t> kept_from(std::uint64_t address) const;
 
-  /// A text that ends with a 0 byte, of at most 256 bytes. Through copies of pages, too.
+  /// Returns a text that ends with a 0 byte, cut to 256 bytes. Reads copies of pages, too.
   std::string read_text(std::uint64_t address) const;
 
-  /// False where not all of it can be written.
+  /// Returns false if not all of it can be written.
   bool write(std::uint64_t address, const void* from, std::size_t bytes) const;
 
  private:

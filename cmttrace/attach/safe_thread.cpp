@@ -1,13 +1,12 @@
 // Which thread may be made to call dlopen?
 //
-// One that holds no lock which dlopen needs, and has enough stack. What a thread does is told by its call stack: of the
-// zones that are listed in zones.h, none may be on it. Threads are stopped one at a time, for some 100 us, while all
-// others run: a thread that were stopped inside malloc would hold an arena's lock, and dlopen would wait for it for
-// ever.
+// A thread that holds no lock which dlopen needs, and has enough stack. The call stack shows what a thread does: no
+// zone of zones.h may be on it. Threads are stopped one at a time, for some 100 us, while all others run. A thread
+// stopped inside malloc would hold an arena's lock, and dlopen would wait for the lock for ever.
 //
-// Frames that no table describes (code that was compiled at run time) hide those outside of them. That part of the
-// stack is searched for words that are return addresses in a zone. Old values may look like one; then the thread is not
-// chosen, which is the error that does no harm.
+// Frames that no table describes (code that was compiled at run time) hide those outside of them. The hidden part of
+// the stack is searched for words that are return addresses in a zone. Old values may look like one; then the thread is
+// not chosen, which does no harm.
 //
 // The stack has to be the thread's own: a coroutine's may be a small block of the heap, and below it is other data. The
 // first thread's is called [stack]; libc puts the control block of each other thread, to which fs points, at the upper
@@ -89,8 +88,8 @@ bool follows_call(const RemoteMemory& memory, std::uint64_t address) {
   return false;
 }
 
-/// Calls `see` with each word of a part of the stack that may be a return address, until it returns true. True too
-/// where the part is too long, or cannot be read.
+/// Calls `see` with each word of a part of the stack that may be a return address, until it returns true. Returns true
+/// also if the part is too long, or cannot be read.
 template <class See>
 bool search_words(const Target& target, std::uint64_t from, See see) {
   const process::Mapping* const stack = mapping_at(target.maps(), from);
@@ -161,8 +160,9 @@ std::optional<StoppedThread> SafeThreads::stop(int tid) {
 
 void SafeThreads::release(StoppedThread thread) { longest_stop_ = std::max(longest_stop_, thread.release()); }
 
-/// Those that wait in the kernel and those that run in turn: the former stop at once, but may all wait for malloc's
-/// locks. Of each the idlest first, which the program misses least. One that cannot be interrupted is left out.
+/// Returns the threads in the order in which to try them: threads that wait in the kernel and threads that run by
+/// turns. The former stop at once, but may all wait for malloc's locks. In each group the idlest are first, because the
+/// program misses them least. A thread that cannot be interrupted is left out.
 std::vector<int> SafeThreads::threads_by_state() const {
   std::vector<std::pair<std::uint64_t, int>> waiting, others;  // processor time, thread
   for (const int tid : process::read_threads(target_.pid())) {
@@ -228,8 +228,8 @@ bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
   return is_inside;
 }
 
-/// Each thread stops when it has a processor, and goes on as soon as its stack has been seen. One that does not stop
-/// stays asked to, until the tracer ends.
+/// Each thread stops when it has a processor, and goes on as soon as its stack has been seen. The request to a thread
+/// that does not stop remains until the tracer ends.
 void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point deadline) {
   StoppedThread::release_late(target_.pid(), late_);
   std::set<int> inside;

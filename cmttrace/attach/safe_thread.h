@@ -1,3 +1,4 @@
+/// Finds a thread that may be made to call dlopen. safe_thread.cpp has the rules.
 #pragma once
 
 #include <chrono>
@@ -32,8 +33,8 @@ enum class Obstacle {
 /// Judges a thread that is stopped.
 Obstacle find_obstacle(const Target& target, const StoppedThread& thread);
 
-/// Whether a thread's stack has a frame in libcmttrace, or may have: frames that are not known are searched for
-/// anything that looks like one.
+/// Whether a thread's stack has, or may have, a frame in libcmttrace: unknown frames are searched for anything that
+/// looks like one.
 bool is_in_tracer(const Target& target, const StoppedThread& thread);
 
 /// Finds threads that can be made to call functions.
@@ -43,22 +44,22 @@ class SafeThreads {
 
   explicit SafeThreads(Target& target) : target_(target) {}
 
-  /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Throws
-  /// AttachRefused where there is none until `deadline`, or none may be traced. None of `avoided`.
+  /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Skips
+  /// the threads in `avoided`. Throws AttachRefused if there is none until `deadline`, or none may be traced.
   StoppedThread choose(Clock::time_point deadline, const std::set<int>& avoided);
 
-  /// Stops one thread, whatever it does. Nothing where it is gone, or does not stop in time. Throws AttachRefused.
+  /// Stops one thread, whatever it does. Returns nullopt if it is gone, or does not stop in time. Throws AttachRefused.
   std::optional<StoppedThread> stop(int tid);
   void release(StoppedThread thread);
 
-  /// All threads that there are at one moment. Nothing where threads come and go too fast to tell until `deadline`.
+  /// Returns all threads that exist at one moment, or nullopt if threads come and go too fast until `deadline`.
   std::optional<std::vector<int>> list_all(Clock::time_point deadline) const;
 
-  /// Waits until no thread is in libcmttrace. Each is stopped for itself, and at once let go. False where some still
-  /// are.
+  /// Waits until no thread is in libcmttrace. Each thread is stopped alone, and let go at once. Returns false if some
+  /// still are there.
   bool await_none_in_tracer(Clock::time_point deadline);
 
-  /// Whether a call that a thread was made to begin is still on its stack; true too where that cannot be seen now.
+  /// Whether an injected call is still on the stack of its thread; true also if that cannot be seen now.
   bool is_in_call(int tid, std::uint64_t frame);
 
   /// The longest time for which a thread was stopped that was not chosen.

@@ -1,5 +1,5 @@
-// One attach, step by step (doc/architecture.md, "Attach"). Everything that takes long is done before a thread is
-// stopped, or after it goes on: reading the library, making the trace's files, starting the collector.
+// One attach, step by step (doc/architecture.md, "Attach"). Slow work is done before a thread is stopped, or after it
+// goes on: reading the library, making the trace's files, starting the collector.
 
 #include "cmttrace/attach/session.h"
 
@@ -50,7 +50,7 @@ class TakenRings {
   Control* control_ = nullptr;
 };
 
-/// What the library has not written, because it knows nothing of our files.
+/// Writes the fields that the library left empty, because it does not know our files.
 void describe(Control& control, const Target& target, const TraceFiles& files, const AttachPlan& plan) {
   files.describe(control);
   copy_text(control.program, program_of(target.pid()));
@@ -70,7 +70,7 @@ std::uint64_t function_of_stub(const Target& target, const Module& stub, const c
   return found->address;
 }
 
-/// Descriptors of the process that are files in memory of ours.
+/// Returns the descriptors of the process that are our files in memory.
 std::set<int> memory_files(const Target& target) {
   std::set<int> files;
   const std::string folder = process::path_of(target.pid(), "fd");
@@ -121,7 +121,7 @@ class AttachRun {
     attach_function_ = function_of_stub(target_, *stub, "cmttrace_attach");
   }
 
-  /// By an attach that was killed between two calls.
+  /// Closes descriptors that an attach left open because it was killed between two calls.
   void close_what_is_left() {
     for (const int fd : memory_files(target_)) close_descriptor(fd);
   }
@@ -204,7 +204,7 @@ class AttachRun {
   std::string taking_failed_;
 };
 
-/// What the struct Attach says by now; nothing: it is not mapped any more.
+/// Returns the current state in struct Attach, or nullopt if it is not mapped any more.
 std::optional<AttachHead> head_at(const Target& target, std::uint64_t address) {
   const auto head = target.memory().read<AttachHead>(address);
   const bool is_there = head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0;

@@ -1,3 +1,4 @@
+/// Begins and ends the recording of a process that runs: everything that cmttrace --attach and --detach do to it.
 #pragma once
 
 #include <sys/types.h>
@@ -32,18 +33,18 @@ struct Attached {
   std::string message;      ///< what could not be reached; empty: nothing
 };
 
-/// Loads libcmttrace.so into a process, and starts a collector beside it. To be called within as_tracer(). Throws
+/// Loads libcmttrace.so into a process, and starts a collector for it. To be called within as_tracer(). Throws
 /// AttachRefused, ThreadGone and std::system_error; the process goes on then as if nothing had been.
 Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan);
 
-/// What became of a detach.
+/// The result of a detach.
 struct Detached {
   Pauses pauses;
   bool is_released = false;  ///< the memory that threads share with the collector was given back
 };
 
-/// Ends the recording of a process that was attached to, by this process or another one. To be called within
-/// as_tracer(). Throws as attach().
+/// Ends the recording of a process that this or another cmttrace has attached to. To be called within as_tracer().
+/// Throws as attach().
 Detached detach(Target& target);
 
 /// Whether an attach records the process, or was about to.

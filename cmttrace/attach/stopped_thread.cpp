@@ -1,3 +1,5 @@
+// Stops a thread by ptrace(2) and lets it go on. The hard part is to lose no signal and to stay stopped for a short
+// time.
 #include "cmttrace/attach/stopped_thread.h"
 
 #include <elf.h>
@@ -39,7 +41,7 @@ void* pointer(std::uint64_t number) { return reinterpret_cast<void*>(number); }
 
 [[noreturn]] void throw_gone(int tid) { throw ThreadGone("thread " + std::to_string(tid) + " has ended"); }
 
-/// How a thread stands: the status of its stop (a signal, and above it an event), or runs_still. Throws ThreadGone.
+/// Returns the status of a thread's stop (a signal, and above it an event), or runs_still. Throws ThreadGone.
 int status_of(int pid, int tid) {
   constexpr int options = WSTOPPED | WEXITED | WNOHANG | __WALL;
   siginfo_t what{};
@@ -58,8 +60,8 @@ FrameRegisters frame_registers(const user_regs_struct& r) {
             r.r15, r.rip}}};
 }
 
-/// While a thread is stopped we must not wait for a processor behind those that the program keeps busy. A child has the
-/// usual priority again. Where that is not permitted, the pause is longer.
+/// While a thread is stopped, this thread must not queue for a processor after the program's busy threads. A child has
+/// the usual priority again. If the priority is not permitted, the pause is longer.
 static void take_precedence() {
   const sched_param least{.sched_priority = 1};
   sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
@@ -72,7 +74,7 @@ static sigset_t stop_notices() {
   return notices;
 }
 
-/// The kernel tells the tracer of each stop and each end by SIGCHLD, which as_tracer() has blocked.
+/// The kernel reports each stop and each end to the tracer by SIGCHLD, which as_tracer() has blocked.
 void await_notice(std::chrono::nanoseconds at_most) {
   const sigset_t notices = stop_notices();
   const timespec time{.tv_sec = 0, .tv_nsec = at_most.count()};
@@ -164,8 +166,8 @@ StoppedThread::~StoppedThread() {
   if (is_seized_) detach();
 }
 
-/// Waits for a stop. It sleeps long enough for the thread that it waits for, over which it may have precedence, to get
-/// the same processor; and not longer, because `since_` is when it looked last.
+/// Waits for a stop. It may have precedence over the thread, so it sleeps long enough for the thread to get the same
+/// processor. It does not sleep longer, because `since_` is the time of its last look.
 int StoppedThread::await_stop(Clock::time_point deadline) {
   const auto begin = Clock::now();
   for (;;) {
@@ -177,7 +179,7 @@ int StoppedThread::await_stop(Clock::time_point deadline) {
   }
 }
 
-/// Lets a stopped thread go on in the way in which it would have alone.
+/// Lets a stopped thread go on as it would have without us.
 void StoppedThread::go_on(int request, int status) {
   const int signal = (status & is_event) == 0 && status != system_call_stop ? status : 0;
   if (is_group_stop(status)) request = PTRACE_LISTEN;
@@ -186,8 +188,8 @@ void StoppedThread::go_on(int request, int status) {
   runs_ = true;
 }
 
-/// Waits for the stop that PTRACE_INTERRUPT has asked for. False where a signal holds the process, or it takes too
-/// long.
+/// Waits for the stop that PTRACE_INTERRUPT has asked for. Returns false if a signal holds the process, or the stop
+/// takes too long.
 bool StoppedThread::await_own_stop(Clock::time_point deadline) {
   for (;;) {
     const int status = await_stop(deadline);
@@ -234,7 +236,7 @@ bool StoppedThread::finish_system_call(Clock::time_point deadline) {
   return await_own_stop(deadline);
 }
 
-/// A thread that runs cannot be detached from. It is when its tracer ends, and that is soon.
+/// A thread that runs cannot be detached. The kernel detaches it when its tracer ends, which is soon.
 void StoppedThread::detach() {
   is_seized_ = false;
   try {
@@ -256,7 +258,7 @@ std::chrono::nanoseconds StoppedThread::release() {
 user_regs_struct StoppedThread::registers() const {
   user_regs_struct registers{};
   iovec all{&registers, sizeof registers};
-  // Of a program of 32 bits they are fewer.
+  // A 32-bit program has fewer.
   const bool is_read = ptrace(PTRACE_GETREGSET, tid_, pointer(NT_PRSTATUS), &all) == 0;
   if (!is_read || all.iov_len != sizeof registers) throw_gone(tid_);
   return registers;

@@ -1,3 +1,4 @@
+/// One thread of another process while ptrace(2) stops it.
 #pragma once
 
 #include <sys/user.h>
@@ -28,8 +29,8 @@ struct SystemCall {
   std::uint64_t stack_pointer = 0;
 };
 
-/// A thread of another process that was stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, and goes on when this object is
-/// destroyed, or when the thread that has made it ends, for whatever reason. No signal is seen or lost: stops are
+/// A thread of another process that was stopped by PTRACE_SEIZE and PTRACE_INTERRUPT. It goes on when this object is
+/// destroyed, or when the thread that made the object ends, for whatever reason. No signal is seen or lost: stops are
 /// looked at and never reaped (cmtwatch/sample/pause.cpp has the reason).
 ///
 /// All is to be called by one thread.
@@ -37,15 +38,15 @@ class StoppedThread {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Nothing where the thread is gone, does not stop within some milliseconds, or was stopped by a signal. Throws
-  /// std::system_error where it may not be traced. One that does not stop in time is added to `late`.
+  /// Returns nullopt if the thread is gone, does not stop within a second, or was stopped by a signal. Throws
+  /// std::system_error if it may not be traced. A thread that does not stop in time is added to `late`.
   static std::optional<StoppedThread> stop(int pid, int tid, process::InterruptedCalls& calls, std::vector<int>& late);
-  /// The same without waiting: to be followed by has_stopped() until that is true. Nothing where the thread is gone.
+  /// The same without waiting: call has_stopped() until it returns true. Returns nullopt if the thread is gone.
   static std::optional<StoppedThread> begin_stop(int pid, int tid);
   /// Whether it has stopped by now. Throws ThreadGone.
   bool has_stopped(process::InterruptedCalls& calls);
 
-  /// Lets those go on that have stopped by now, and takes them off the list.
+  /// Lets the late threads go on that have stopped by now, and removes them from the list.
   static void release_late(int pid, std::vector<int>& late);
 
   StoppedThread(StoppedThread&& other) noexcept;
@@ -59,26 +60,26 @@ class StoppedThread {
   /// Throw ThreadGone.
   user_regs_struct registers() const;
   void set_registers(const user_regs_struct& registers);
-  /// In the XSAVE format, as PTRACE_GETREGSET has it.
+  /// The vector registers in the XSAVE format, as PTRACE_GETREGSET returns them.
   std::vector<char> extended_state() const;
   std::uint64_t signal_mask() const;
   void set_signal_mask(std::uint64_t mask);
-  /// Where the kernel may move the thread's next instruction (rseq(2)); false where that is not known.
+  /// Whether the kernel may move the thread's next instruction (rseq(2)); false if that is not known.
   bool is_in_restartable_sequence(std::uint64_t pc) const;
 
-  /// Lets the thread go on to its next system call, the begin or the end of one. Signals reach it. Nothing where that
-  /// takes longer than until `deadline`: it still runs then. Throws ThreadGone.
+  /// Lets the thread go on to the begin or the end of its next system call. Signals reach it. Returns nullopt at
+  /// `deadline`: the thread still runs then. Throws ThreadGone.
   std::optional<SystemCall> run_to_system_call(Clock::time_point deadline);
 
-  /// Lets the thread go on until `is_enough`, which is called often, returns true, and stops it again. False where it
-  /// does not stop. Signals reach it. Throws ThreadGone.
+  /// Lets the thread go on until `is_enough`, which is called often, returns true, and stops it again. Returns false if
+  /// it does not stop. Signals reach it. Throws ThreadGone.
   bool run_until(const std::function<bool()>& is_enough);
 
-  /// Lets the thread finish the system call at whose begin it stands, and stops it before its next instruction.
-  /// False where that takes longer.
+  /// Lets the thread finish the system call at whose begin it is stopped, and stops it before its next instruction.
+  /// Returns false if that takes longer than until `deadline`.
   bool finish_system_call(Clock::time_point deadline);
 
-  /// Lets the thread go on, and gives it up. Returns for how long it was stopped.
+  /// Lets the thread go on, and detaches it. Returns for how long it was stopped.
   std::chrono::nanoseconds release();
 
  private:
@@ -93,8 +94,8 @@ class StoppedThread {
   bool is_seized_ = true, has_stopped_ = false, runs_ = false;
 };
 
-/// Does work on a thread of its own. When that has ended, nothing is stopped or traced any more that it has stopped,
-/// not even what did not stop in time.
+/// Does work on a thread of its own. After its end, no thread that it has stopped is stopped or traced any more, not
+/// even one that did not stop in time.
 void as_tracer(const std::function<void()>& work);
 
 /// Sleeps until a thread that is traced here may have stopped or ended, or for so long, which is less than a second.

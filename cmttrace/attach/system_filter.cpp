@@ -1,5 +1,5 @@
-// A filter may end the program for a system call that it does not allow. Containers have filters by default, which
-// refuse some calls and end nobody; a sandbox's may. So the filter is asked: the kernel gives it to those with
+// A filter may end the program for a system call that it does not allow. The default filters of containers refuse some
+// calls and end no program; a sandbox's filter may. So the filter is asked: the kernel gives it to a process with
 // CAP_SYS_ADMIN (PTRACE_SECCOMP_GET_FILTER), and it is executed here for each call that an attach makes.
 //
 // A filter may look at arguments too. It is asked with those that the calls mostly have.
@@ -63,7 +63,7 @@ const FilteredCall calls[] = {
     {"ioctl", SYS_ioctl, {3, 0xc0606610, 0x1000}, CallUse::touch},
 };
 
-/// Without these there is no attach; where another one fails, libcmttrace copes or says so.
+/// Without these calls an attach is impossible. If another one fails, libcmttrace copes or reports it.
 constexpr const char* needed[] = {"memfd_create", "openat", "read", "mmap", "mprotect", "close", "ftruncate"};
 
 /// Struct seccomp_data as a filter reads it, by words.
@@ -79,7 +79,7 @@ std::uint32_t word_of(const FilteredCall& call, std::uint64_t instruction_pointe
   return word;
 }
 
-/// The accumulator after an operation of the class ALU; nothing: a division by 0, or none that there is.
+/// Returns the accumulator after an operation of the class ALU, or nullopt for a division by 0 or an unknown operation.
 std::optional<std::uint32_t> compute(std::uint16_t code, std::uint32_t a, std::uint32_t operand) {
   switch (BPF_OP(code)) {
     case BPF_ADD:
@@ -120,7 +120,7 @@ bool is_taken(std::uint16_t code, std::uint32_t a, std::uint32_t operand) {
   }
 }
 
-/// Of a filter: accumulator, index register, and memory.
+/// A filter's state: accumulator, index register, and memory.
 struct FilterMachine {
   std::uint32_t a = 0, x = 0;
   std::array<std::uint32_t, BPF_MEMWORDS> memory{};

@@ -1,3 +1,4 @@
+/// Predicts whether a filter of system calls (seccomp) lets an attach happen.
 #pragma once
 
 #include <linux/filter.h>
@@ -12,8 +13,8 @@
 
 namespace cmt::attach {
 
-/// Who makes a system call: the thread that is made to load libcmttrace.so, every recorded thread, and one of whose
-/// blocks the touched pages are recorded.
+/// The threads that make a system call: the one that is made to load libcmttrace.so, every recorded thread, or a
+/// recorded thread with touched pages.
 enum class CallUse { load, record, touch };
 
 /// A system call as filters see it.
@@ -24,8 +25,8 @@ struct FilteredCall {
   CallUse use = CallUse::load;
 };
 
-/// What a filter of system calls (seccomp(2), a classic BPF program) answers: SECCOMP_RET_ALLOW and its like. Nothing
-/// where the program is not one that the kernel accepts.
+/// Returns the answer of a filter of system calls (seccomp(2), a classic BPF program): SECCOMP_RET_ALLOW or another
+/// action. Returns nullopt if the kernel would not accept the program.
 std::optional<std::uint32_t> run_filter(std::span<const sock_filter> program, const FilteredCall& call,
                                         std::uint64_t instruction_pointer);
 

@@ -1,3 +1,4 @@
+// Filters are executed as the kernel does it, and the calls of an attach that they end or refuse are named.
 #include "cmttrace/attach/system_filter.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ sock_filter load(std::uint32_t offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_AB
 sock_filter skip_unless_equal(std::uint32_t value) { return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1); }
 sock_filter answer(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 
-/// One that answers one call in a way, and allows all others.
+/// A filter that gives one answer for one call, and allows all others.
 std::vector<sock_filter> filter_of(int call, std::uint32_t action) {
   return {load(number_at), skip_unless_equal(static_cast<std::uint32_t>(call)), answer(action),
           answer(SECCOMP_RET_ALLOW)};

@@ -1,3 +1,4 @@
+// Checks that a process can be attached to, and finds the functions of its libc that an attach calls.
 #include "cmttrace/attach/target.h"
 
 #include <elf.h>

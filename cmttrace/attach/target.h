@@ -1,3 +1,4 @@
+/// The process that an attach is for: its modules, its functions, and the reasons to refuse it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct AttachRefused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Functions in the process that are called there. 0: there is none.
+/// Addresses of functions to call in the process. 0: it does not have the function.
 struct TargetFunctions {
   std::uint64_t dlopen = 0;
   std::uint64_t dlopen_flags = 0;       ///< beside RTLD_NOW: those of __libc_dlopen_mode
@@ -27,11 +28,11 @@ struct TargetFunctions {
   std::uint64_t return_trampoline = 0;  ///< __restore_rt
 };
 
-/// A process that runs, with what an attach needs to know of it. All is read from its memory and from /proc.
+/// A process that runs, with all that an attach needs. Everything is read from its memory and from /proc.
 class Target {
  public:
-  /// Throws AttachRefused where it is no process that an attach can reach: it is not there, or may not be traced, or
-  /// has no dynamic loader of glibc.
+  /// Throws AttachRefused if an attach cannot reach the process: it does not exist, may not be traced, or has no
+  /// dynamic loader of glibc.
   explicit Target(int pid);
 
   int pid() const { return pid_; }
@@ -46,12 +47,12 @@ class Target {
   const std::vector<Module>& modules() const { return modules_; }
   const Zones& zones() const { return *zones_; }
   const TargetFunctions& functions() const { return functions_; }
-  /// The library that an earlier attach has left there; null: none.
+  /// The library that an earlier attach has left there, or null.
   const Module* stub() const;
 
   /// Reads the mappings anew, for threads that have begun. Throws std::system_error.
   void read_maps_again() { maps_ = read_maps(pid_); }
-  /// Reads all anew: it may have loaded libraries.
+  /// Reads everything anew: the process may have loaded libraries.
   void read_again();
 
   /// A copy of a descriptor of the process. Throws std::system_error.
@@ -72,17 +73,18 @@ class Target {
   TargetFunctions functions_;
 };
 
-/// "4711 (redis-server)"; without the name where that cannot be read.
+/// "4711 (redis-server)"; without the name if it cannot be read.
 std::string called(int pid);
 
 /// "No such process".
 std::string error_text(int error);
 
-/// Why ptrace(2) is refused: another process traces it, it is another user's, Yama forbids it. `error`: an errno.
+/// Words the reason why ptrace(2) is refused: another process traces the target, it is another user's, Yama forbids it.
+/// `error`: an errno.
 std::string why_not_traceable(int pid, int error);
 
-/// Refuses processes that only an attach, and not a detach, has to: they are stopped, or recorded by a preload, or have
-/// no /proc. Throws AttachRefused.
+/// Throws AttachRefused for processes that a detach accepts but an attach does not: they are stopped, recorded by a
+/// preload, or have no /proc.
 void check_attachable(const Target& target);
 
 }  // namespace cmt::attach

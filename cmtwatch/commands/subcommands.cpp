@@ -1,3 +1,4 @@
+// Parses the options that several subcommands share.
 #include "cmtwatch/commands/subcommands.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+/// Sorts the mappings of processes into kinds of memory, for one moment and for a whole recording.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Mappings are sorted into the right parts and kinds, and series add up where processes begin and end.
 #include "cmtwatch/recording/memory_kinds.h"
 
 #include <doctest/doctest.h>

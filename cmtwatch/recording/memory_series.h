@@ -1,3 +1,4 @@
+/// Reads the memory of a run over time from any file that cmtwatch compare takes.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Each form of file gives the same series, and a file of another form is refused with its name.
 #include "cmtwatch/recording/memory_series.h"
 
 #include <doctest/doctest.h>

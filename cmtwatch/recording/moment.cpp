@@ -1,3 +1,4 @@
+// Queries one moment of a recording: its processes, mappings and sums, and where the peaks are.
 #include "cmtwatch/recording/moment.h"
 
 #include <utility>

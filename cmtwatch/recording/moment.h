@@ -1,3 +1,4 @@
+/// One moment of a recording, as peak, show and play need it.
 #pragma once
 
 #include <cstdint>

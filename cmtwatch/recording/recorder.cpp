@@ -1,3 +1,4 @@
+// Reads the files of /proc for a moment and writes what has changed. The hard part is a pid that another process gets.
 #include "cmtwatch/recording/recorder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Reads processes and the machine from /proc into a recording.
 #pragma once
 
 #include <cstdint>

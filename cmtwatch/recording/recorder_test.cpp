@@ -1,3 +1,4 @@
+// Names of figures are parsed, and missing counters are reported with the number of processes.
 #include "cmtwatch/recording/recorder.h"
 
 #include <doctest/doctest.h>

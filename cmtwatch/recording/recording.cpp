@@ -1,3 +1,4 @@
+// The SQL of recordings: makes and checks the tables, writes changes, and forgets old moments.
 #include "cmtwatch/recording/recording.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Rows are read back as they were written, and a file with other tables or impossible numbers is refused.
 #include "cmtwatch/recording/recording.h"
 
 #include <doctest/doctest.h>

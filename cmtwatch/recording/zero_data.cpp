@@ -1,3 +1,4 @@
+// Finds the end of .bss from the program headers of the mapped file.
 #include "cmtwatch/recording/zero_data.h"
 
 #include <elf.h>

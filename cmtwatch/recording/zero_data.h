@@ -1,3 +1,4 @@
+/// Splits a mapping that holds both the zero-initialised data of a library and anonymous memory.
 #pragma once
 
 #include <cstdint>

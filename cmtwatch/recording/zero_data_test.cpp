@@ -1,3 +1,4 @@
+// The size of zero-initialised data is found in a made-up file, and is 0 if the file or the mapping does not fit.
 #include "cmtwatch/recording/zero_data.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Writes one moment as tables for people or as JSON.
 #include "cmtwatch/report/moment_report.h"
 
 #include <algorithm>

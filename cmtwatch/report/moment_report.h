@@ -1,3 +1,4 @@
+/// The report of peak, show and play: one moment of a recording.
 #pragma once
 
 #include <string>

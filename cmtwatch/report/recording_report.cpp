@@ -1,3 +1,4 @@
+// Shows the progress of a recording, and draws its picture from the series of memory_kinds.h.
 #include "cmtwatch/report/recording_report.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/// The view of cmtwatch record while it runs, and the picture at its end.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The picture falls to the remaining memory when a process ends, and has no 0 at the end.
 #include "cmtwatch/report/recording_report.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Writes to files and streams, draws columns on a terminal, and formats times and sizes.
 #include "cmtwatch/report/report_output.h"
 
 #include <array>

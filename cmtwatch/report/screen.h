@@ -1,3 +1,4 @@
+/// The full-screen view of cmtwatch play: keys and drawing.
 #pragma once
 
 #include <termios.h>

@@ -1,3 +1,4 @@
+// Keys are recognised in the bytes that several terminals send.
 #include "cmtwatch/report/screen.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Draws the memory of watched processes over time: lines, bands by process, or live bytes.
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -1,3 +1,4 @@
+// Writes samples as text, CSV or JSON while they come, and the peak at the end.
 #include "cmtwatch/report/watch_report.h"
 
 #include "toolkit/output/fields.h"

@@ -1,3 +1,4 @@
+/// The report of cmtwatch run and get.
 #pragma once
 
 #include <optional>

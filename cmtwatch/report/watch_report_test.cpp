@@ -1,3 +1,4 @@
+// The last lines state the peak, and whether the kernel saw a higher one than the samples did.
 #include "cmtwatch/report/watch_report.h"
 
 #include <doctest/doctest.h>

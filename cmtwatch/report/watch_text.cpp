@@ -1,3 +1,4 @@
+// Words the samples and the peak of cmtwatch run and get for people.
 #include <algorithm>
 #include <functional>
 #include <sstream>

@@ -1,3 +1,4 @@
+// Draws working sets: their size over time, the touched pages or mappings, and the reuse distances.
 #include "cmtwatch/report/wss_report.h"
 
 #include <algorithm>

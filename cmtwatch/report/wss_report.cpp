@@ -1,3 +1,4 @@
+// Writes working sets as text, CSV or JSON while they are measured, and their summary at the end.
 #include "cmtwatch/report/wss_report.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The report of cmtwatch wss.
 #pragma once
 
 #include <cstdint>

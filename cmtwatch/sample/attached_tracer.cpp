@@ -1,3 +1,4 @@
+// Starts cmttrace --attach with its standard error in a pipe, and reads its lines to know what it does.
 #include "cmtwatch/sample/attached_tracer.h"
 
 #include <fcntl.h>

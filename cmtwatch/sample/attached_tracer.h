@@ -1,3 +1,4 @@
+/// Traces a process that runs already, for the time of a watch.
 #pragma once
 
 #include <sys/types.h>

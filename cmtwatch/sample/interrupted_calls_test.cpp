@@ -1,3 +1,4 @@
+// System calls that a pause interrupts return what they would have returned without it.
 #include "toolkit/process/interrupted_calls.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Stops all threads of processes for the time of a measurement, so that the processes do not see it.
 #pragma once
 
 #include <cstdint>

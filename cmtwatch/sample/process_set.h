@@ -1,3 +1,4 @@
+/// The processes that are watched together, and how one sample of their memory is taken.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Descendants are found in a made-up /proc, and stay in the set.
 #include "cmtwatch/sample/process_set.h"
 
 #include <doctest/doctest.h>

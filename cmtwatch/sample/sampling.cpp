@@ -1,3 +1,4 @@
+// The clock of samples, its budget of processor time, and the loop that waits for both clock and signals.
 #include "cmtwatch/sample/sampling.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+/// Takes samples at a pace, and not more often than their cost permits.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Samples that cost more than their share are skipped, and moments that pass meanwhile are counted.
 #include "cmtwatch/sample/sampling.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Takes the samples of a watch, then reads the traces and adds the live bytes to each sample.
 #include "cmtwatch/sample/watch.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+/// Watches processes over time, and joins their samples with their traces.
 #pragma once
 
 #include <cstdint>

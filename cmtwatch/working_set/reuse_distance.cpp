@@ -1,3 +1,4 @@
+// Counts distances with a map from page to its last interval, and sums over intervals.
 #include "cmtwatch/working_set/reuse_distance.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Reuse distances: how large a memory would have to be to still hold a page at its next use.
 #pragma once
 
 #include <cstdint>

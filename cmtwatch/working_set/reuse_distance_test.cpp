@@ -1,3 +1,4 @@
+// The bounds are those of the definition, on random uses and on small examples.
 #include "cmtwatch/working_set/reuse_distance.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/// Measures which memory a process touches in an interval, by marks that the kernel keeps.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Touched pages are found on a made-up machine, with huge and untracked pages, by either method.
 #include "cmtwatch/working_set/touch_meter.h"
 
 #include <doctest/doctest.h>

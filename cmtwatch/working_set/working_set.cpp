@@ -1,3 +1,4 @@
+// The loop of cmtwatch wss: mark, wait, read, with or without a pause.
 #include "cmtwatch/working_set/working_set.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/// Measures the working set of a process, interval after interval.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Starts cmttrace-collector with the descriptors and the environment that it expects.
 #include "cmttrace/attach/recording/collector_start.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 namespace cmt::attach {
 namespace {
 
-/// Our environment with some variables set, as execve(2) wants it.
+/// Our environment with some variables set, in the form for execve(2).
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& settings) {

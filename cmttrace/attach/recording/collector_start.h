@@ -1,3 +1,4 @@
+/// Starts the collector of an attached process, as libcmttrace.so starts it for a command.
 #pragma once
 
 #include <sys/types.h>

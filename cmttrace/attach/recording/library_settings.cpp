@@ -1,3 +1,4 @@
+// Turns the variables of libcmttrace(1) into the text that struct Attach holds, and checks that children can use them.
 #include "cmttrace/attach/recording/library_settings.h"
 
 #include <sys/stat.h>
@@ -14,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As CMTTRACE_OUT_OF: no process has it, so that no child's trace gets the name of the process's own.
+/// The value of CMTTRACE_OUT_OF: no process has this number, so that no child's trace gets the name of the process's
+/// own.
 constexpr const char* no_launcher = "4294967295";
 
 /// The same for a process in another folder.

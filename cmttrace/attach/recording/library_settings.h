@@ -1,3 +1,4 @@
+/// The settings that an attached process gets: it has no environment variables for them.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ namespace cmt::attach {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// What children of an attached process need to know, which start collectors themselves.
+/// The settings of children of an attached process, which start collectors themselves.
 struct ChildRecording {
   std::string collector;    ///< the path of cmttrace-collector
   std::string templates;    ///< paths of traces as in CMTTRACE_OUT, of which each child has its own
@@ -18,15 +19,15 @@ struct ChildRecording {
 };
 
 /// The variables of libcmttrace(1) that the library has, as struct Attach holds them: "CMTTRACE_TIME=1\0". The others
-/// of `settings` are the collector's. `children`: null where they are not recorded.
+/// of `settings` are the collector's. `children`: null if they are not recorded.
 std::string settings_for_library(const Settings& settings, const ChildRecording* children);
 
-/// Throws AttachRefused where children of a process could not start collectors, or create traces: they see other files
-/// than we do.
+/// Throws AttachRefused if children of a process could not start collectors or create traces, because they see other
+/// files than we do.
 void check_children(const Target& target, const ChildRecording& children);
 
-/// Whether the library is going to look at the pages of blocks: as CMTTRACE_TOUCHED says, and by itself where the
-/// process has no filter of system calls.
+/// Whether the library will look at the pages of blocks: if CMTTRACE_TOUCHED asks for it, and by default if the process
+/// has no filter of system calls.
 bool records_touched_pages(const Target& target, const Settings& settings);
 
 }  // namespace cmt::attach

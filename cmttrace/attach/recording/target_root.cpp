@@ -1,3 +1,4 @@
+// Names functions in a finished trace by running trace2cmt --symbolise with the target's root folder.
 #include "cmttrace/attach/recording/target_root.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ bool is_same(int fd, const char* ours) {
   return fstat(fd, &theirs) == 0 && stat(ours, &own) == 0 && theirs.st_dev == own.st_dev && theirs.st_ino == own.st_ino;
 }
 
-/// Throws std::exception; then nothing is left but the trace.
+/// Throws std::exception, and leaves no file but the trace.
 void name_functions_of(const TargetRoot& root, const std::string& trace) {
   const std::string named = trace + ".named";
   std::vector<std::string> words{launch::tool_path("trace2cmt"), "--symbolise", "--root=" + root.path(),
@@ -59,7 +60,7 @@ std::vector<std::string> name_functions(const TargetRoot& root, const std::vecto
   std::vector<std::string> failed;
   for (const std::string& trace : traces) {
     try {
-      // The library may have refused to record stacks, and said why.
+      // The library may have refused to record stacks, and reported the reason.
       if (cmt::Reader(trace).header().has_stacks) name_functions_of(root, trace);
     } catch (const std::exception& error) {
       failed.push_back(trace + ": stays without names of functions: " + error.what());

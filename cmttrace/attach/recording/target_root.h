@@ -1,3 +1,4 @@
+/// Names functions of a process in a container, whose files have other paths here.
 #pragma once
 
 #include <string>
@@ -7,11 +8,11 @@
 
 namespace cmt::attach {
 
-/// The root folder of a process that sees other files than we do, by its mount namespace or chroot(2): there are the
-/// files that its modules have come from. It stays when the process has ended.
+/// The root folder of a process that sees other files than we do, by its mount namespace or chroot(2). It has the files
+/// of the process's modules, and stays when the process has ended.
 class TargetRoot {
  public:
-  /// Throws std::system_error where that of the process cannot be opened.
+  /// Throws std::system_error if the process's root cannot be opened.
   explicit TargetRoot(int pid);
 
   bool is_other() const { return is_other_; }
@@ -24,7 +25,7 @@ class TargetRoot {
 };
 
 /// Writes the names of functions into traces, as trace2cmt --symbolise finds them below the root. Returns a line for
-/// each trace that stays without; it is as it was.
+/// each trace that it left unchanged.
 std::vector<std::string> name_functions(const TargetRoot& root, const std::vector<std::string>& traces);
 
 }  // namespace cmt::attach

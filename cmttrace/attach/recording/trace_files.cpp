@@ -1,3 +1,4 @@
+// Creates, locks and removes the files of an attached process's trace.
 #include "cmttrace/attach/recording/trace_files.h"
 
 #include <fcntl.h>
@@ -48,7 +49,7 @@ std::string with_number(const std::string& path, int number) {
       .string();
 }
 
-/// Against readers: the collector inherits it.
+/// Locks out readers: the collector inherits the lock.
 void lock_trace(int fd) {
   struct flock both {};
   both.l_type = F_WRLCK;

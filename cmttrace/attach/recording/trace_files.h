@@ -1,3 +1,4 @@
+/// The files of an attached process's trace. cmttrace creates them, because the process may see other files.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,12 @@
 
 namespace cmt::attach {
 
-/// The files of a trace, which cmttrace makes for a process that it attaches to: what the process itself might write to
-/// may be in another mount namespace. They are locked, as libcmttrace locks them, and removed with this object unless
-/// keep() was called.
+/// The files of a trace, which cmttrace makes for a process that it attaches to: the process itself may be in another
+/// mount namespace. They are locked, as libcmttrace locks them, and removed with this object unless keep() was called.
 class TraceFiles {
  public:
-  /// `templates`: paths as in CMTTRACE_OUT, with commas between them: in %n comes the program's name, in %p its id. A
-  /// file of a name without these is replaced. `fifo`: a FIFO for commands to make; empty: none. Throws
+  /// `templates`: paths as in CMTTRACE_OUT, with commas between them: %n becomes the program's name, %p its process id.
+  /// A name without these replaces an existing file. `fifo`: a FIFO for commands to make; empty: none. Throws
   /// std::system_error.
   TraceFiles(const std::string& templates, const std::string& fifo, const std::string& program, int pid);
   ~TraceFiles();
@@ -41,7 +41,7 @@ class TraceFiles {
   bool has_made_fifo_ = false, is_kept_ = false;
 };
 
-/// Into a field of Control: as much of a text as it holds.
+/// Copies a text into a field of Control, as much as fits.
 template <std::size_t bytes>
 void copy_text(char (&to)[bytes], const std::string& text) {
   const std::size_t length = std::min(text.size(), bytes - 1);

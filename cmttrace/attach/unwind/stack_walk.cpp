@@ -1,3 +1,4 @@
+// Walks from frame to frame by unwind_rules.h, and stops at the first frame that no module describes.
 #include "cmttrace/attach/unwind/stack_walk.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The call stack of a stopped thread of another process.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,15 @@ struct Frame {
 /// The call stack of a thread that is stopped.
 struct WalkedStack {
   std::vector<Frame> frames;  ///< innermost first
-  /// Where the part of the stack begins in which the frames are not known, as those of code that was compiled at run
-  /// time; 0: all are known.
+  /// The begin of the part of the stack whose frames are not known, such as those of code compiled at run time; 0: all
+  /// are known.
   std::uint64_t unknown_from = 0;
 };
 
-/// Walks at most some hundred frames: beyond them they are not known. `modules` by address.
+/// Walks at most 1000 frames; those beyond are unknown. `modules` by address.
 WalkedStack walk_stack(const RemoteMemory& memory, const std::vector<Module>& modules, FrameRegisters registers);
 
-/// The module that has an address; null: none.
+/// Returns the module that has an address, or null.
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address);
 
 }  // namespace cmt::attach

@@ -1,3 +1,4 @@
+// Stacks are the same as libgcc's; functions and build ids are those of the loader and the files.
 #include "cmttrace/attach/unwind/stack_walk.h"
 
 #include <doctest/doctest.h>

@@ -10,8 +10,8 @@
 
 namespace cmt::attach {
 
-/// The registers that a frame's rules are about, by their numbers in DWARF: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8
-/// to r15, and the return address, which is where the frame is.
+/// The registers of a frame by their numbers in DWARF: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15. The last is
+/// the return address: the frame's place in the code.
 struct FrameRegisters : CfiRegisters {
   std::uint64_t pc() const { return value[cfi_return]; }
   std::uint64_t sp() const { return value[cfi_rsp]; }

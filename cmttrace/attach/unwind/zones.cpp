@@ -1,3 +1,4 @@
+// Collects the zones of a process from its modules and their exported functions.
 #include "cmttrace/attach/unwind/zones.h"
 
 #include <algorithm>
@@ -125,7 +126,7 @@ void Zones::add_locked_calls(const RemoteMemory& memory, const Module& module) {
 }
 
 Zone Zones::at(std::uint64_t address) const {
-  // A return address behind the last instruction of a function that does not return belongs to it.
+  // A return address just after the last instruction of a function that does not return belongs to that function.
   for (const Range& range : ranges_) {
     if (range.begin <= address && address <= range.end) return range.zone;
   }

@@ -1,3 +1,4 @@
+/// The code in which a thread must not be interrupted by an injected call.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,11 @@
 
 namespace cmt::attach {
 
-/// What a thread does that may not be made to call dlopen: it holds locks that dlopen takes, or has left half done what
-/// dlopen goes on with.
+/// The activities in which a thread may not be made to call dlopen: it holds locks that dlopen takes, or has half
+/// finished changes that dlopen builds on.
 enum class Zone { none, loader, allocator, tracer, locked_call };
 
-/// What the kernel tells each program at its start (getauxval(3)).
+/// Values that the kernel passes to each program at its start (getauxval(3)).
 struct EntryPoints {
   std::uint64_t program = 0;  ///< its first instruction
   std::uint64_t loader = 0;   ///< where the dynamic loader is; 0: there is none
@@ -24,10 +25,10 @@ struct EntryPoints {
 ///   walks.
 /// - The allocator, which dlopen calls. In libc it is the part around malloc's exported functions: from 32 KiB before
 ///   the lowest, where malloc.c's static functions are, to the end of the highest. Another library that exports malloc
-///   is one as a whole. A program with a malloc of its own has other functions too, and a linker may put a part of
-///   the exported ones far from the rest: then 256 KiB on both sides of each.
+///   is one as a whole. A program with a malloc of its own has other functions too, and a linker may put some of the
+///   exported ones far from the rest. There the zone is 256 KiB on both sides of each.
 /// - libcmttrace itself.
-/// - Functions of libc that hold a lock which dlopen takes, or that leave the process in a state of its own: fork,
+/// - Functions of libc that hold a lock which dlopen takes, or that put the process into a special state: fork,
 ///   pthread_create, exit...
 class Zones {
  public:

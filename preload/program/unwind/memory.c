@@ -1,3 +1,4 @@
+// Finds the ends of the process's first stack and of those that libc made, and asks the kernel about all others.
 #include "preload/program/unwind/memory.h"
 
 #include <sys/auxv.h>

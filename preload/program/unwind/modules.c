@@ -1,3 +1,4 @@
+// Enters modules into the shared table with their path, address range and build id, without a lock.
 #include "preload/program/unwind/modules.h"
 
 #include <dlfcn.h>

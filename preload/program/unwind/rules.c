@@ -1,3 +1,4 @@
+// Makes rules from rows of .eh_frame, and keeps them in a table that threads and signal handlers fill together.
 #include "preload/program/unwind/rules.h"
 
 #include <stddef.h>

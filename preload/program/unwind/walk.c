@@ -1,3 +1,4 @@
+// Walks by rules to a frame of the last stack, and joins the frames walked with those that stay.
 #include "preload/program/unwind/walk.h"
 
 #include <string.h>
