@@ -39,48 +39,48 @@ const char help_text[] =
 Runs a command with libcmttrace.so loaded into it, which records its calls of
 malloc and free. At the end, a line on standard error sums up the recording.
 
-  -o, --output=OUT  the trace's path, app.cmt: a file there is replaced; other
-                    processes' traces are named app.PID.cmt. With %n, the
-                    program's name, or %p, its process id, no file is replaced.
-                    A name that ends in .cmt gets the compact form, any other
-                    the text form. Default: %n.%p.cmt
+  -o, --output=OUT  the trace's path: app.cmt. An existing file is replaced;
+                    traces of other processes are named app.PID.cmt. With %n,
+                    the program's name, or %p, its process id, no file is
+                    replaced. A name that ends in .cmt gets the compact form,
+                    any other name the text form. Default: %n.%p.cmt
   --follow=yes|no   record the command's children too. Default: yes
-  --time[=STEP]     record when each call was made; with a STEP, from 10us on,
-                    from a clock that the collector sets so often, where a
-                    thread does not read it: costs a program of one thread
-                    nothing
+  --time[=STEP]     record when each call was made. STEP (10us or more): take
+                    times from a clock that the collector updates every STEP.
+                    Free for single-threaded programs
   --usable          record each block's usable size (malloc_usable_size)
-  --stacks[=N]      record the call stack of each allocation; with N, its
+  --stacks[=N]      record the call stack of each allocation. N: only its
                     innermost N frames
   --stacks-of-frees
-                    record those of frees too
+                    record the call stacks of frees too
   --touched[=SIZE|auto|off]
-                    record which pages of blocks of SIZE and more the command
-                    writes to, and when. auto, or no value: from 64K on while
-                    that takes at most a 64th of its time; off: of none.
-                    Default: auto, but off in a container or where else system
-                    calls are filtered
-  --sample=TIME     record the resident memory at this interval: 10ms
-  --paused          record nothing before cmt_resume() or the command "start"
+                    record when the command first writes to each page of a
+                    block of SIZE or more. auto, or no value: blocks of 64K or
+                    more, as long as this takes at most 1/64 of the command's
+                    time. off: no blocks. Default: auto, but off in a container
+                    or if another filter of system calls is active
+  --sample=TIME     record the resident memory every TIME: 10ms
+  --paused          start to record only at cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,
                     mark LABEL
   --keep=TIME|SIZE|TIME,SIZE
-                    keep the last events only: of at least TIME (10min), in at
-                    most SIZE (1G). They are written to OUT at the end, and to
-                    app.kept.1.cmt, app.kept.2.cmt, ... on SIGUSR1 to cmttrace,
-                    and on the command "keep" of --control
+                    keep only the last events: those of at least TIME (10min),
+                    in at most SIZE (1G). They are written to OUT at the end,
+                    and to app.kept.1.cmt, app.kept.2.cmt, ... when cmttrace
+                    gets SIGUSR1 or --control gets the command "keep"
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
-  --max-events=N    after this many events
-  --max-time=TIME   after this time: 10s, 1.5min
-  --rings=FILE      keep events that are not in the trace yet in FILE, for
+  --max-events=N    end the trace after N events
+  --max-time=TIME   end the trace after this time: 10s, 1.5min
+  --rings=FILE      hold events that are not in the trace yet in FILE, for
                     --recover
-  --recover=RINGS   write the trace of a command that ended together with its
-                    collector, as in a power failure, from the FILE of --rings;
-                    no command is run
-  --attach=PID      record a process that runs, until Ctrl-C, and let go of it;
+  --recover=RINGS   run no command, but write the trace of one that ended
+                    together with its collector, as in a power failure. RINGS
+                    is the FILE of --rings
+  --attach=PID      record a running process until Ctrl-C, then detach from it;
                     its children only with --follow=yes
-  --duration=TIME   for this time: 10s, 1.5min
-  --force           also if its filter of system calls cannot be read
+  --duration=TIME   with --attach: detach after this time: 10s, 1.5min
+  --force           with --attach: attach also if the process's filter of system
+                    calls cannot be read
   --detach=PID      end the recording of a process that was attached to
   -h, --help        show this help
   --version         show the version
@@ -90,9 +90,9 @@ Examples:
   cmttrace --stacks -o app.cmt -- app
   cmttrace --follow=no --time=100us -o app.cmt -- app
 
-Exit status: the command's; 125 cmttrace or the recording failed, 126 the
-command cannot be started, 127 it was not found. A signal that ends the command
-ends cmttrace too.
+Exit status: the command's; 125 if cmttrace or the recording failed, 126 if the
+command cannot be started, 127 if it was not found. A signal that ends the
+command ends cmttrace too.
 )";
 
 void say(const std::string& text) { command::complain("cmttrace", text); }

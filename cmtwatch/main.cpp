@@ -29,7 +29,7 @@ Watches the memory of processes from outside, through /proc.
     help += "  " + name + std::string(9 - name.size(), ' ') + subcommand.summary + "\n";
   }
   return help + R"(
-'cmtwatch COMMAND --help' tells more.
+'cmtwatch COMMAND --help' lists a command's options.
 
 Examples:
   cmtwatch run -r -- make -j8
@@ -39,7 +39,7 @@ Examples:
   -h, --help     show this help
   --version      show the version
 
-Exit status: 0 done, 1 could not, 2 wrong use; run passes its command's on.
+Exit status: 0 done, 1 could not, 2 wrong use; run returns its command's.
 )";
 }
 

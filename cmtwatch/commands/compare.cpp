@@ -118,16 +118,17 @@ int compare(const command::CommandLine& line) {
 
 Subcommand compare_subcommand() {
   return {.name = "compare",
-          .summary = "put several runs into one table and one picture",
+          .summary = "compare several runs in one table and one picture",
           .help = R"(Usage: cmtwatch compare [OPTION]... [NAME:]FILE...
 
-Puts several runs beside each other: recordings of cmtwatch record, JSON of
-cmtwatch run, get and export, JSON of LL-Tracket.
+Compares the memory of several runs in one table. FILE is a recording of
+cmtwatch record, or JSON of cmtwatch run, get or export, or of LL-Tracket. NAME
+is the run's name in the table.
 
-  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
-                     the runs over each other
-  --bytes            numbers in bytes
-  --json             as JSON
+  --plot=FILE        draw all runs in one picture; FILE ends in .svg, .html,
+                     .png or .pdf
+  --bytes            print numbers in bytes
+  --json             print JSON
 )",
           .run = compare};
 }

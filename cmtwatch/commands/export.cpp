@@ -174,12 +174,12 @@ int export_recording(const command::CommandLine& line) {
 
 Subcommand export_subcommand() {
   return {.name = "export",
-          .summary = "write everything of a recording as JSON",
+          .summary = "write all data of a recording as JSON",
           .help = R"(Usage: cmtwatch export [OPTION]... --json FILE
 
-Writes everything of a recording, in bounded memory, whatever its size.
+Writes all data of a recording, in the memory of a few rows.
 
-  --json             as JSON
+  --json             write JSON
   -o, --output=FILE  write to FILE instead of standard output
 )",
           .run = export_recording};

@@ -120,17 +120,17 @@ int import_smaps(const command::CommandLine& line) {
 
 Subcommand import_subcommand() {
   return {.name = "import",
-          .summary = "make a recording of smaps files",
+          .summary = "make a recording from smaps files",
           .help = R"(Usage: cmtwatch import [OPTION]... -o FILE SMAPS-FILE...
 
-Makes a recording of copies of a process's /proc/PID/smaps, a moment for each,
-in the order in which they were last written.
+Makes a recording from copies of a process's /proc/PID/smaps. Each copy becomes
+a moment, in the order in which the files were last written.
 
   -o, --output=FILE  the recording, which must not exist yet
-  --interval=TIME    the files were made in the order given, so long apart; a
-                     number alone is milliseconds
-  --pid=PID          the process that they are of: 0
-  --name=NAME        its name: smaps
+  --interval=TIME    take the files in the order given, TIME apart; a number
+                     alone is milliseconds
+  --pid=PID          the process's number. Default: 0
+  --name=NAME        the process's name. Default: smaps
 )",
           .run = import_smaps};
 }

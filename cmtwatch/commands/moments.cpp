@@ -233,40 +233,40 @@ int play(const command::CommandLine& line) {
 }
 
 constexpr char moment_help[] =
-    R"(  -v, --verbose      each process by itself
-  --bytes            numbers in bytes
-  --json             as JSON, with every mapping
+    R"(  -v, --verbose      print each process separately
+  --bytes            print numbers in bytes
+  --json             print JSON, with every mapping
 )";
 
 }  // namespace
 
 Subcommand peak_subcommand() {
   return {.name = "peak",
-          .summary = "tell what the memory of a recording was made of at its peak",
+          .summary = "print the parts of the memory at the peak of a recording",
           .help = R"(Usage: cmtwatch peak [OPTION]... FILE
 
-Tells what the memory was made of when the processes of a recording had most of
-it together.
+Prints the parts of the memory at the peak of a recording: the moment at which
+its processes together had most.
 
-  --pid=PID          when this process had most
-  --metric=METRIC    most by pss (the default; rss where it was not recorded),
-                     rss (of the mappings) or statm
-  --system           when the machine had least memory available, with its
-                     processes
+  --pid=PID          the peak of this process alone
+  --metric=METRIC    find the peak by pss (the default; rss if pss was not
+                     recorded), rss (of the mappings) or statm
+  --system           instead of the peak, the moment at which the machine had
+                     least memory available, with its processes
 )" + std::string(moment_help),
           .run = peak};
 }
 
 Subcommand show_subcommand() {
   return {.name = "show",
-          .summary = "the same at another moment",
+          .summary = "print the parts of the memory at another moment",
           .help = R"(Usage: cmtwatch show [OPTION]... --at=TIME FILE
 
-Tells what the memory was made of at a moment of a recording.
+Prints the parts of the memory at a moment of a recording.
 
-  --at=TIME          since the recording began, such as 2.5s, or by the clock,
-                     such as 2026-11-22T00:53:10
-  --pid=PID          of this process alone
+  --at=TIME          the moment: a time since the recording began, such as 2.5s,
+                     or a date, such as 2026-11-22T00:53:10
+  --pid=PID          only this process
 )" + std::string(moment_help),
           .run = show};
 }
@@ -276,15 +276,15 @@ Subcommand play_subcommand() {
           .summary = "show a recording moment by moment",
           .help = R"(Usage: cmtwatch play [OPTION]... FILE
 
-Shows a recording moment by moment. On a terminal the space bar pauses, the
-arrows and Enter step, Home and End go to either end, q quits; elsewhere the
-moments are printed one after another.
+Shows a recording moment by moment. Keys on a terminal: the space bar pauses,
+the arrows and Enter step, Home and End go to either end, q quits. Without a
+terminal the moments are printed one after another.
 
-  --speed=X          so many times as fast as it was recorded
-  --interval=TIME    between moments; a number alone is milliseconds
-  --pid=PID          of this process alone
-  -v, --verbose      each process by itself
-  --bytes            numbers in bytes
+  --speed=X          play X times as fast as it was recorded
+  --interval=TIME    show a moment every TIME; a number alone is milliseconds
+  --pid=PID          only this process
+  -v, --verbose      print each process separately
+  --bytes            print numbers in bytes
 )",
           .run = play};
 }

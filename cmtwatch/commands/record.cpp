@@ -331,27 +331,29 @@ Records the memory of processes, mapping by mapping, in an SQLite file, until
 they end or Ctrl-C. An existing recording is continued.
 
   -o, --output=FILE  the recording
-  --all              every process that may be read
-  -r, --recursive    the descendants too, as they come
-  --interval=TIME    between moments: 1s; a number alone is milliseconds
-  -f, --frequency=HZ the same as moments a second
-  --count=N          stop after so many moments
-  --duration=TIME    stop after so long
-  --max-cost=PERCENT record less often where it would take more than this share
-                     of a processor: 10
-  --keep=TIME        forget what is older
-  --measure=WHAT,... only these beside statm and processor times: mappings,
-                     stacks (of threads, found by their stack pointers), totals
-                     (the sums of the mappings, several times cheaper), io, oom,
-                     system, disks, counters (of the processor); or all. The
-                     default is all but totals and counters
+  --all              record every process that may be read
+  -r, --recursive    record the descendants too, as they start
+  --interval=TIME    record a moment every TIME. Default: 1s; a number alone is
+                     milliseconds
+  -f, --frequency=HZ record HZ moments per second
+  --count=N          stop after N moments
+  --duration=TIME    stop after TIME
+  --max-cost=PERCENT record less often if it would take more than this share of
+                     a processor. Default: 10
+  --keep=TIME        delete moments that are older than TIME
+  --measure=WHAT,... record only these, beside statm and processor times:
+                     mappings, stacks (of threads, found by their stack
+                     pointers), totals (the sums of the mappings, several times
+                     cheaper), io, oom, system, disks, counters (of the
+                     processor); or all. Default: all but totals and counters
   --pause            stop all threads while a moment is recorded; not with --all
-  --plot=FILE        at the end, a picture of the recording, as .svg, .html,
-                     .png or .pdf by FILE's ending: memory by kind, by
-                     process and by mapping, over time
-  --trace[=FILE.cmt] of one PID: attach to it, and also record what it asks of
-                     malloc meanwhile, with -r its later children too: %n.%p.cmt
-  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
+  --plot=FILE        at the end, draw the recording over time: memory by kind,
+                     by process and by mapping; FILE ends in .svg, .html, .png
+                     or .pdf
+  --trace[=FILE.cmt] attach to the one PID and also record its calls of malloc,
+                     with -r those of its later children too. Default:
+                     %n.%p.cmt
+  --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
 )",
           .run = record_processes,
           .launch = record_command,

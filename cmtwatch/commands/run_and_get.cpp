@@ -27,20 +27,20 @@ namespace cmt::watch {
 namespace {
 
 constexpr char pace_help[] =
-    R"(  -f, --frequency=HZ the same as samples a second
-  --count=N          stop measuring after so many samples
-  --duration=TIME    stop measuring after so long
-  --max-cost=PERCENT measure less often where it would take more than this share
-                     of a processor: 10
+    R"(  -f, --frequency=HZ take HZ samples per second
+  --count=N          stop measuring after N samples
+  --duration=TIME    stop measuring after TIME
+  --max-cost=PERCENT measure less often if it would take more than this share of
+                     a processor. Default: 10
   --pause            stop all threads while a sample is taken
 )";
 
 constexpr char form_help[] =
-    R"(  --bytes            numbers in bytes
-  --json             all samples and the peak as JSON
-  --csv              every sample as comma-separated values
-  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
-                     memory over time; with -v a band for each process
+    R"(  --bytes            print numbers in bytes
+  --json             print all samples and the peak as JSON
+  --csv              print every sample as comma-separated values
+  --plot=FILE        draw the memory over time, with -v a band for each process;
+                     FILE ends in .svg, .html, .png or .pdf
 )";
 
 WatchOptions::Peak parse_peak_choice(const command::CommandLine& line) {
@@ -302,28 +302,29 @@ int get(const command::CommandLine& line) {
 
 Subcommand run_subcommand() {
   return {.name = "run",
-          .summary = "run a command and tell the most memory that it had at once",
+          .summary = "run a command and print its peak memory",
           .help = R"(Usage: cmtwatch run [OPTION]... [--] COMMAND [ARGUMENT]...
 
-Runs a command and tells on standard error the most memory that it had at once,
-and when. The command keeps its streams; its exit status is passed on.
+Runs a command and prints its peak memory, and the time of the peak, on standard
+error. The command keeps its streams; its exit status is passed on.
 
-  -r, --recursive    the command with all its descendants, orphans too
-  -v, --verbose      which processes had how much at the peak
-  -w, --watch        every sample, not the peak alone
-  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    between samples: 100ms; a number alone is milliseconds
+  -r, --recursive    measure the command with all its descendants, orphans too
+  -v, --verbose      print each process's memory at the peak
+  -w, --watch        print every sample, not only the peak
+  --metric=METRIC    measure pss (the default), rss, uss, anon, swap or vm
+  --interval=TIME    take a sample every TIME. Default: 100ms; a number alone is
+                     milliseconds
 )" + std::string(pace_help) +
-                  R"(  --peak             print the peak: the default
-  --no-peak          do not
-  --only-peak        the peak's number and nothing else
+                  R"(  --peak             print the peak. This is the default
+  --no-peak          do not print the peak
+  --only-peak        print only the peak's number
 )" + form_help +
-                  R"(  --trace[=FILE.cmt] also record what the command asks of malloc, with -r its
-                     descendants too: %n.%p.cmt; each sample tells how much of
-                     the memory was live (asked for and not freed)
+                  R"(  --trace[=FILE.cmt] also record the command's calls of malloc, with -r those
+                     of its descendants too. Default: %n.%p.cmt. Each sample
+                     then has the live bytes (asked for and not freed)
   -o, --output=FILE  write to FILE instead of standard error
-  -O, --stdout=FILE  the command's standard output goes to FILE
-  -E, --stderr=FILE  its standard error
+  -O, --stdout=FILE  write the command's standard output to FILE
+  -E, --stderr=FILE  write the command's standard error to FILE
 )",
           .launch = run,
           .exit_status =
@@ -333,28 +334,29 @@ and when. The command keeps its streams; its exit status is passed on.
 
 Subcommand get_subcommand() {
   return {.name = "get",
-          .summary = "tell how much memory a process has, once or again and again",
+          .summary = "print how much memory a process has, once or repeatedly",
           .help = R"(Usage: cmtwatch get [OPTION]... PID
 
-Tells how much memory a process has, once or again and again.
+Prints how much memory a process has, once or repeatedly.
 
-  -w, --watch        again and again, until the process ends or Ctrl-C; then the
-                     peak
-  -r, --recursive    the process with all its descendants
-  -v, --verbose      each process by name
-  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    between samples: 1s; a number alone is milliseconds
+  -w, --watch        measure repeatedly until the process ends or Ctrl-C, then
+                     print the peak
+  -r, --recursive    measure the process with all its descendants
+  -v, --verbose      print each process by name
+  --metric=METRIC    measure pss (the default), rss, uss, anon, swap or vm
+  --interval=TIME    take a sample every TIME. Default: 1s; a number alone is
+                     milliseconds
 )" + std::string(pace_help) +
-                  R"(  --peak             print the peak at the end: the default with --watch
-  --no-peak          do not
-  --only-peak        the peak and no sample
+                  R"(  --peak             print the peak at the end. The default with --watch
+  --no-peak          do not print the peak
+  --only-peak        print the peak and no samples
 )" + form_help +
-                  R"(  --trace[=FILE.cmt] attach to the process, as with --watch, and also record
-                     what it asks of malloc, with -r its later children too:
-                     %n.%p.cmt; each sample tells how much of the memory was
-                     asked for since the attach, and not freed
+                  R"(  --trace[=FILE.cmt] attach to the process, measure as with --watch, and also
+                     record its calls of malloc, with -r those of its later
+                     children too. Default: %n.%p.cmt. Each sample then has the
+                     bytes that were asked for since the attach and not freed
   -o, --output=FILE  write to FILE instead of standard output
-  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
+  --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
 )",
           .run = get};
 }

@@ -78,38 +78,43 @@ int wss(const command::CommandLine& line) {
 
 Subcommand wss_subcommand() {
   return {.name = "wss",
-          .summary = "tell the working set: the memory that a process touches",
+          .summary = "print the working set: the memory that a process touches",
           .help = R"(Usage: cmtwatch wss [OPTION]... PID
 
-Tells the working set of a process: the memory that it touches in an interval.
-Its pages are marked at the beginning of the interval and looked at at its end:
-page by page by the kernel's bitmap of idle pages, or mapping by mapping by
-clear_refs, which works everywhere. All users share both marks: another program
+Prints the working set of a process: the memory that it touches in an interval.
+The pages are marked at the begin of the interval and read at its end: page by
+page by the kernel's bitmap of idle pages, or mapping by mapping by clear_refs,
+which works everywhere. All users share both kinds of marks: another program
 that writes clear_refs or the bitmap meanwhile makes the figures wrong.
 
-  -w, --watch        interval after interval, until the process ends or Ctrl-C
-  -v, --verbose      each mapping of which something was touched
-  --method=METHOD    idle (pages) or referenced (mappings): the first that works
-  --kind=KIND,...    only mappings that are heap, anonymous, file or stack
-  --permissions=RWX  only mappings with these permissions: r, w, x or several
-  --longer-than=N    only mappings of more than so many pages
-  --interval=TIME    from marks to reading: 1s; a number alone is milliseconds
-  -f, --frequency=HZ the same as intervals a second
-  --count=N          stop after so many intervals
-  --duration=TIME    stop after so long
-  --max-cost=PERCENT make intervals longer where measuring would take more than
-                     this share of a processor: 10
-  --pause            stop all threads while pages are looked at and marked
-  --bytes            numbers in bytes
-  --json             all intervals as JSON
-  --csv              every interval as comma-separated values, with -v every
-                     mapping
-  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
-                     the working set over time; its pages or mappings; of pages
-                     the reuse distances
+  -w, --watch        measure interval after interval until the process ends or
+                     Ctrl-C
+  -v, --verbose      print each mapping with touched memory
+  --method=METHOD    idle (pages) or referenced (mappings). Default: the first
+                     that works
+  --kind=KIND,...    measure only mappings that are heap, anonymous, file or
+                     stack
+  --permissions=RWX  measure only mappings with these permissions: r, w, x or
+                     several
+  --longer-than=N    measure only mappings of more than N pages
+  --interval=TIME    the time from marking to reading. Default: 1s; a number
+                     alone is milliseconds
+  -f, --frequency=HZ measure HZ intervals per second
+  --count=N          stop after N intervals
+  --duration=TIME    stop after TIME
+  --max-cost=PERCENT make intervals longer if measuring would take more than
+                     this share of a processor. Default: 10
+  --pause            stop all threads while pages are read and marked
+  --bytes            print numbers in bytes
+  --json             print all intervals as JSON
+  --csv              print every interval as comma-separated values, with -v
+                     every mapping
+  --plot=FILE        draw the working set over time, its pages or mappings, and
+                     the reuse distances of pages; FILE ends in .svg, .html,
+                     .png or .pdf
   -o, --output=FILE  write to FILE instead of standard output
-  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
-  --sys=DIR          a /sys elsewhere
+  --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
+  --sys=DIR          read DIR instead of /sys
 )",
           .run = wss};
 }
