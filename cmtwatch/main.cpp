@@ -74,7 +74,7 @@ std::vector<Option> options_in(const std::string& help) {
   return options;
 }
 
-/// A subcommand as a tool of its own, which borrows the texts.
+/// A subcommand in the form of a tool. It borrows the texts of `subcommand`.
 struct SubcommandTool {
   std::string name, help;
   Tool tool;

@@ -19,7 +19,7 @@ namespace cmt::watch {
 
 namespace {
 
-/// Reads "name:file". A word that is the name of a file is not split.
+/// Splits "name:file". A word that names an existing file is not split.
 MemorySeries read_named(const std::string& word) {
   const auto colon = word.find(':');
   if (colon == word.npos || std::filesystem::exists(word)) return read_series(word);

@@ -48,7 +48,7 @@ std::vector<SmapsFile> files_in_order(const command::CommandLine& line) {
   return files;
 }
 
-/// Sorted by address, as the writer wants them: the file may have been edited.
+/// Sorts mappings by address, as the writer needs them: the file may have been edited.
 std::vector<Mapping> read_mappings(const std::string& path) {
   const std::string text = process::read_file(path);
   std::vector<Mapping> mappings = process::parse_smaps(text, path);
@@ -109,7 +109,7 @@ int import_smaps(const command::CommandLine& line) {
   if (fs::exists(path)) throw std::runtime_error(path + ": is there already");
   try {
     write_recording(path, files, stat, line.value("name", ""));
-  } catch (...) {  // a part of the files is not left behind as a recording
+  } catch (...) {  // no recording of only some of the files remains
     for (const char* const part : {"", "-wal", "-shm"}) fs::remove(path + part);
     throw;
   }

@@ -1,5 +1,5 @@
-// cmtwatch peak, show and play: one moment of a recording, or all of them: on a terminal at its own pace and by keys,
-// elsewhere one after another.
+// cmtwatch peak, show and play: prints one moment of a recording, or all of them. On a terminal `play` has a pace and
+// keys; elsewhere it prints one moment after another.
 
 #include <poll.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ MomentOptions parse_moment(const command::CommandLine& line) {
   return options;
 }
 
-/// On a terminal as wide as it is now.
+/// Sets the width to that of the terminal now, if there is one.
 MomentOptions fitted(MomentOptions options) {
   if (isatty(STDOUT_FILENO) == 1) options.width = terminal::terminal_size(STDOUT_FILENO).columns;
   return options;
@@ -72,7 +72,8 @@ int peak(const command::CommandLine& line) {
   });
 }
 
-/// The tick at a time, by one of the clocks of tick_at(). Says where the recording had ended by then.
+/// Returns the tick at a time, by one of the clocks of tick_at(). Reports on standard error if the recording had ended
+/// by then.
 std::optional<std::int64_t> told_tick_at(database::Database& database, const std::string& path, std::int64_t time_ns,
                                          const std::string& clock) {
   database::Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
@@ -96,7 +97,7 @@ int show(const command::CommandLine& line) {
       options, [&](database::Database& database) { return told_tick_at(database, options.path, at_ns, "begin_ns"); });
 }
 
-/// The moments of a recording at which the processes that are asked for were there.
+/// The moments of a recording at which the requested processes existed.
 class Moments {
  public:
   Moments(database::Database& database, PidOrAll pid)
@@ -139,7 +140,7 @@ class Player {
     end_ns_ = begin_of(*last);
   }
 
-  /// Prints one moment after another; waits only where a pace is asked for.
+  /// Prints one moment after another; waits between them only if a pace is asked for.
   void print_all() {
     const command::Interrupts interrupts;
     for (;;) {
@@ -194,7 +195,7 @@ class Player {
     return begin_ns;
   }
 
-  /// How long to wait until the next moment is shown.
+  /// Returns how long to wait before the next moment is shown.
   std::int64_t pause_ns(std::int64_t next_begin_ns) const {
     if (options_.interval_ns) return *options_.interval_ns;
     constexpr double longest_ns = 1e17;

@@ -1,4 +1,4 @@
-// cmtwatch record: writes moments into a recording until the processes end, the options say that it is enough, or a
+// cmtwatch record: writes moments into a recording until the processes end, a limit of the options is reached, or a
 // signal comes.
 
 #include <sys/prctl.h>
@@ -99,7 +99,7 @@ class RecordingSession {
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
     const bool continues = writer_.tick() != 0;
     if (continues) {
-      // The machine may have restarted since then, so the wall clock tells for how long nothing was recorded.
+      // The machine may have restarted since then, so the length of the gap is by the wall clock.
       const std::int64_t pause = wall - database_.number("select wall_ns from tick order by id desc limit 1");
       offset_ns_ =
           database_.number("select end_ns from tick order by id desc limit 1") + std::max<std::int64_t>(pause, 0);
@@ -109,10 +109,10 @@ class RecordingSession {
 
   ProcessSet& processes() { return processes_; }
 
-  /// With --pause, a process that may not be recorded without one.
+  /// With --pause, the process that must be paused to be recorded.
   void must_pause(int pid) { must_pause_.insert(pid); }
 
-  /// Records one moment. False where no process is left. Throws PauseRefused.
+  /// Records one moment. Returns false if no process is left. Throws PauseRefused.
   bool record_moment() {
     const std::int64_t cpu = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     const std::int64_t begin_ns = now();
@@ -168,7 +168,7 @@ class RecordingSession {
     set.bind("measure").bind(names_of(options_.measures)).run();
   }
 
-  /// Adds to the figures of earlier runs that made the recording.
+  /// Adds this run's figures to those of earlier runs of the same recording.
   template <class Number>
   void add_to_about(const char* key, Number number, const std::string& sum = "value + excluded.value") {
     database::Statement add(database_,
@@ -183,7 +183,7 @@ class RecordingSession {
     add_to_about("paused_ns_max", pauses_.max_ns, "max(value, excluded.value)");
   }
 
-  /// Without a word the recording would look as if it had been asked for at this pace.
+  /// Reports skipped moments: otherwise the recording would seem to have this pace by request.
   void tell_skipped(const SamplingCost& cost) {
     const double percent = options_.pace.cost_share_max * 100;
     tell(output::with_commas(cost.skipped) + " of " + output::with_commas(cost.samples + cost.skipped + cost.missed) +
@@ -207,7 +207,7 @@ class RecordingSession {
     return recorded;
   }
 
-  /// False where it has no sample. Tells once of each named process whose mappings may not be read.
+  /// Returns false if the process has no sample. Reports once for each named process that its mappings may not be read.
   bool record(int pid) {
     const Recorder::Outcome outcome = recorder_.record_process(pid);
     if (outcome == Recorder::Outcome::gone) processes_.remove(pid);
@@ -217,7 +217,7 @@ class RecordingSession {
     return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 
-  /// Told when counters are first missing, and at the end if the number has changed.
+  /// Reports missing counters at their first occurrence, and at the end if the number has changed.
   void tell_missing_counters() {
     const CountersMissing& missing = recorder_.counters_missing();
     if (missing.processes == 0 || missing.text() == counters_missing_told_) return;
@@ -234,7 +234,7 @@ class RecordingSession {
                   "cmtwatch record");
   }
 
-  /// Called at each moment, but forgets only now and then, because it costs as much as some moments.
+  /// Called at each moment, but deletes only now and then, because a deletion costs as much as some moments.
   void forget() {
     constexpr std::int64_t moments_between = 64;
     if (!options_.keep_ns || writer_.tick() % moments_between != 0) return;

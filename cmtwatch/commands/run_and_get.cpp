@@ -1,5 +1,5 @@
-// cmtwatch run and get: how much memory a command or a process has, once or again and again. A command that was started
-// goes on where the report fails, and cmtwatch ends as the command did.
+// cmtwatch run and get: measures the memory of a command or a process, once or repeatedly. A command goes on if the
+// report fails, and cmtwatch ends with the command's status.
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ WatchOptions::Peak parse_peak_choice(const command::CommandLine& line) {
   return line.has("only-peak") ? WatchOptions::Peak::only : WatchOptions::Peak::beside;
 }
 
-/// The options that both share. `interval_ns` is the default.
+/// Parses the options that both share. `interval_ns` is the default.
 WatchOptions parse_watch(const command::CommandLine& line, std::int64_t interval_ns) {
   WatchOptions options;
   parse_sampling(line, interval_ns, options);
@@ -67,8 +67,7 @@ ProcessSet watched_set(const WatchOptions& options, int pid) {
   return set;
 }
 
-/// A process that is traced cannot be paused, and a program that gets other rights as it is executed would not get
-/// them.
+/// A traced process cannot be paused. A set-user-ID program that is traced would not get its rights.
 bool may_be_traced(const WatchOptions& options) {
   return !options.pause && options.peak != WatchOptions::Peak::without && !launch::changes_rights(options.command[0]);
 }
@@ -77,7 +76,8 @@ void say_run(const std::string& text) { command::complain("cmtwatch run", text);
 
 void say_get(const std::string& text) { command::complain("cmtwatch get", text); }
 
-/// Hands samples to a report. Live bytes are known only at the end, so reports with them wait; lines for people do not.
+/// Passes samples to a report. Live bytes are known only at the end, so reports with them wait; lines for people do
+/// not.
 class SampleRelay {
  public:
   using Show = std::function<void(const Sample&)>;
@@ -91,7 +91,7 @@ class SampleRelay {
     if (!is_traced_) report_.keep(sample);
   }
 
-  /// Of those that have waited. Times of samples begin at `begin_ns`.
+  /// Adds live bytes to the samples that have waited, and passes them on. Times of samples begin at `begin_ns`.
   void add_live_bytes(WatchResult& result, WatchedTraces& traces, std::int64_t begin_ns,
                       const WatchedTraces::Complain& complain) {
     result.traced = traces.add_live_bytes(samples_, begin_ns, complain);
@@ -124,7 +124,7 @@ class WatchedCommand {
 
   bool is_recorded() const { return tracer_ && !launch::is_broken_by_tracer(options_.command[0]); }
 
-  /// Whether --trace has not recorded all that it should.
+  /// Whether --trace has missed anything.
   bool trace_has_failed() const { return trace_has_failed_; }
 
   /// How it ended.
@@ -261,7 +261,7 @@ WatchOptions parse_get(const command::CommandLine& line) {
   return options;
 }
 
-/// The last of what cmttrace has said sums up the recording, and so does the report.
+/// Drops the last line of cmttrace, which sums up the recording, because the report does so too.
 void end_trace(AttachedTracer& tracer, command::Interrupts& interrupts) {
   std::vector<std::string> said = tracer.end(interrupts);
   if (!said.empty()) said.pop_back();

@@ -18,8 +18,8 @@ struct Subcommand {
   const char* name;
   const char* summary;   ///< its line in `cmtwatch --help`
   std::string help;      ///< of `cmtwatch NAME --help`, up to its own options; those that it lists are parsed
-  Run run = nullptr;     ///< where its operands are files or pids; returns the exit status
-  Run launch = nullptr;  ///< where they are a command; with `run` too, a command stands behind "--"
+  Run run = nullptr;     ///< if its operands are files or pids; returns the exit status
+  Run launch = nullptr;  ///< if its operands are a command; if `run` is set too, a command follows "--"
   const char* exit_status = "0 done, 1 could not, 2 wrong use.";  ///< the end of its help
 };
 
@@ -69,17 +69,17 @@ std::string parse_trace(const command::CommandLine& line);
 /// For --trace of a process that runs.
 void refuse_other_root(const std::string& root);
 
-/// Those that `run`, `get` and `wss` have in common.
+/// Parses the options that `run`, `get` and `wss` have in common.
 void parse_sampling(const command::CommandLine& line, std::int64_t interval_ns, SamplingOptions& options);
 
-/// Throws std::runtime_error, with the reason, where a process cannot be measured, or not stopped for it.
+/// Throws std::runtime_error, with the reason, if a process cannot be measured or, with `pause`, stopped.
 void check_measurable(int pid, const std::string& root, bool pause);
 
-/// Runs what must not keep a launched command from ending as it would alone: tells the first error, and runs nothing
-/// any more. A closed pipe is no error.
+/// Runs actions whose failure must not change how a launched command ends. It reports the first error and runs nothing
+/// afterwards. A closed pipe is no error.
 class Guard {
  public:
-  /// `clear` erases our drawing before the error is told.
+  /// `clear` erases our drawing before the error is reported.
   Guard(const char* name, std::function<void()> clear) : name_(name), clear_(std::move(clear)) {}
 
   void run(const std::function<void()>& action);

@@ -1,4 +1,4 @@
-// cmtwatch wss: the working set of a process, interval after interval.
+// cmtwatch wss: measures the working set of a process, interval after interval.
 
 #include <unistd.h>
 

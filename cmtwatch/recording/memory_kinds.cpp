@@ -20,7 +20,7 @@ constexpr std::size_t processes_named = 6, mappings_named = 7;
 
 constexpr std::uint64_t guard_bytes_max = 64 * 1024;
 
-/// Parts that come first, whatever their size.
+/// The parts that are listed first, whatever their size.
 constexpr std::string_view first_parts[] = {"stacks", "thread stacks (guessed)", "heap", "anonymous", "sockets"};
 
 bool is_guard(const Mapping& mapping) {
@@ -44,7 +44,7 @@ MemoryPart whole_part(std::string name, const Mapping& mapping) {
           mapping.swapped_bytes};
 }
 
-/// Takes zero-initialised data out of the part that a whole mapping is.
+/// Splits the zero-initialised data off the part of a whole mapping.
 MemoryPart take_zero_data(MemoryPart& whole, std::string name, std::uint64_t bytes) {
   MemoryPart data{.name = std::move(name)};
   const auto take = [](std::uint64_t& from, std::uint64_t most) {
@@ -228,7 +228,7 @@ class KindReader {
     return band;
   }
 
-  /// A mapping that grows or shrinks at either end is recorded as another one, in the place of the one before.
+  /// A mapping that grows or shrinks at either end is recorded as another mapping in the same place.
   static std::string band_name(const MappedProcess& process, const RecordedMapping& mapping) {
     if (!mapping.name.empty()) return mapping.name;
     for (const CurrentMapping& before : process.vanished) {

@@ -41,11 +41,11 @@ struct MemoryBreakdown {
 };
 
 /// The parts of one process's mappings, which rise by address: one for each, in their order. Kernels no longer name the
-/// stacks of threads: an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is
-/// taken for one, and its part says that it is guessed.
+/// stacks of threads. An unnamed mapping above a guard of pthreads (unreadable, unnamed, at most 64 KiB) is taken for a
+/// stack, and its part is marked as guessed.
 ///
-/// A mapping that holds zero-initialised data of the file before and anonymous memory is two parts. Of its figures the
-/// file's are at most the data's size: which of its pages are resident the kernel does not tell.
+/// A mapping that holds zero-initialised data of the file before and anonymous memory is two parts. The file's share of
+/// its figures is at most the data's size, because the kernel does not report which of its pages are resident.
 std::vector<MemoryPart> parts_of(const std::vector<RecordedMapping>& mappings);
 
 /// The parts of all processes of a moment added up by name; the `named_max` largest files keep their names.
@@ -75,7 +75,7 @@ using BytesByKind = std::array<std::uint64_t, memory_kinds>;
 /// The proportional bytes by kind of one process's mappings, which rise by address, and their swapped bytes.
 BytesByKind by_kind(const std::vector<RecordedMapping>& mappings);
 
-/// A figure moment by moment, and what is left of it right after a moment that is the last one of some processes.
+/// A figure at each moment, and its value right after the moment, without the processes that ended there.
 template <class Figure>
 struct Course {
   std::vector<Figure> at{}, after{};

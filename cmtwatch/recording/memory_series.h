@@ -20,9 +20,11 @@ struct MemorySeries {
   std::size_t peak_index() const;
 };
 
-/// From a recording (its processes added up by MemorySum), from JSON of schema cmt.watch/1 or cmt.recording/1 (an
-/// exported recording: the same), or from LL-Tracket's JSON: pairs of milliseconds and MiB, newest first. Throws
-/// FormatError for other files, DatabaseError and std::system_error.
+/// Reads a series from one of three kinds of files. Processes are added up by MemorySum. Throws FormatError for other
+/// files, DatabaseError and std::system_error.
+/// - a recording
+/// - JSON of schema cmt.watch/1, or cmt.recording/1 (an exported recording)
+/// - LL-Tracket's JSON: pairs of milliseconds and MiB, newest first
 MemorySeries read_series(const std::string& path);
 
 /// From JSON text; `path` is for messages.

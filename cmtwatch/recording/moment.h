@@ -53,7 +53,7 @@ void describe(Visitor& field, M& machine) {
   field("swap_free_bytes", machine.swap_free_bytes, "unused swap");
 }
 
-/// What the peak of a recording is looked for by.
+/// The metric by which the peak of a recording is found.
 enum class PeakMetric {
   pss,   ///< proportional sets where they are recorded, else resident ones: MemorySum
   rss,   ///< resident sets by the mappings
@@ -73,18 +73,19 @@ struct Moment {
   std::vector<RecordedProcess> processes;  ///< the largest first
 
   MemorySum sum() const;
-  /// By another metric; nothing where no process has it.
+  /// The sum by another metric; nullopt if no process has it.
   std::optional<std::uint64_t> sum_by(PeakMetric metric) const;
 };
 
 /// The pid of one process, or nothing: all processes.
 using PidOrAll = std::optional<int>;
 
-/// The first tick at which those processes had most memory together; nothing where they are not in the recording, or
-/// not with that metric.
+/// Returns the first tick at which those processes had most memory together, or nullopt if the recording does not have
+/// them, or not with that metric.
 std::optional<std::int64_t> peak_tick(database::Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
 
-/// A process that was larger between two moments than at any: by the kernel's VmHWM, which rose while it was recorded.
+/// A process that was larger between two moments than at any moment, by the kernel's VmHWM, which rose during the
+/// recording.
 struct MissedPeak {
   int pid = 0;
   std::string name;
@@ -94,14 +95,14 @@ struct MissedPeak {
   std::string text() const;
 };
 
-/// Of these processes, the largest first. The kernel is off by some tens of pages.
+/// Returns the missed peaks of these processes, the largest first. The kernel's figure is off by some tens of pages.
 std::vector<MissedPeak> missed_peaks(database::Database& database, PidOrAll pid);
 
-/// The tick at which the machine had least memory available; nothing where that was not recorded.
+/// Returns the tick at which the machine had least memory available, or nullopt if that was not recorded.
 std::optional<std::int64_t> least_available_tick(database::Database& database);
 
-/// The last tick that began at or before a time, else the first; nothing where there are none. `clock`: "begin_ns",
-/// since the recording began, or "wall_ns".
+/// Returns the last tick that began at or before a time, else the first; nullopt if there are none. `clock`:
+/// "begin_ns", since the recording began, or "wall_ns".
 std::optional<std::int64_t> tick_at(database::Database& database, std::int64_t time_ns, const std::string& clock);
 
 Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid);

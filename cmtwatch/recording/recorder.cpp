@@ -40,7 +40,7 @@ bool choose(std::string_view name, Measures& measures) {
   return known;
 }
 
-/// A file of a process; nothing where it may not be read, or there is none.
+/// Reads a file of a process; nullopt if it may not be read, or does not exist.
 std::optional<std::string_view> text_of(const ProcessFolder& folder, const char* name, std::string& buffer) {
   try {
     return folder.read(name, buffer);
@@ -81,15 +81,15 @@ void add_mark(const ProcessFolder& folder, ProcessSample& sample, std::string& b
   if (mark != 0) sample.resident_bytes_mark = mark;
 }
 
-/// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
-/// stacks there.
+/// A thread's stack has an unreadable guard mapping below it. The guard distinguishes it from the heap of a language
+/// that keeps stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
   constexpr std::array<char, 4> private_data{'r', 'w', '-', 'p'}, unreadable{'-', '-', '-', 'p'};
   return i > 0 && mappings[i].name_id == 0 && mappings[i].permissions == private_data &&
          mappings[i - 1].permissions == unreadable && mappings[i - 1].end == mappings[i].begin;
 }
 
-/// Ignores that a file is not there.
+/// Runs `read` and ignores that a file does not exist.
 template <class Action>
 void if_there(Action action) {
   try {
@@ -182,7 +182,7 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   return outcome;
 }
 
-/// Nothing where another process has the pid now, and is to be left out.
+/// Returns nullopt if another process has the pid now, which is not to be recorded.
 Recorder::KnownProcess* Recorder::find_process(const ProcessFolder& folder, const process::Stat& stat) {
   const auto known = processes_.find(stat.pid);
   if (known == processes_.end()) return &add_process(folder, stat);
@@ -274,7 +274,7 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
   return Outcome::wholly;
 }
 
-/// A thread whose stack is known is not looked at again.
+/// Skips threads whose stacks are known.
 void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& process) {
   std::unordered_map<int, std::uint64_t> stacks;
   for (const int thread : process::read_threads(pid, root_)) {

@@ -32,8 +32,8 @@ struct Measures {
 /// For messages.
 constexpr char measure_names[] = "mappings, stacks, totals, io, oom, system, disks, counters, statm or all";
 
-/// From names separated by commas. "statm" adds nothing, because it is always recorded; "stacks" implies mappings.
-/// Nothing where a name is unknown.
+/// Parses names separated by commas. "statm" adds nothing, because it is always recorded; "stacks" implies mappings.
+/// Returns nullopt if a name is unknown.
 std::optional<Measures> parse_measures(std::string_view names);
 
 /// The names, for the recording.
@@ -45,7 +45,7 @@ struct CountersMissing {
   std::size_t processes = 0;  ///< without counters
   std::size_t asked = 0;      ///< processes that were tried
 
-  /// "Operation not permitted" where no process has any, else "1 of 57 processes: Operation not permitted".
+  /// "Operation not permitted" if no process has any, else "1 of 57 processes: Operation not permitted".
   std::string text() const;
 };
 
@@ -53,7 +53,7 @@ struct CountersMissing {
 /// DatabaseError.
 class Recorder {
  public:
-  /// Where a process has ended and another has its pid: whether that one is recorded.
+  /// Whether to record another process that has got the pid of one that ended.
   enum class OnReuse { leave_out, record };
 
   /// `shares_parent_memory`: it is between vfork and execve, so that its memory counts as its parent's. `partly`: its

@@ -81,14 +81,14 @@ namespace cmt::watch {
 
 constexpr int recording_version = 2;
 
-/// Throws DatabaseError where the file is not a recording, or of an unknown version. `path` is for the message.
+/// Throws DatabaseError if the file is not a recording, or has an unknown version. `path` is for the message.
 void check_recording(database::Database& database, const std::string& path);
 
 /// Makes the tables in an empty file, or checks a recording that is continued, and prepares it for writing. Throws
 /// DatabaseError.
 void prepare_recording(database::Database& database, const std::string& path);
 
-/// Moves the write-ahead log into the file. While another process reads the recording, an empty log stays beside it.
+/// Moves the write-ahead log into the file. If another process reads the recording, an empty log file remains.
 void close_recording(database::Database& database);
 
 /// A row of process_sample. A figure that was not measured is null.
@@ -156,7 +156,7 @@ std::string sql_fields(const T& row, std::string_view separator, TextOf text_of)
   return text;
 }
 
-/// "  , reads integer  -- requests\n…", for create table, behind its other columns.
+/// "  , reads integer  -- requests\n…", for create table, after its other columns.
 template <class T>
 std::string sql_columns(const T& row = {}) {
   return sql_fields(row, "",
@@ -235,15 +235,15 @@ class RecordingWriter {
 
   /// The id of a process that runs at this tick. A process that an earlier run recorded keeps its row.
   std::int64_t add_process(const process::Stat& stat, const std::string& command);
-  /// Its mappings as they were written last; none where the process is new.
+  /// Its mappings as they were written last; empty if the process is new.
   KnownMappings known_mappings(std::int64_t process);
   /// The process has executed another program.
   void rename_process(std::int64_t process, const std::string& name, const std::string& command);
   void write_sample(std::int64_t process, const ProcessSample& sample);
   void write_counters(std::int64_t process, const process::CounterValues& values);
 
-  /// The mappings of a process at this tick, given one after another by rising address. They are compared with those of
-  /// before, which are in the same order, in one pass: new, changed and vanished ones are written.
+  /// The mappings of a process at this tick, given one after another by rising address. One pass compares them with the
+  /// previous ones, which are in the same order, and writes new, changed and vanished ones.
   class Mappings {
    public:
     /// Both outlive it.
@@ -252,7 +252,7 @@ class RecordingWriter {
       known_.reserve(before.size());
     }
 
-    /// Returns the row's id where it is a new one, else 0.
+    /// Returns the row's id if the row is new, else 0.
     std::int64_t add(const process::Mapping& mapping);
     /// After the last one. Returns the mappings to give as `before` next time.
     KnownMappings finish();
@@ -276,7 +276,7 @@ class RecordingWriter {
   void write_system(const process::SystemMemory& memory);
   void write_disks(const std::vector<process::Disk>& disks);
 
-  /// Deletes the ticks before `tick`, but not figures that still hold then, and gives the space back. Where it throws,
+  /// Deletes the ticks before `tick`, but not figures that are still valid then, and frees the space. If it throws,
   /// nothing is deleted.
   void forget_before(std::int64_t tick);
 

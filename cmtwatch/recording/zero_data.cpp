@@ -18,7 +18,7 @@ namespace {
 
 using process::Mapping;
 
-/// The file of a mapping: the one that is mapped, where we may see it, else the one that now has its name.
+/// Opens the file of a mapping: the mapped one if we may see it, else the one that now has its name.
 process::Fd open_mapped(const Mapping& mapping, int pid, const std::string& root) {
   const std::string range = output::hex(mapping.begin) + "-" + output::hex(mapping.end);
   process::Fd file(open(process::path_of(pid, "map_files/" + range, root).c_str(), O_RDONLY | O_CLOEXEC));
@@ -54,7 +54,7 @@ std::uint64_t zero_data_bytes(const Mapping& before, const Mapping& mapping, int
   const process::Fd file = open_mapped(before, pid, root);
   const std::vector<Elf64_Phdr> segments = file.get() < 0 ? std::vector<Elf64_Phdr>() : loaded_segments(file.get());
   for (const Elf64_Phdr& mapped : segments) {
-    // Only one segment, as the mapping before, makes the data of another end where that mapping does.
+    // The mapping before must be of a single segment; otherwise its end is not the end of that segment's data.
     const std::uint64_t loaded_at = before.begin - before.offset + mapped.p_offset - mapped.p_vaddr;
     for (const Elf64_Phdr& segment : segments) {
       const std::uint64_t begin = page_up(loaded_at + segment.p_vaddr + segment.p_filesz);

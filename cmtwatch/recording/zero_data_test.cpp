@@ -17,8 +17,8 @@ namespace {
 
 const std::uint64_t page_size = cmt::process::page_bytes();
 
-/// A made-up /proc with process 7, which has mapped /lib.so: a page of code, and behind it a page of data, half of it
-/// in the file, that goes on for three and a half pages in memory.
+/// A made-up /proc with process 7, which has mapped /lib.so: a page of code, and then a page of data. Half of that page
+/// is in the file; in memory the data go on for three and a half pages.
 class MappedLibrary {
  public:
   MappedLibrary() {

@@ -31,8 +31,8 @@ Panel empty_panel(const char* title, std::string_view metric) {
   return bytes_over_time(title, with_metric("memory", metric));
 }
 
-/// Adds a figure to a series, moment by moment. Where processes end it falls at once, a nanosecond after the moment,
-/// and not until the next; the end of all processes is no 0.
+/// Adds a figure to a series, moment by moment. When processes end it falls a nanosecond after the moment, and not
+/// slowly until the next one. The end of all processes adds no 0.
 template <class Figure, class BytesOf>
 Series made(const KindSeries& series, std::string name, Series::Form form, const Course<Figure>& course,
             BytesOf bytes_of) {
@@ -50,7 +50,7 @@ Series band(const KindSeries& series, std::string name, const Course<std::uint64
   return made(series, std::move(name), Series::Form::band, bytes, [](std::uint64_t figure) { return figure; });
 }
 
-/// The name has the metric of a band where that is not the axis's.
+/// The name contains the metric of a band if it is not the axis's.
 std::string band_name(const std::string& name, std::string_view metric, std::string_view axis_metric) {
   return metric == axis_metric ? name : with_metric(name, metric);
 }
@@ -82,7 +82,7 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
   return panel;
 }
 
-/// Named by the process too where there are several.
+/// The name contains the process if there are several.
 Panel mappings_panel(const KindSeries& series) {
   Panel panel = empty_panel("by mapping", "pss");
   for (const KindSeries::Band& mapping : series.mappings) {

@@ -12,7 +12,7 @@
 namespace cmt::watch {
 
 /// Shows a recording while it is made: on a terminal the last moments as columns, drawn over in place; elsewhere a line
-/// for each moment. A command's streams are its own: beside it there is one line, on a terminal only.
+/// for each moment. A command's streams are its own, so the view of its recording is one line, on a terminal only.
 class RecordView {
  public:
   explicit RecordView(terminal::Beside beside);
@@ -23,8 +23,8 @@ class RecordView {
   /// The view on a terminal.
   LiveColumns& columns() { return columns_; }
 
-  /// Tells the shown moment with most memory, the first of several, and the cost of recording. False where there is no
-  /// place for that: beside a command without a terminal.
+  /// Prints the first moment with most memory among those shown, and the cost of recording. Returns false if there is
+  /// no place for it: a command runs without a terminal.
   bool end(const SamplingCost& cost);
 
  private:
@@ -48,7 +48,7 @@ class RecordView {
 };
 
 /// A recording as a picture: memory stacked by kind under the line of all processes together; of several processes, by
-/// process too. Axes, names and subtitle tell whether it is proportional or resident memory.
+/// process too. Axes, names and subtitle state whether the memory is proportional or resident.
 picture::Picture recording_picture(const KindSeries& series, const std::string& title);
 
 /// Its numbers, schema cmt.kinds/1.

@@ -17,7 +17,7 @@ namespace cmt::watch {
 /// A file that a report is written to while it comes, or one of our own streams.
 class Destination {
  public:
-  /// Opens `path`, or where that is empty takes `stream` (1 or 2). Throws std::system_error.
+  /// Opens `path`, or uses `stream` (1 or 2) if the path is empty. Throws std::system_error.
   Destination(const std::string& path, int stream);
   /// Replaces characters that a terminal would obey, as command::print() does. Throws std::system_error.
   void write(const std::string& text);
@@ -29,11 +29,11 @@ class Destination {
   int fd_;
 };
 
-/// The last samples on a terminal: a line of text and below it a column for each sample, drawn over in place. Beside a
-/// command that writes to the same terminal it is one line: the text, then the columns.
+/// The last samples on a terminal: a line of text and below it a column for each sample, drawn over in place. If a
+/// command writes to the same terminal, the drawing is one line: the text, then the columns.
 class LiveColumns {
  public:
-  /// The line of text, and lines below the columns, which are left out beside a command.
+  /// The line of text, and lines below the columns, which are left out if a command runs.
   struct Text {
     std::string head;
     std::vector<std::string> below{};
@@ -68,15 +68,14 @@ std::string amount(std::uint64_t bytes, bool plain);
 /// A time since 1970 in the local time zone, to the millisecond: "2026-11-22T00:53:10.123".
 std::string wall_text(std::int64_t wall_ns);
 
-/// The last nanosecond of what such a text names, or one with less of it: of the second where it has no milliseconds.
-/// Nothing where it is no such text.
+/// Returns the last nanosecond of the span that such a text names: of its millisecond, or of its second or minute if
+/// the rest is left out. Returns nullopt for any other text.
 std::optional<std::int64_t> parse_wall(const std::string& text);
 
 /// A panel without series.
 picture::Panel bytes_over_time(const std::string& title, const std::string& y_title);
 
-/// Writes a picture and tells on standard error what the user should know of it. `numbers` is JSON. Throws as
-/// PictureFile does.
+/// Writes a picture and prints notes on it to standard error. `numbers` is JSON. Throws as PictureFile does.
 void write_picture(picture::PictureFile& file, const picture::Picture& picture, const std::string& numbers,
                    const std::string& name);
 

@@ -29,7 +29,7 @@ struct WatchOptions : SamplingOptions {
 };
 
 /// Shows a watch in the form that the options ask for, and draws its picture. Text on a terminal is a view that is
-/// drawn over: the last samples as columns, and where asked for the processes.
+/// redrawn in place: the last samples as columns, and the processes if asked for.
 class WatchReport {
  public:
   /// Opens the picture's file at once. Both arguments outlive it. Throws as PictureFile does.
@@ -44,7 +44,7 @@ class WatchReport {
   LiveColumns& columns() { return columns_; }
   bool is_text() const { return options_.form == WatchOptions::Form::text; }
 
-  /// `ended` is how the command ended, where there was one.
+  /// `ended` is how the command ended, if there was one.
   void end(const WatchResult& result, const std::optional<launch::Ended>& ended);
 
  private:

@@ -103,7 +103,7 @@ std::string not_known(const WatchResult& result) {
   return result.samples == 0 ? "peak not known: the command ended before the first sample" : "peak not readable";
 }
 
-/// The highest figure that is known to have been reached; nothing where there is none.
+/// Returns the highest figure that is known to have been reached, or nullopt.
 std::optional<std::uint64_t> peak_at_least(const WatchResult& result, const WatchOptions& options) {
   const auto sampled = result.peak ? std::optional(result.peak->bytes) : std::nullopt;
   const bool by_mark = options.metric == Metric::rss && result.mark.bytes > sampled.value_or(0);

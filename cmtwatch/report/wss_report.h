@@ -45,12 +45,12 @@ class WssReport {
   std::optional<picture::PictureFile> picture_;
   WssMethod method_;
   Range range_;
-  ReuseDistance reuse_;           ///< of pages; empty where they cannot be told apart
+  ReuseDistance reuse_;           ///< of pages; empty if only mappings are known
   std::vector<WorkingSet> sets_;  ///< kept for the JSON document and the picture
 };
 
-/// The working set over time; its pages, or mappings where pages cannot be told apart; and of pages, the share of their
-/// uses that a memory of so many bytes would have held.
+/// Three panels: the working set over time; its pages, or its mappings if pages are not known; and the share of uses of
+/// pages that a memory of so many bytes would have held.
 picture::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
                              const ReuseDistance& reuse);
 

@@ -25,7 +25,7 @@ namespace {
 /// Lines of cmttrace (cmttrace/attach_command.cpp).
 constexpr const char *begin_line = "records process ", *program_has_ended = " has ended";
 
-/// A line of cmttrace without the program's name, which ours takes the place of.
+/// Returns a line of cmttrace without its program name, which ours replaces.
 std::string without_name(const std::string& line) {
   constexpr std::string_view name = "cmttrace: ";
   return line.starts_with(name) ? line.substr(name.size()) : line;
@@ -71,7 +71,7 @@ void AttachedTracer::await_begin(const Complain& complain) {
   throw std::runtime_error(why);
 }
 
-/// Waits for text. False: there will be no more of it.
+/// Waits for text. Returns false if there will be no more.
 bool AttachedTracer::read_lines() {
   char bytes[4096];
   const ssize_t got = read(said_.get(), bytes, sizeof bytes);
@@ -92,8 +92,8 @@ bool AttachedTracer::has_said(const std::string& text) const {
   return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) { return line.ends_with(text); });
 }
 
-/// Does not ask cmttrace to end where the process has ended: cmttrace waits for the trace then, and takes a signal for
-/// the wish not to wait.
+/// Does not signal cmttrace if the process has ended: cmttrace waits for the trace then, and a signal would end the
+/// wait.
 void AttachedTracer::await_end(command::Interrupts* interrupts) {
   pollfd waits[] = {{.fd = said_.get(), .events = POLLIN, .revents = 0},
                     {.fd = interrupts != nullptr ? interrupts->fd() : -1, .events = POLLIN, .revents = 0}};

@@ -12,18 +12,17 @@
 
 namespace cmt::watch {
 
-/// Has a process recorded that runs already, by cmttrace --attach, for as long as this object exists. If this process
-/// is killed, cmttrace lets go of the other one too.
+/// Records a process that runs already, by cmttrace --attach, as long as this object exists. If this process is killed,
+/// cmttrace detaches.
 class AttachedTracer : public WatchedTraces {
  public:
-  /// Returns when the process is recorded. `pattern` as CMTTRACE_OUT; `follow`: the children that it forks from now on
-  /// too. Throws std::runtime_error, with cmttrace's reason, where it cannot be recorded.
+  /// Returns when the recording has begun. `pattern` as CMTTRACE_OUT; `follow`: also records children that it forks
+  /// from now on. Throws std::runtime_error, with cmttrace's reason, if it cannot be recorded.
   AttachedTracer(int pid, const std::string& pattern, bool follow, const Complain& complain);
   ~AttachedTracer();
 
-  /// Lets go of the process, and waits until its trace is written; a signal that comes meanwhile ends the wait. Returns
-  /// what cmttrace has said, of which the last line sums up the recording. Throws std::runtime_error where the
-  /// recording has failed.
+  /// Detaches from the process, and waits until its trace is written; a signal ends the wait. Returns cmttrace's lines,
+  /// the last of which sums up the recording. Throws std::runtime_error if the recording has failed.
   std::vector<std::string> end(command::Interrupts& interrupts);
 
  private:

@@ -51,7 +51,7 @@ auto in_call(std::function<long()> call) {
   };
 }
 
-/// Or its end, where it did not stay in its call.
+/// Waits for the call, or for the child's end if it did not stay in the call.
 void await_sleep(const Child& child) {
   for (char state = 'R'; state != 'S' && state != 'Z'; state = child.state()) sched_yield();
 }
@@ -88,7 +88,7 @@ void give_timeout(int socket, int option, int seconds) {
 
 }  // namespace
 
-// What signal(7) lists as ended by stop signals without a handler, and what else ends with EINTR.
+// The calls that signal(7) lists as ended by stop signals without a handler, and others that end with EINTR.
 TEST_CASE("interrupted calls: those without a timeout go on, whatever the number of pauses") {
   if (!may_trace()) return;
   epoll_event event{};

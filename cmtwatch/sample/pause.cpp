@@ -4,13 +4,13 @@
 //
 // The tracer is a thread, not a process. When it ends, for whatever reason, the kernel detaches all that it traced and
 // leaves their pending signals alone. So each pause has a thread of its own, and ends when that thread ends after the
-// measurement. Nothing else ends a pause, and so nothing else has to work when we are killed. Two rules keep it so:
+// measurement. Nothing else ends a pause, so nothing else has to work when we are killed. Two rules follow:
 //
 //   - Stops are inspected (WNOWAIT) and not reaped: a stop that is reaped takes its signal with it.
-//   - The ends of processes are not reaped either: their parents, of which we may be one, wait for them.
+//   - The ends of processes are not reaped either: their parents wait for them, and we may be a parent.
 //
-// The end of a thread that is not the first of its process has to be reaped: an execve in the process waits for it, and
-// holds a lock that PTRACE_SEIZE waits for. Another thread of ours reaps it.
+// The end of a thread other than the first has to be reaped: an execve in the process waits for it, and holds a lock
+// that PTRACE_SEIZE waits for. Another thread of ours reaps it.
 //
 // A process that SIGSTOP had stopped stays stopped afterwards, and a signal that comes meanwhile is delivered
 // afterwards.
@@ -88,8 +88,8 @@ std::string refusal(int pid, int tid, int error) {
 
 enum class ThreadState { runs, stopped, ended, lost };
 
-/// The state of a thread that was seized. waitid() reports stops of a traced thread even if only ends are asked for, so
-/// both are looked at and neither is reaped.
+/// Returns the state of a seized thread. waitid() reports stops of a traced thread even if only ends are asked for. So
+/// both are looked at, and neither is reaped.
 ThreadState seized_state(int tid) {
   constexpr int options = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
   siginfo_t what{};
@@ -131,8 +131,8 @@ void Pause::stop_all(const std::function<std::vector<int>()>& pids, const std::s
   } while (seized != seized_.size());
 }
 
-/// Threads that will not stop are given up when a second look at all that there are finds no new one: one that had not
-/// been seized may have been about to wake them.
+/// Gives up threads that will not stop, but only after a second look at all threads finds no new one. A thread that had
+/// not been seized yet may have been about to wake them.
 void Pause::stop(int pid) {
   for (int looks = 0; looks < 2;) {
     bool found = false;
@@ -147,7 +147,7 @@ void Pause::stop(int pid) {
   awaited_.clear();
 }
 
-/// Attaches to a thread and stops it. False where there is nothing to stop.
+/// Attaches to a thread and stops it. Returns false if there is nothing to stop.
 bool Pause::seize(const Thread& thread) {
   if (known_.contains(thread.tid)) return false;
   if (ptrace(PTRACE_SEIZE, thread.tid, nullptr, nullptr) != 0) {
@@ -172,8 +172,8 @@ bool Pause::has_settled(const Thread& thread) {
   return state != ThreadState::runs;
 }
 
-/// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others. False
-/// where the rest does not stop, or all sleep uninterruptibly in the kernel, which is looked at after `inspect_after`.
+/// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others. Returns
+/// false if the rest does not stop, or all sleep uninterruptibly in the kernel, which is checked after `inspect_after`.
 bool Pause::await_stops(std::int64_t inspect_after) {
   for (const std::int64_t begin = process::now_ns(); !awaited_.empty();) {
     if (has_settled(awaited_.back())) {
@@ -200,9 +200,9 @@ void Pause::reap_threads() {
   }
 }
 
-/// Drops the threads that need not be waited for. Where we are not the tracer, the thread that we seized is gone:
-/// another thread of its process called execve and took its number. Returns whether a thread is awaited that runs, or
-/// ran just now: one that was dropped may have woken another first.
+/// Drops the threads that need not be waited for. If we are not the tracer, the thread that we seized is gone: another
+/// thread of its process called execve and took its number. Returns whether a thread is awaited that runs, or ran just
+/// now: one that was dropped may have woken another first.
 bool Pause::awaits_runner() {
   bool one_runs = false;
   const std::size_t dropped = std::erase_if(awaited_, [&](const Thread& thread) {

@@ -19,7 +19,7 @@ struct PauseRefused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws PauseRefused where `root` is of another machine: its pids name other processes here.
+/// Throws PauseRefused if `root` is of another machine, because its pids name other processes here.
 void check_pausable(int pid, const std::string& root);
 
 /// Processes of which all threads are stopped. It exists only within while_paused().
@@ -28,13 +28,13 @@ class Pause {
   /// Borrows `calls`, those that earlier pauses of the same processes have interrupted.
   explicit Pause(process::InterruptedCalls& calls) : calls_(calls) {}
 
-  /// Stops the processes that `pids` returns. It is called again until no new thread turns up, because a process that
-  /// still ran may have started more. This process is left out, and so are those that end meanwhile. Throws
-  /// PauseRefused where a process of `must` may not be stopped; others are counted.
+  /// Stops the processes that `pids` returns. `pids` is called again until no new thread turns up, because a process
+  /// that still ran may have started more. This process and processes that end meanwhile are left out. Throws
+  /// PauseRefused if a process of `must` may not be stopped; others are counted.
   void stop_all(const std::function<std::vector<int>()>& pids, const std::set<int>& must);
 
-  /// How many processes may not be stopped, or have a thread that did not stop: one in a system call that cannot be
-  /// interrupted, which does not run either.
+  /// How many processes may not be stopped, or have a thread that did not stop. Such a thread is in an uninterruptible
+  /// system call, and does not run either.
   std::size_t not_paused() const { return not_paused_.size(); }
 
   /// When the first thread was stopped, by the monotonic clock; 0: none was.
@@ -65,8 +65,8 @@ class Pause {
 };
 
 /// Calls `measure`, which may stop processes. They go on when it returns or throws, and also when this process is
-/// killed. Returns for how many nanoseconds the first thread was stopped. `measure` is called on a thread of its own
-/// and must not wait for a process that it stopped, so it may not write to a terminal or a pipe. System calls that the
+/// killed. Returns for how many nanoseconds the first thread was stopped. `measure` runs on a thread of its own. It
+/// must not wait for a process that it stopped, so it may not write to a terminal or a pipe. System calls that the
 /// pause interrupts begin anew; `calls` is the same for all pauses of a process.
 std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<void(Pause&)>& measure);
 

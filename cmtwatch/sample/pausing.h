@@ -1,4 +1,4 @@
-/// What the tests of pauses share.
+/// Children and helpers that the tests of pauses share.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@
 
 namespace cmt::pausing {
 
-/// What a child shares with its test.
+/// The memory that a child shares with its test.
 struct Shared {
   std::atomic<std::uint64_t> turns;    ///< rises while the child runs
   std::atomic<std::uint64_t> signals;  ///< that it handled
@@ -104,7 +104,7 @@ void paused(int pid, Measure measure, process::InterruptedCalls&& calls = {}) {
   });
 }
 
-/// False, with a word about it, where nobody may trace here.
+/// Returns false, and prints the reason, if tracing is not permitted here.
 inline bool may_trace() {
   const Child child(count);
   const bool may = ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr) == 0 || errno != EPERM;

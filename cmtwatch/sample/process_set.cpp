@@ -1,6 +1,5 @@
 // A descriptor of statm stays valid when the process executes another program, so it is kept open. smaps_rollup belongs
-// to the address space that the process had when the file was opened, and execve ends that: it is opened anew each
-// time.
+// to the address space at the time of open(), which execve ends. So it is opened anew each time.
 
 #include "cmtwatch/sample/process_set.h"
 
@@ -159,7 +158,7 @@ Sample ProcessSampler::read_all(const std::vector<ProcessSet::Member>& members, 
   return sample;
 }
 
-/// Nothing where the process has ended.
+/// Returns nullopt if the process has ended.
 ProcessSampler::Watched* ProcessSampler::find(int pid) {
   const auto known = watched_.find(pid);
   if (known != watched_.end()) return &known->second;
@@ -180,11 +179,11 @@ bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) 
   return watched.counts.value_or(false);
 }
 
-/// Whether a process is no collector and no supervisor of one. A supervisor runs in the memory of the traced program,
-/// and is the only one in it when the program has ended or executed another. It is recognised by its exit signal, 0. An
-/// orphan has SIGCHLD instead; a supervisor that is one is recognised by its signal mask: it blocks every signal from
+/// Whether a process is neither a collector nor a supervisor of one. A supervisor runs in the memory of the traced
+/// program, and is alone in it when the program has ended or executed another. It is recognised by its exit signal, 0.
+/// An orphan has SIGCHLD instead; an orphaned supervisor is recognised by its signal mask: it blocks every signal from
 /// its birth on. No other process blocks the signals that glibc keeps for itself, except a child of glibc's fork until
-/// it runs. So for such an orphan the answer is not known yet: nothing.
+/// it runs. Returns nullopt for such an orphan: the answer is not known yet.
 std::optional<bool> ProcessSampler::is_of_watch(int pid) const {
   try {
     const process::Stat stat = process::read_stat(pid, root_);

@@ -80,8 +80,8 @@ bool means_gone(const std::system_error& error);
 /// Whether it failed because the process is another user's.
 bool means_forbidden(const std::system_error& error);
 
-/// Throws std::runtime_error, with the reason, where a process has no memory that could be measured: it is not there,
-/// hidden, a kernel thread, or has ended and was not waited for.
+/// Throws std::runtime_error, with the reason, if a process has no memory to measure. It does not exist, is hidden, is
+/// a kernel thread, or is a zombie.
 void check_process(int pid, const std::string& root);
 
 /// The result of measuring a process once. A process that could not be measured is never counted as 0.
@@ -96,14 +96,14 @@ struct Reading {
 /// process that gets the same pid is not mistaken for it.
 class Probe {
  public:
-  /// Throws std::system_error where there is no such process.
+  /// Throws std::system_error if there is no such process.
   Probe(int pid, Metric metric, const std::string& root = "/proc");
 
   Reading read();
 
   bool is_there();
 
-  /// The name that it has now; the last known one where it is gone.
+  /// The current name; the last known one if the process is gone.
   const std::string& name();
 
  private:
@@ -188,8 +188,8 @@ struct Sample {
   std::optional<std::uint64_t> readable_bytes() const { return processes == 0 ? std::nullopt : std::optional(bytes); }
 };
 
-/// Measures the processes of a set. A process that still runs in its parent's memory, between vfork and execve, counts
-/// as its parent; where the kernel does not tell (kcmp(2) may be forbidden) it counts twice.
+/// Measures the processes of a set. A process that still runs in its parent's memory, between vfork and execve, is not
+/// counted beside its parent. If kcmp(2) is forbidden, this is not known, and the memory counts twice.
 class ProcessSampler {
  public:
   /// `pid` is the process that the watch is about. `pauses`: all are stopped while they are read.
@@ -199,8 +199,8 @@ class ProcessSampler {
   /// Collectors of traces, which have this name, are not measured, nor are the supervisors that started them.
   void leave_out_collectors(std::string name) { collector_name_ = std::move(name); }
 
-  /// Looks for new processes and reads all. `details` fills by_process. A process that has vanished is left out.
-  /// The caller sets the times. Throws PauseRefused where the process that the watch is about may not be stopped.
+  /// Looks for new processes and reads all. `details` fills by_process. A process that has vanished is left out. The
+  /// caller sets the times. Throws PauseRefused if the process that the watch is about may not be stopped.
   Sample read(bool details);
 
  private:

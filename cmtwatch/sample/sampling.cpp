@@ -94,7 +94,7 @@ bool SamplingLoop::run(First first, std::span<const Listener> listeners, const s
   return false;
 }
 
-/// False where nobody is left.
+/// Returns false if no process is left.
 bool SamplingLoop::take_one(SampleClock& clock, const std::function<Taken()>& take) {
   const std::int64_t cpu = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   const Taken taken = take();

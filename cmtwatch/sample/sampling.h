@@ -97,7 +97,7 @@ struct Listener {
   std::function<Heard()> hear;                    ///< `end`: sampling ends
 };
 
-/// Ends sampling when a signal comes that asks us to end; calls `resized` when the terminal has another size.
+/// Ends sampling when a signal asks us to end; calls `resized` when the terminal has another size.
 Listener listen_to(command::Interrupts& interrupts, std::function<void()> resized);
 
 /// The same for a command that was launched: passes signals on to it, has a sample taken at its end, and ends sampling

@@ -63,7 +63,7 @@ void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& rea
   }
   trace.live_bytes_peak = account.bytes_peak();
   trace.whole = reader.totals() || !reader.truncated();
-  // A process may go on after its last event, and its blocks stay live. Where the trace breaks off that is not known.
+  // A process may go on after its last event, and its blocks stay live. If the trace breaks off, this is not known.
   if (trace.whole && knows_end) add_until(std::numeric_limits<std::int64_t>::max());
 }
 
@@ -86,8 +86,8 @@ void sum_live(Sample& sample) {
   }
 }
 
-/// A pattern that names the same files when the program has changed its directory. Left as it is where the directory
-/// has a comma, which would separate two patterns.
+/// Returns a pattern that names the same files after the program changes its directory. It is unchanged if the
+/// directory contains a comma, which would separate two patterns.
 std::string absolute(const std::string& pattern) {
   const std::string here = std::filesystem::current_path();
   if (pattern.starts_with('/') || here.find(',') != here.npos) return pattern;
@@ -186,7 +186,7 @@ std::vector<ProcessTrace> WatchedTraces::find_traces(std::int64_t begin_ns, cons
   return traces;
 }
 
-/// Nothing where a trace is not whole.
+/// Returns nullopt if a trace is not whole.
 std::optional<std::int64_t> WatchedTraces::collectors_cpu_ns() const {
   std::int64_t sum = 0;
   for (const launch::BegunTrace& begun : files_.begun()) {

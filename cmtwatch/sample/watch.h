@@ -102,9 +102,9 @@ class WatchedTraces {
   WatchedTraces();
   ~WatchedTraces() = default;
 
-  /// The value of CMTTRACE_STATUS by which recorders tell of their traces here.
+  /// The value of CMTTRACE_STATUS by which recorders report their traces to us.
   std::string status_setting() const { return files_.setting(); }
-  /// This process was recorded no longer at some moment after its trace's last event.
+  /// States that this process was no longer recorded at some moment after its trace's last event.
   void lose_after_last_event(int pid) { lost_pid_ = pid; }
 
  private:

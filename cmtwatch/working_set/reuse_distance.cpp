@@ -36,8 +36,8 @@ void ReuseDistance::add(std::span<const PageRun> pages) {
   }
   uses_ += used;
 
-  // From the latest interval back to the first. For a page last used in interval j, `since` counts the pages used after
-  // j and before now, and `returned_since` those of the current interval whose last use was in j or later.
+  // Goes from the latest interval back to the first. For a page last used in interval j, `since` counts the pages used
+  // after j and before now. `returned_since` counts the pages of the current interval whose last use was in j or later.
   std::uint64_t since = 0;
   std::uint64_t returned_since = 0;
   std::size_t after = now;

@@ -13,12 +13,12 @@
 
 namespace cmt::watch {
 
-/// The reuse distance of a page: how many pages a memory that keeps the most recently used ones must hold to still have
-/// it when it is used again. That is its depth in a stack of pages ordered by last use (Mattson et al., 1970).
+/// The reuse distance of a page is its depth in a stack of pages ordered by last use (Mattson et al., 1970). A memory
+/// that keeps the most recently used pages must hold so many to still have the page at its next use.
 ///
-/// Only the interval of a use is known, not the order within it. So there are two bounds. For a page used in interval k
-/// and last before that in j: at least one more than the pages that were used in j + 1 to k - 1; at most the pages that
-/// were used in j to k, both included.
+/// Only the interval of a use is known, not the order within it. So there are two bounds for a page that is used in
+/// interval k and was last used in j. The distance is at least one more than the pages that were used in j + 1 to k -
+/// 1. It is at most the pages that were used in j to k, both included.
 ///
 ///     In the intervals {A}, {B, C}, {A, D}, page A is used again at a distance of 3 to 4: A, B, C, and D or not.
 ///
@@ -47,7 +47,7 @@ class ReuseDistance {
   Histogram upper_;
 };
 
-/// The least distance that `share` of all uses do not exceed; nothing where too many are first uses.
+/// Returns the least distance that `share` of all uses do not exceed, or nullopt if too many are first uses.
 std::optional<std::uint64_t> distance_of_share(const ReuseDistance::Histogram& histogram, std::uint64_t uses,
                                                double share);
 

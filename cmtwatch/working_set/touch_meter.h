@@ -35,7 +35,7 @@ constexpr const char* mapping_kind_names = "heap, anonymous, file and stack";
 
 std::string_view name_of(MappingFilter::Kind kind);
 
-/// "heap,file"; nothing where a word is not a kind.
+/// Parses "heap,file"; nullopt if a word is not a kind.
 std::optional<std::set<MappingFilter::Kind>> parse_mapping_kinds(std::string_view text);
 
 template <class Visitor, output::DescribedAs<MappingFilter> F>
@@ -76,7 +76,7 @@ struct PageRun {
 /// The memory that a process touched between two moments.
 struct Touched {
   std::vector<TouchedMapping> mappings;  ///< those with resident pages, by rising address
-  std::vector<PageRun> pages;            ///< touched pages, rising; empty where only mappings can be told apart
+  std::vector<PageRun> pages;            ///< touched pages, rising; empty if only mappings are known
   std::size_t too_long = 0;              ///< mappings of too many addresses to walk, which were left out
 
   /// The figures of all mappings added up; its `mapping` has no addresses.
@@ -95,7 +95,7 @@ struct Touched {
 ///     meter->mark();
 ///
 /// Pages that became resident since the last mark count as touched; those that came and went since are not seen. Throws
-/// std::system_error, with ENOENT or ESRCH where the process is gone.
+/// std::system_error, with ENOENT or ESRCH if the process is gone.
 class TouchMeter {
  public:
   virtual ~TouchMeter() = default;
@@ -117,7 +117,7 @@ struct TouchTarget {
   MappingFilter filter{};
 };
 
-/// The reason why TouchMethod::idle cannot be used; nothing where it can.
+/// The reason why TouchMethod::idle cannot be used; nullopt if it can.
 std::optional<std::string> obstacle_to_idle(const TouchTarget& target);
 
 std::unique_ptr<TouchMeter> make_touch_meter(TouchMethod method, const TouchTarget& target);

@@ -18,7 +18,7 @@
 namespace cmt::watch {
 namespace {
 
-/// Throws std::runtime_error where the kernel lacks the files of TouchMethod::referenced, or the process is gone.
+/// Throws std::runtime_error if the kernel lacks the files of TouchMethod::referenced, or the process is gone.
 void check_referenced(const TouchTarget& target) {
   for (const char* const name : {"clear_refs", "smaps"}) {
     const std::string path = process::path_of(target.pid, name, target.root);

@@ -39,11 +39,11 @@ struct WssMethod {
   std::string obstacle;  ///< the reason why it is not idle; empty: it is, or was not asked for
 };
 
-/// Throws std::runtime_error where no method works, or not the one that is asked for.
+/// Throws std::runtime_error if no method works, or the requested one does not.
 WssMethod choose_method(const WssOptions& options);
 
 /// Held while a process is measured, so that no second cmtwatch takes its marks away: they lock the same file. Throws
-/// std::runtime_error where another one holds it.
+/// std::runtime_error if another one holds it.
 process::Fd lock_marks(const TouchTarget& target);
 
 /// The course of a measurement.
