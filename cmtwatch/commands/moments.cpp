@@ -35,7 +35,7 @@ MomentOptions parse_moment(const command::CommandLine& line) {
   return options;
 }
 
-/// Sets the width to that of the terminal now, if there is one.
+/// Returns the options with the current width of the terminal, if there is one.
 MomentOptions fitted(MomentOptions options) {
   if (isatty(STDOUT_FILENO) == 1) options.width = terminal::terminal_size(STDOUT_FILENO).columns;
   return options;

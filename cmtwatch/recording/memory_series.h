@@ -20,8 +20,8 @@ struct MemorySeries {
   std::size_t peak_index() const;
 };
 
-/// Reads a series from one of three kinds of files. Processes are added up by MemorySum. Throws FormatError for other
-/// files, DatabaseError and std::system_error.
+/// Reads a series from a file of one of the kinds below. Processes are added up by MemorySum. Throws FormatError for
+/// other files, DatabaseError and std::system_error.
 /// - a recording
 /// - JSON of schema cmt.watch/1, or cmt.recording/1 (an exported recording)
 /// - LL-Tracket's JSON: pairs of milliseconds and MiB, newest first

@@ -89,7 +89,7 @@ bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
          mappings[i - 1].permissions == unreadable && mappings[i - 1].end == mappings[i].begin;
 }
 
-/// Runs `read` and ignores that a file does not exist.
+/// Runs `action` and ignores that a file does not exist.
 template <class Action>
 void if_there(Action action) {
   try {
@@ -182,7 +182,7 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   return outcome;
 }
 
-/// Returns nullopt if another process has the pid now, which is not to be recorded.
+/// Returns null if another process has the pid now, which is not to be recorded.
 Recorder::KnownProcess* Recorder::find_process(const ProcessFolder& folder, const process::Stat& stat) {
   const auto known = processes_.find(stat.pid);
   if (known == processes_.end()) return &add_process(folder, stat);

@@ -9,7 +9,7 @@
 ///     counter_sample a row for each process and tick: the processor's counters
 ///     mapping        a range of a process's address space, with its permissions and name
 ///     mapping_change its figures from this tick on. A row is written when they change, so that an idle mapping costs
-///                    nothing; all are null from the tick on at which it is gone
+///                    nothing. All are null from the tick on at which it is gone
 ///     system_sample  a row for each tick: figures of meminfo
 ///     disk_sample    the traffic of a disk, a row when that changed
 ///

@@ -93,7 +93,7 @@ std::vector<std::vector<RecordedMapping>> all_mappings(const Moment& moment) {
   return all;
 }
 
-/// Prints the name of the metric, and the memory of all processes by it.
+/// Returns the name of the metric, and the memory of all processes by it.
 std::pair<std::string_view, std::optional<std::uint64_t>> sum_of(const Moment& moment, PeakMetric metric) {
   if (metric != PeakMetric::pss) return {metric == PeakMetric::rss ? "rss" : "statm", moment.sum_by(metric)};
   return {moment.sum().metric(), moment.sum().bytes()};

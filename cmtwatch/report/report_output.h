@@ -68,8 +68,8 @@ std::string amount(std::uint64_t bytes, bool plain);
 /// A time since 1970 in the local time zone, to the millisecond: "2026-11-22T00:53:10.123".
 std::string wall_text(std::int64_t wall_ns);
 
-/// Returns the last nanosecond of the span that such a text names: of its millisecond, or of its second or minute if
-/// the rest is left out. Returns nullopt for any other text.
+/// Returns the last nanosecond of the span that such a text names: of its second, or of the last digit of its fraction.
+/// Returns nullopt for any other text.
 std::optional<std::int64_t> parse_wall(const std::string& text);
 
 /// A panel without series.

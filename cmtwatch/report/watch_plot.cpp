@@ -93,7 +93,7 @@ std::string title_of(const WatchOptions& options) {
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 
-/// Adds a note on processes that could not be read and are in no line.
+/// Returns the subtitle, which also counts the processes that could not be read and are in no line.
 std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& result, const std::string& metric) {
   std::string text = output::with_commas(result.samples) + " samples";
   if (result.peak) text += ", peak " + output::bytes_text(result.peak->bytes) + " " + metric;

@@ -49,8 +49,8 @@ class WssReport {
   std::vector<WorkingSet> sets_;  ///< kept for the JSON document and the picture
 };
 
-/// Three panels: the working set over time; its pages, or its mappings if pages are not known; and the share of uses of
-/// pages that a memory of so many bytes would have held.
+/// Three panels: the working set over time, its pages (or mappings if pages are not known), and the hit rate of a
+/// memory of so many bytes.
 picture::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
                              const ReuseDistance& reuse);
 

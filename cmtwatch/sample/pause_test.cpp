@@ -1,4 +1,4 @@
-// Paused processes stand still, go on afterwards, and lose no signal and no end of a child.
+// Paused processes execute nothing, go on afterwards, and lose no signal and no end of a child.
 #include "cmtwatch/sample/pause.h"
 
 #include <doctest/doctest.h>

@@ -158,7 +158,7 @@ Sample ProcessSampler::read_all(const std::vector<ProcessSet::Member>& members, 
   return sample;
 }
 
-/// Returns nullopt if the process has ended.
+/// Returns null if the process has ended.
 ProcessSampler::Watched* ProcessSampler::find(int pid) {
   const auto known = watched_.find(pid);
   if (known != watched_.end()) return &known->second;

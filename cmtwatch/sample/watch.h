@@ -104,7 +104,7 @@ class WatchedTraces {
 
   /// The value of CMTTRACE_STATUS by which recorders report their traces to us.
   std::string status_setting() const { return files_.setting(); }
-  /// States that this process was no longer recorded at some moment after its trace's last event.
+  /// Notes that this process was no longer recorded at some moment after its trace's last event.
   void lose_after_last_event(int pid) { lost_pid_ = pid; }
 
  private:

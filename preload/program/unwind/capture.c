@@ -1,5 +1,5 @@
-// Captures. Nearly all are done by unwind_capture_quickly(), a path of its own: half of their time is otherwise lost in
-// what only the others need.
+// Captures call stacks. Nearly all captures take unwind_capture_quickly(), a path of its own: otherwise half of their
+// time would be lost in work that only the others need.
 #include <string.h>
 
 #include "preload/program/unwind/quick.h"
@@ -9,8 +9,8 @@ enum { distant_captures_max = 16, stray_captures_max = 256 };
 int unwind_limit;
 static int frames_dropped;  // of a stack with more, at once: dropping one for each new one would change all numbers
 
-// The frame of the innermost word that has changed, of those that frames outside of `frame` need; or -1. The stack can
-// be read from `begin` to `end`.
+// Among the words that frames outside of `frame` need, finds the innermost that has changed, and returns its frame, or
+// -1. The stack can be read from `begin` to `end`.
 static __attribute__((noinline)) int find_changed_word(const struct UnwindThread* self, int frame, uintptr_t begin,
                                                        uintptr_t end) {
   for (int i = self->words - 1; i >= 0; i--) {
@@ -43,8 +43,7 @@ bool quick_replace_code(struct UnwindThread* self, int frame, uint64_t key) {
   return true;
 }
 
-// Whether the frame outside of `frame`, which is found by rbp, is where it was: rbp lies below the return address
-// inside.
+// Whether `frame`, which is found by rbp, is where it was: rbp is saved below the return address inside.
 static inline bool has_saved_rbp(const struct UnwindThread* self, long frame) {
   const uintptr_t inside = decode_place(self, self->places[frame + 1]), at = decode_place(self, self->places[frame]);
   return *(const uint64_t*)(inside - 8) == at - 8;
@@ -66,7 +65,7 @@ static __attribute__((noinline)) long compare(const struct UnwindThread* self, l
 }
 
 // Compares the frames outside of `frame`, at which the walk has arrived at `at`, with the stack, which can be read up
-// to `end`. Returns the first whose place may have changed, or -1. `kept`: lowered to the first with another return
+// to `end`. Returns the first whose place may have changed, or -1. `kept` is lowered to the first with another return
 // address.
 static int find_difference(struct UnwindThread* self, int frame, uintptr_t at, uintptr_t end, int* kept) {
   const int changed = __builtin_expect(self->words != 0, 0) ? find_changed_word(self, frame, at, end) : -1;
@@ -83,8 +82,8 @@ static int find_difference(struct UnwindThread* self, int frame, uintptr_t at, u
   }
 }
 
-// Prepares to walk on from `frame`, which is stored again: all from `arrived`, where the walk has arrived, to it are as
-// they were. False: not known how.
+// Prepares to walk on from `frame`, which is stored again: all frames from `arrived`, where the walk has arrived, to it
+// are unchanged. Returns false if that is not known.
 static bool resume_at(struct Walk* walk, int frame, int arrived) {
   const struct UnwindThread* self = walk->self;
   if (self->places[frame] == no_place) return false;
@@ -120,7 +119,7 @@ static void begin_walk(struct Walk* walk, struct UnwindThread* self, const void*
   memory_enter(self, (uintptr_t)frame, &walk->part);
 }
 
-// Places are relative to a stack. When a thread goes to a distant one for longer than a signal handler mostly does, the
+// Places are relative to a stack. When a thread is on a distant stack for longer than most signal handlers are, the
 // places of the last stack are given up.
 static void rebase(struct UnwindThread* self, const struct StackPart* part) {
   if (self->base && ++self->distant_captures < distant_captures_max) return;
@@ -147,7 +146,7 @@ static void drop_outer(struct UnwindThread* self, int dropped) {
   self->is_cut = self->is_limited = true;
 }
 
-// Keeps a stack within the limit. One that had lost its outer frames, and is small again, gets some back.
+// Keeps a stack within the limit. A stack that had lost its outer frames, and is small again, gets some back.
 static bool keep_limit(struct Walk* walk) {
   struct UnwindThread* self = walk->self;
   int kept = 0;
@@ -168,8 +167,8 @@ static bool keep_limit(struct Walk* walk) {
   return true;
 }
 
-// The walk has arrived at frame `arrived`: compares what lies outside, and walks where it has changed. False: the last
-// stack cannot be continued.
+// Ends a walk that has arrived at frame `arrived`: compares the frames outside of it, and walks where they have
+// changed. Returns false if the last stack cannot be continued.
 static __attribute__((noinline)) bool finish(struct Walk* walk, int arrived, int changed, int* kept) {
   struct UnwindThread* self = walk->self;
   while (!walk->is_ended && changed >= 0) {
@@ -200,28 +199,28 @@ static __attribute__((noinline)) bool capture(struct UnwindThread* self, const v
   return finish(&walk, arrived, changed, kept);
 }
 
-// Where unwind_capture_quickly() may begin next time.
+// Notes where unwind_capture_quickly() may begin next time.
 static void note_quick_range(struct UnwindThread* self) {
   const bool is_on_own = self->base + places_bytes == self->own_end && self->own_begin >= self->base;
   self->quick_begin = self->own_begin;
   self->quick_bytes = is_on_own && !self->is_limited && self->frames > 0 ? self->own_end - self->own_begin : 0;
 }
 
-// Whether a capture is still under way that was begun beneath `busy`. longjmp may have left the handler that
-// interrupted it, which shows by a frame outside of it on the same stack.
+// Whether a capture that was begun at `busy` is still under way. longjmp may have left it: then `frame` is outside of
+// it on the same stack.
 static bool is_under_way(const struct UnwindThread* self, uintptr_t busy, const void* frame) {
   const uintptr_t bytes = self->own_end - self->own_begin, now = (uintptr_t)frame;
   if (busy == 0) return false;
   return busy > now || busy - self->own_begin >= bytes || now - self->own_begin >= bytes;
 }
 
-// What a capture apart has come by.
+// The frames that a capture apart has passed.
 struct Passed {
   bool busy;     // the frame of the interposed function that is `busy`
   bool handler;  // a signal handler's
 };
 
-// The stack by rules alone, without the last stack.
+// Captures the stack by rules alone, without the last stack.
 static struct Passed capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
   struct Place place = place_of_caller(frame);
   struct StackPart part;
@@ -255,10 +254,10 @@ void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct U
   capture_apart(self, frame, stack);
 }
 
-// A capture was begun and has not ended. If it goes on, captures apart. False: longjmp has left it. That shows at the
-// end of the walk: both are on the thread's own stack, and this one does not come from the other. Where one of them is
-// on another stack, as a coroutine's, a walk that passes no handler's frame is either not in one, or a handler has
-// changed stacks; the latter is not believed for long.
+// A capture was begun and has not ended. If it goes on, captures apart. Returns false if longjmp has left it. The end
+// of the walk shows this: both captures are on the thread's own stack, and this one was not called from the other. If
+// one of them is on another stack, such as a coroutine's, the walk may pass no handler's frame. Then it is either not
+// in a handler, or a handler has changed stacks; the latter is not believed for long.
 static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, const void* frame,
                                                      struct UnwindStack* stack) {
   const uintptr_t busy = self->busy, own_bytes = self->own_end - self->own_begin;
@@ -273,7 +272,7 @@ static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, 
   return passed.handler || ++self->stray_captures < stray_captures_max;
 }
 
-// Of a stack that is `busy` already. Returns how many outer frames stay.
+// Captures a stack that is `busy` already. Returns how many outer frames stay.
 static __attribute__((noinline)) int capture_slowly(struct UnwindThread* self, const void* frame) {
   int kept = INT32_MAX;
   uint32_t epoch;

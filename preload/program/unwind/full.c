@@ -1,7 +1,7 @@
-// Steps that need more than a rule: over the frame of a signal handler, and of functions whose place follows from
-// other registers than rsp and rbp. Of these the lazy binding of functions is the frequent one: _dl_runtime_resolve
-// keeps rsp in rbx, and the loader sometimes allocates beneath it. There is no rbx in a walk by rules. So the stack is
-// walked once more from here, with all registers, at a microsecond a frame.
+// Steps that need more than a rule: over the frame of a signal handler, and of functions whose CFA follows from other
+// registers than rsp and rbp. The frequent case is the lazy binding of functions: _dl_runtime_resolve keeps rsp in rbx,
+// and the loader that it calls sometimes allocates. A walk by rules does not know rbx. So the stack is walked once more
+// from here, with all registers, at a microsecond a frame.
 #include <stddef.h>
 
 #include "preload/program/unwind/modules.h"
@@ -12,7 +12,7 @@ enum { frames_walked_max = 4096, full_steps_max = 8 /* of one capture */, red_zo
 struct FullWalk {
   struct StackPart* part;
   struct CfiRegisters registers;  // of the frame; cfi_return: its address
-  bool is_exact;                  // that address is no return address
+  bool is_exact;                  // the address is no return address
   uintptr_t rbp_at;               // 0: nowhere yet
 };
 

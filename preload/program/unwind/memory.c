@@ -41,8 +41,9 @@ void memory_begin(void) {
       !sandbox_entered && ask_kernel(never_readable) == -EFAULT && ask_kernel((uintptr_t)&limit) == -EINVAL;
 }
 
-// libc keeps address and size of the stack that it has made in the thread's control block, which lies at that stack's
-// end. Where in the control block differs between versions. pthread_getattr_np would tell, but allocates.
+// libc keeps the address and size of the stack that it has made in the thread's control block, which is at the end of
+// that stack. The place in the control block differs between versions. pthread_getattr_np would return both, but
+// allocates.
 static void find_block(struct UnwindThread* self) {
   const uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
   const uintptr_t* word = (const uintptr_t*)thread;

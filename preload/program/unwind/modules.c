@@ -51,7 +51,7 @@ bool module_find(uintptr_t address, struct LoadedModule* module) {
   module->info_begin = module->begin;
   module->info_end = module->end;
   if (module->header < module->begin || module->header >= module->end) {
-    // A program at a fixed address, whose segments the loader knows apart. Which one has .eh_frame, it does not say.
+    // A program at a fixed address. The loader knows its segments, but does not report which one has .eh_frame.
     enum { info_distance_max = 1 << 30 };
     module->info_begin = module->header > info_distance_max ? module->header - info_distance_max : 0;
     module->info_end = module->header + info_distance_max;
@@ -93,7 +93,7 @@ static struct Headers find_headers(const struct LoadedModule* module) {
   return headers;
 }
 
-// Whether a segment of the file that can be read holds the bytes. Addresses as in the file.
+// Whether a readable segment of the file contains the bytes. Addresses as in the file.
 static bool are_loaded(struct Headers headers, uintptr_t begin, uintptr_t bytes) {
   for (size_t i = 0; i < headers.count; i++) {
     const ElfW(Phdr)* segment = &headers.first[i];
@@ -162,7 +162,7 @@ static bool has_same_file(const struct StackModule* a, const struct StackModule*
          strcmp(modules.share->text + a->path_at, path) == 0;
 }
 
-// Gives a module that has gone and is here again its old entry.
+// Gives a module that was unloaded and loaded again its old entry. Returns its number, or 0 if it has none.
 static uint32_t return_module(const struct StackModule* module, const char* path) {
   const uint32_t used = modules_used();
   for (uint32_t i = 0; i < used; i++) {

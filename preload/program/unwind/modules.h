@@ -1,10 +1,10 @@
 /// The modules of the process, as the loader knows them, and the table of those that are on stacks (StackModule).
 ///
 /// A module is entered when the first rule for its code is made. When the loader frees its link_map it is marked as
-/// gone, and its rules die. If the same file then comes back to the same addresses, which its build id tells, it gets
-/// its old number again: so a program that loads and unloads one plugin for ever does not fill the table.
+/// gone, and its rules die. If the file with the same build id is loaded to the same addresses again, it gets its old
+/// number. So a program that loads and unloads one plugin for ever does not fill the table.
 ///
-/// Threads and signal handlers enter modules at the same time, without a lock. Where two enter the same one, it has two
+/// Threads and signal handlers enter modules at the same time, without a lock. If two enter the same module, it has two
 /// numbers.
 #pragma once
 
@@ -14,18 +14,18 @@
 #include "preload/cfi/cfi.h"
 #include "preload/program/unwind/unwind.h"
 
-/// A module of the program, or, of a program that is not mapped in one piece, the part with the code.
+/// A module of the process. If a program is not mapped in one piece, the part with the code.
 struct LoadedModule {
   const void* link_map;
   uintptr_t begin, end;
   uintptr_t header;                ///< .eh_frame_hdr; 0: none
-  uintptr_t info_begin, info_end;  ///< within which .eh_frame_hdr and .eh_frame are
+  uintptr_t info_begin, info_end;  ///< the range that contains .eh_frame_hdr and .eh_frame
 };
 
 /// Finds the loader's functions. False: this libc does not have them.
 bool modules_find_loader(void) UNWIND_HIDDEN;
 
-/// In a process that begins.
+/// Prepares a process that begins.
 void modules_begin(struct StackShare* share) UNWIND_HIDDEN;
 
 /// The module that has code at an address.

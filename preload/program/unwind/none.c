@@ -1,5 +1,5 @@
-// In place of all files of this folder for processors whose stacks are not captured: the rules of unwinding that are
-// kept, and the comparison with the last stack, are of x86-64.
+// Replaces all files of this folder on processors other than x86-64, whose stacks are not captured: the rules, and the
+// comparison with the last stack, are of x86-64.
 #include "preload/program/unwind/none.h"
 
 int unwind_limit;

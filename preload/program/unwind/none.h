@@ -1,4 +1,4 @@
-/// In place of quick.h for processors whose stacks are not captured.
+/// Replaces quick.h on processors whose stacks are not captured.
 #pragma once
 
 #include "preload/program/unwind/unwind.h"

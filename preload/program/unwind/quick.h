@@ -1,9 +1,9 @@
-/// A capture as nearly all are: on the thread's own stack, by rules from rsp or by frame pointers, to a frame of the
-/// last stack, and with words that stay as they are. All else is for capture.c.
+/// The quick path of a capture, which nearly all take. It stays on the thread's own stack and goes by rules from rsp or
+/// by frame pointers to a frame of the last stack; other words are unchanged. capture.c does all other cases.
 ///
-/// Most of its time would go into branches that the processor predicts wrongly, since how many frames go and come
-/// differs from call to call. So frames are compared eight at a time, and copied four at a time, whatever their number
-/// is, and rules are looked up in a small table of the thread's own (`near`) that nearly always has them.
+/// Most of its time would go into branches that the processor predicts wrongly, because the number of frames that go
+/// and come differs from call to call. So frames are compared eight at a time and copied four at a time, whatever their
+/// number is. Rules are looked up in a small table of the thread's own (`near`) that nearly always has them.
 #pragma once
 
 #include <emmintrin.h>
@@ -15,7 +15,7 @@ enum { quick_lanes = 8, copied_at_once = 4 };
 static_assert(quick_lanes == (int)unwind_margin && (int)copied_at_once <= (int)unwind_margin,
               "frames beyond the ends of the arrays");
 
-/// What arrive_quickly() has found.
+/// The result of arrive_quickly().
 struct Arrival {
   struct Place place;
   int frame;      ///< of the last stack
@@ -32,7 +32,7 @@ static inline const uint64_t* codes_from(const struct UnwindThread* self, long f
   return (const uint64_t*)((const char*)self + offsetof(struct UnwindThread, code)) + frame;
 }
 
-/// Finds a rule that `near` does not have. NULL: it is none that is from rsp or rbp.
+/// Finds a rule that `near` does not have. Returns NULL if it is not from rsp or rbp.
 const struct UnwindRule* quick_find_slowly(struct UnwindThread* self, uint64_t key) UNWIND_HIDDEN;
 
 static inline struct UnwindRule* quick_cell(struct UnwindThread* self, uint64_t key) {
@@ -61,7 +61,8 @@ static inline uint32_t window_match(const struct PlaceWindow* window, uint32_t h
   return (uint32_t)_mm_movemask_epi8(same);
 }
 
-/// Moves the window outwards until its outermost place is not inside of `here`. False: beyond the outermost frame.
+/// Moves the window outwards until its outermost place is not inside of `here`. Returns false beyond the outermost
+/// frame.
 static inline bool window_move(const struct UnwindThread* self, struct PlaceWindow* window, uint32_t here) {
   while (window->end <= here) {
     if (window->frame <= 0) return false;
@@ -70,8 +71,8 @@ static inline bool window_move(const struct UnwindThread* self, struct PlaceWind
   return true;
 }
 
-/// The step by rbp of code with frame pointers: it is saved just below the return address, and points there. False: of
-/// other code.
+/// The step by rbp in code with frame pointers: rbp is saved just below the return address, and points there. Returns
+/// false for other code.
 static inline bool step_by_frame_pointer(struct Place* place, uint64_t rule, uintptr_t* at) {
   enum { rbp_and_return_address = 16 };
   if (rule_kind(rule) != rule_from_rbp || rule_distance(rule) != rbp_and_return_address) return false;
@@ -83,7 +84,7 @@ static inline bool step_by_frame_pointer(struct Place* place, uint64_t rule, uin
   return true;
 }
 
-/// Walks to a frame of the last stack. False: that is not all that there is to do.
+/// Walks to a frame of the last stack. Returns false if the quick path does not suffice.
 __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindThread* self, const void* frame,
                                                                  struct Arrival* arrived) {
   const uintptr_t base = self->base, end = base + places_bytes;
@@ -132,7 +133,7 @@ __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindTh
   }
 }
 
-/// The last stack from `arrived` on is replaced by the frames stored. Returns how many stay.
+/// Replaces the last stack from `arrived` on by the frames stored. Returns how many stay.
 __attribute__((always_inline)) static inline int splice_quickly(struct UnwindThread* self,
                                                                 const struct Arrival* arrived) {
   const int first = arrived->first, stored = unwind_frames_max - first, frame = arrived->frame;
@@ -157,7 +158,7 @@ __attribute__((always_inline)) static inline int splice_quickly(struct UnwindThr
   return is_same ? frame + 1 + same : frame;
 }
 
-/// Whether the words that frames outside of `arrived` need are as they were, and where.
+/// Whether the words that frames outside of `arrived` need are unchanged, and where they were.
 static inline bool has_same_words(const struct UnwindThread* self, const struct Arrival* arrived) {
   const uintptr_t begin = arrived->place.at, bytes = self->base + places_bytes - begin;
   for (int i = self->words - 1; i >= 0; i--) {
@@ -171,7 +172,7 @@ static inline bool has_same_words(const struct UnwindThread* self, const struct 
   return rbp_at == begin - 8 && *(const uint64_t*)rbp_at == decode_place(self, outer) - 8;
 }
 
-/// Of two frames, eight bytes of ones for each whose return address is as it was. None is by_rbp.
+/// Compares two frames: eight bytes of ones for each whose return address is unchanged. None is by_rbp.
 static inline __m128i compare_two(uintptr_t base, const uint32_t* places, const uint64_t* codes) {
   const __m64* const outer = (const __m64*)(base + (uint64_t)places[0] * 4);
   const __m64* const inner = (const __m64*)(base + (uint64_t)places[1] * 4);
@@ -180,7 +181,7 @@ static inline __m128i compare_two(uintptr_t base, const uint32_t* places, const 
   return _mm_cmpeq_epi32(_mm_slli_epi64(differing, 64 - code_bits), _mm_setzero_si128());
 }
 
-/// The same of eight, in two bits each.
+/// The same for eight frames, in two bits each.
 static inline uint32_t compare_lanes(uintptr_t base, const uint32_t* places, const uint64_t* codes) {
   const __m128i outer = _mm_packs_epi32(compare_two(base, places, codes), compare_two(base, places + 2, codes + 2));
   const __m128i inner =
@@ -194,12 +195,12 @@ static inline bool has_frame_pointers(const uint32_t* places) {
   return _mm_movemask_ps(_mm_castsi128_ps(_mm_slli_epi32(any, 31))) != 0;
 }
 
-/// Another return address where that of a frame of the last stack was. False: the frames outside of it follow by
+/// Replaces the return address of a frame of the last stack. Returns false if the frames outside of it follow by
 /// another rule.
 bool quick_replace_code(struct UnwindThread* self, int frame, uint64_t key) UNWIND_HIDDEN;
 
 /// Compares the frames outside of `frame` with the stack. Returns the first whose place may have changed, or from where
-/// on that is not known; or -1. `kept`: lowered to the first with another return address.
+/// on that is not known; or -1. `kept` is lowered to the first with another return address.
 __attribute__((always_inline)) static inline int find_difference_quickly(struct UnwindThread* self, int frame,
                                                                          int* kept) {
   const uintptr_t base = self->base;
@@ -232,8 +233,8 @@ static inline void unwind_begin(struct UnwindThread* self, const void* frame) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/// unwind_capture() where that is quick. The stack is then the last one, and has as many frames. Returns how many outer
-/// frames stay, or -1: nothing was done.
+/// The quick path of unwind_capture(). The stack is then the last one, and has as many frames. Returns how many outer
+/// frames stay, or -1 if nothing was done.
 __attribute__((always_inline)) static inline int unwind_capture_quickly(struct UnwindThread* self, const void* frame) {
   struct Arrival arrived;
   const uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);

@@ -106,7 +106,7 @@ static uint64_t rule_of(const struct CfiTables* tables, const struct CfiRow* row
   if (distance < 8 || distance % 8 || distance > distance_max) return rule_full;
   if (row->how[cfi_rbp] == cfi_same) return rule_make(kind, distance, 0);
   const int64_t slot = distance + row->value[cfi_rbp];  // from the base
-  // A signal at the end of a function, which has popped rbp: .eh_frame does not say so.
+  // A signal at the end of a function that has already popped rbp: .eh_frame does not contain this.
   if (is_exact && kind == rule_from_rsp && row->how[cfi_rbp] == cfi_at_cfa && slot < 0)
     return rule_make(kind, distance, 0);
   if (row->how[cfi_rbp] != cfi_at_cfa || slot < 0 || slot % 8 || slot > distance - 16) return rule_full;
@@ -129,7 +129,7 @@ static bool follows_call(uintptr_t code) {
   return false;
 }
 
-// *number: of the module that the key is in; 0: none.
+// Makes the rule of a key. *number is that of the module with the code, or 0.
 static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const uintptr_t code = (uintptr_t)(key & ~UNWIND_EXACT);
   const uintptr_t instruction = key & UNWIND_EXACT ? code : code - 1;
@@ -144,7 +144,7 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
   return rule_of(&tables, &row, code, (key & UNWIND_EXACT) != 0);
 }
 
-// A new entry. NULL: the table is full.
+// Makes a new entry. Returns NULL if the table is full.
 static struct UnwindRule* make_entry(uint64_t key, uint64_t rule, uint32_t module) {
   if (__atomic_load_n(&unwind_table->used, __ATOMIC_RELAXED) >= unwind_rules_max) return NULL;
   const uint32_t index = __atomic_fetch_add(&unwind_table->used, 1, __ATOMIC_RELAXED);
@@ -156,7 +156,7 @@ static struct UnwindRule* make_entry(uint64_t key, uint64_t rule, uint32_t modul
   return entry;
 }
 
-// Exchanges two entries of one key: the one that lives comes first. A third one may be lost if threads do that at the
+// Exchanges two entries of one key, so that the live one is first. A third one may be lost if threads do that at the
 // same time; then it is made once more.
 static void put_first(uint32_t* dead, uint32_t* alive) {
   if (!dead) return;

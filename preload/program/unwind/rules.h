@@ -6,13 +6,13 @@
 ///     63            32 | 31                 4 | 3   0
 ///     CFA - base       | saved rbp            | kind
 ///
-/// The saved rbp lies at base + 8 * (n - 1), or, if n is 0, rbp is unchanged. The base is rsp or rbp.
+/// The saved rbp is at base + 8 * (n - 1); if n is 0, rbp is unchanged. The base is rsp or rbp.
 ///
-/// A rule is made at the first sight of its address, from .eh_frame. Threads and signal handlers may do that at the
-/// same time: an entry is complete before an atomic exchange puts it into the index; if two were made for one address,
-/// one is wasted. Entries are never given another address or module. When a module is unloaded, its rules become
-/// rule_dead. The same address then gets a new entry, and records of stacks in which the old one stands remain true; if
-/// the same module comes back, the old entry lives again.
+/// A rule is made from .eh_frame when its address is first seen. Threads and signal handlers may do that at the same
+/// time: an entry is complete before an atomic exchange puts it into the index. If two were made for one address, one
+/// is wasted. Entries never get another address or module. When a module is unloaded, its rules become rule_dead. The
+/// same address then gets a new entry, and records of stacks with the old entry remain true. If the same module is
+/// loaded again, the old entry is valid again.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ enum RuleKind {
   rule_realigned,  ///< CFA = *(rbp + n): the function has aligned its stack; the saved rbp as above, base rbp
   rule_signal,     ///< a signal handler's caller: registers as the kernel has saved them
   rule_outermost,  ///< there is no caller
-  rule_full,       ///< needs other registers (full.h)
+  rule_full,       ///< needs other registers (full.c)
   rule_jit,      ///< not of a module: by its frame pointer, or, where no call precedes the address (n = 0), not at all
   rule_unknown,  ///< no way to go on
 };
@@ -40,7 +40,7 @@ static inline uint64_t rule_make(enum RuleKind kind, int64_t distance, uint64_t 
 }
 
 extern struct UnwindTable* unwind_table UNWIND_HIDDEN;
-/// Of last stacks: rises when a module goes, and in a new process.
+/// The age of last stacks: rises when a module goes, and in a new process.
 extern uint32_t unwind_epoch UNWIND_HIDDEN;
 
 /// Code of 32 bytes shares a slot, so that neighbouring code, which is used together, has neighbouring slots.

@@ -11,7 +11,7 @@
 struct Place {
   uint64_t key;      ///< of its rule (UnwindRule): its return address, or where a signal has interrupted it
   uintptr_t at;      ///< where the return address was loaded from: its rsp - 8
-  uintptr_t rbp_at;  ///< where the value that rbp has in it lies
+  uintptr_t rbp_at;  ///< where the frame's value of rbp is saved
 };
 
 enum Step {
@@ -30,7 +30,7 @@ static inline struct Place place_of_caller(const void* frame) {
   return (struct Place){((const uint64_t*)frame)[1], at + 8, at};
 }
 
-/// Steps that are not by rsp. `kind`: of the rule.
+/// Steps by a rule that is neither from rsp nor from rbp.
 enum Step step_slowly(struct UnwindThread* self, struct StackPart* part, struct Place* place,
                       uint64_t rule) UNWIND_HIDDEN;
 

@@ -1,10 +1,10 @@
 /// Call stacks: which functions have called an interposed function.
 ///
-/// Walking a stack outwards means, for each return address, to look up by how much its function has moved the stack
-/// pointer. Compilers write that down for exceptions, in .eh_frame. Three things make it cheap enough for each call of
+/// To walk a stack outwards, one has to know for each return address how far its function has moved the stack pointer.
+/// Compilers write that down for exceptions, in .eh_frame. Three ideas make walking cheap enough for each call of
 /// malloc:
 ///
-/// 1. Rules (rules.h). What .eh_frame says of a return address becomes one word, kept in a table by address.
+/// 1. Rules (rules.h). The .eh_frame entry of a return address becomes one word, kept in a table by address.
 /// 2. The last stack. Between two allocations of a thread only the innermost frames change. So the thread keeps its
 ///    last stack: for each frame the return address and the place that it was loaded from. A walk goes by rules only
 ///    until it arrives at a frame of the last stack. All frames outside of that one were computed from words in memory,
@@ -16,8 +16,8 @@
 ///                   '-- compared --'   '- by rules -'       kept = 3, frames = 6
 ///
 /// Contract
-/// - No lock and no allocation. System calls: at the first sight of a part of a stack, and never once `sandbox_entered`
-///   (kernel.h).
+/// - No lock and no allocation. System calls are made only when a part of a stack is first seen, and never once
+///   `sandbox_entered` (kernel.h).
 /// - Memory is read only where the stack is known to be: a wrong rule gives a wrong or cut stack, never a fault.
 /// - A stack that ends before its outermost function is marked as cut.
 /// - A frame is an index of UnwindTable::rule, whose entry has its address. An index never gets another address.
@@ -53,11 +53,11 @@ struct UnwindWord {
   int32_t from;   ///< the frame, inside of that one, from whose rule `at` follows
 };
 
-/// What the unwinder knows of a thread. Zeroed memory is a thread without a last stack.
+/// The state of a thread. Zeroed memory is a thread without a last stack.
 struct UnwindThread {
   uintptr_t busy;        ///< the frame of a stack that is being captured, or not released
   uintptr_t busy_code;   ///< to where that returns; 0: `busy` is being changed
-  uintptr_t busy_apart;  ///< the frame of one apart
+  uintptr_t busy_apart;  ///< the frame of a stack apart
   uint32_t epoch;        ///< of the last stack; it is forgotten when modules go, and in a new process
   int32_t frames;        ///< of the last stack
   int32_t words;
@@ -66,13 +66,13 @@ struct UnwindThread {
   bool is_resent;                ///< its frames have got other numbers
   bool has_block;                ///< whether `block_begin` was looked for
   uintptr_t own_begin, own_end;  ///< the stack that the thread was last seen on, if that remains as long as it runs
-  uintptr_t quick_begin, quick_bytes;       ///< where a stack pointer lies of which the last stack is (quick.h)
-  uintptr_t block_begin, block_end;         ///< the stack that libc has made for the thread
-  int32_t full_steps;                       ///< of the capture under way (full.c)
-  int32_t distant_captures;                 ///< since one whose innermost frame has a place
-  int32_t stray_captures;                   ///< within another that seems to have been left (capture.c)
-  uintptr_t base;                           ///< of `places`
-  uint64_t stepped;                         ///< frames that were walked by rules, ever
+  uintptr_t quick_begin, quick_bytes;  ///< the range of stack pointers for which the last stack is usable (quick.h)
+  uintptr_t block_begin, block_end;    ///< the stack that libc has made for the thread
+  int32_t full_steps;                  ///< of the capture under way (full.c)
+  int32_t distant_captures;            ///< since one whose innermost frame has a place
+  int32_t stray_captures;              ///< within another that seems to have been left (capture.c)
+  uintptr_t base;                      ///< of `places`
+  uint64_t stepped;                    ///< frames that were walked by rules, ever
   struct UnwindRule near[unwind_near_max];  ///< by a hash of the address; `key` has the rule's index from bit 47 on
   uint64_t code_before[unwind_margin];
   uint64_t code[unwind_frames_max];  ///< outermost first: return address, and index of its rule from bit 47 on
@@ -93,10 +93,10 @@ struct UnwindStack {
   bool is_apart;   ///< of a signal handler within another capture: all frames are here, and the last stack is as it was
 };
 
-/// Prepares this process; in a forked child once more. `share`: zeroed memory, which stays while the process runs.
-/// A capture of the parent that goes on in the child may still write to entries that it was given: then the child's
-/// `share` has the same address, and the parent's counts (of rules, modules and bytes of text). `frames_max`: the most
-/// frames of a stack; 0: unwind_frames_max. Returns NULL, or why there are no stacks. Looks symbols up, so it may
+/// Prepares this process; in a forked child once more. `share`: zeroed memory, which stays while the process runs. A
+/// capture of the parent that goes on in the child may still write to its entries. For that the child's `share` has the
+/// same address, and the parent's counts (of rules, modules and bytes of text). `frames_max`: the most frames of a
+/// stack; 0: unwind_frames_max. Returns NULL, or the reason why there are no stacks. Looks symbols up, so it may
 /// allocate.
 const char* unwind_begin_process(struct StackShare* share, int frames_max) UNWIND_HIDDEN;
 
@@ -152,9 +152,9 @@ void unwind_forget_all(void) UNWIND_HIDDEN;
 /// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
 extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;
 
-/// Rules of a module die with it, because another one may be mapped to its addresses. It need not go by dlclose: libc
-/// unloads iconv's modules by itself. But the loader always frees the module's struct link_map then, with the program's
-/// free, that is: with ours. To be called by free before the real one.
+/// Ends the rules of a module with it, because another module may be mapped to its addresses. Not every module goes by
+/// dlclose: libc unloads iconv's modules by itself. But the loader always frees the module's struct link_map, with the
+/// program's free, which is ours. Called by free before the real one.
 void unwind_module_freed(const void* link_map) UNWIND_HIDDEN;
 static inline void unwind_before_free(const void* block, const void* caller) {
   if (__builtin_expect((uintptr_t)caller - unwind_loader_begin < unwind_loader_bytes, 0)) unwind_module_freed(block);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Whether all that lies outside of `frame` was computed from the value that rbp has in it now.
+// Whether all places outside of `frame` were computed from the value that rbp has in it now.
 static bool has_same_rbp(const struct Walk* walk, int frame) {
   const struct UnwindThread* self = walk->self;
   if (frame == 0) return true;
@@ -16,7 +16,7 @@ static bool has_same_rbp(const struct Walk* walk, int frame) {
   return true;
 }
 
-// The frame at `place` was found by rbp: remembers the word. False: it cannot be compared.
+// Remembers the word by which the frame at `place` was found by rbp. Returns false if it cannot be compared.
 static bool note_rbp(struct Walk* walk, const struct Place* callee, bool has_callee_place) {
   struct UnwindThread* self = walk->self;
   const uint64_t rbp = *(const uint64_t*)callee->rbp_at;
@@ -57,9 +57,9 @@ bool walk_on(struct Walk* walk) {
   return end_walk(walk, walk->place.key != 0);
 }
 
-// Walks on by rules from rsp alone, which nearly all functions have, until the frame at `place` has the place of one of
-// the last stack, or has another rule, or `first` arrives at `first_min`. Returns the first frame of the last stack
-// that does not lie inside of it.
+// Walks on by rules from rsp alone, which nearly all functions have. It stops if the frame at `place` has the place of
+// one of the last stack, or another rule, or if `first` arrives at `first_min`. Returns the first frame of the last
+// stack that is not inside of it.
 static inline int walk_by_rsp(struct Walk* walk, int cursor, int first_min) {
   struct UnwindThread* self = walk->self;
   const uintptr_t base = self->base, end = walk->part.end;
@@ -128,7 +128,7 @@ int walk_to_last(struct Walk* walk, int cursor, int floor) {
   }
 }
 
-// Where the value of rbp lies that frames outside of `frame`, at which the walk has arrived, need.
+// Finds where the value of rbp is saved that frames outside of `frame`, at which the walk has arrived, need.
 static void relocate_rbp(struct Walk* walk, int frame, int words, int from) {
   struct UnwindThread* self = walk->self;
   for (int i = words - 1; i >= 0 && self->word[i].from > frame; i--) {
@@ -137,13 +137,13 @@ static void relocate_rbp(struct Walk* walk, int frame, int words, int from) {
   }
 }
 
-// The frame outside of the one at `place` is found by rbp, and rbp is not saved where bit 0 says.
+// Whether the frame outside of the one at `place` is found by rbp, but rbp is not saved where bit 0 states.
 static bool has_moved_rbp(const struct Walk* walk, int frame) {
   return frame > 0 && walk->self->places[frame - 1] & by_rbp && walk->place.rbp_at != walk->place.at - 8;
 }
 
-// How many frames from `frame` on are the same, of those stored and the `replaced` ones of the last stack. Those of a
-// large stack that the stored ones have overwritten count as others.
+// Counts the frames from `frame` on that are the same among those stored and the `replaced` ones of the last stack.
+// Frames of a large stack that the stored ones have overwritten count as different.
 static int count_equal(const struct Walk* walk, int frame, int replaced) {
   const struct UnwindThread* self = walk->self;
   const int stored = steps_of(walk), intact = walk->first - frame;
@@ -154,7 +154,8 @@ static int count_equal(const struct Walk* walk, int frame, int replaced) {
   return equal;
 }
 
-// The words of the frames stored, and those that stay: of frames outside of `frame`, and of `last` and inside of it.
+// Joins the words of the frames stored with those that stay: of frames outside of `frame`, and of `last` and inside of
+// it.
 static __attribute__((noinline)) bool splice_words(struct Walk* walk, int frame, int last, int from, int shift) {
   struct UnwindThread* self = walk->self;
   const int added = unwind_words_max - walk->first_word, end = frame + steps_of(walk);

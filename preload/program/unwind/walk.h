@@ -4,22 +4,22 @@
 ///     before   main   run   parse  list  node                    frame 2 is arrived at: same address, same place,
 ///     now      main   run   parse  item  text    copy            and same rbp, if a frame outside of it needs it
 ///
-/// The places of frames 1 and 0 and their addresses were computed before from rules and from words on the stack alone:
-/// the return addresses, and, where a frame is found by rbp, the saved rbp. If all these words are unchanged, so are
-/// the frames. At the first one that differs the walk goes on by rules, from the frame inside of it. When it arrives at
+/// The places of frames 1 and 0 and their addresses were computed before from rules and from words on the stack alone.
+/// These words are the return addresses and, if a frame is found by rbp, the saved rbp. If all words are unchanged, so
+/// are the frames. At the first difference the walk goes on by rules, from the frame inside of it. When it arrives at
 /// the last stack again, the frames between are replaced, and the rest is compared.
 ///
 /// A place is where a return address was loaded from, in units of 4 bytes from `base`, so bit 0 is free: "found by
-/// rbp". It is set where rbp was saved just below the return address of the frame inside, and points just below this
-/// one: code with frame pointers has no other frames. Any other saved rbp has an entry in `word`. A frame that is found
-/// by something else has no_place: it is never compared, but walked each time.
+/// rbp". It is set if rbp was saved just below the return address of the frame inside, and points just below this one,
+/// as in all code with frame pointers. Any other saved rbp has an entry in `word`. A frame that is found by something
+/// else has no_place: it is never compared, but walked each time.
 #pragma once
 
 #include "preload/program/unwind/step.h"
 
 enum { by_rbp = 1, outside = INT32_MAX / 2 };
 static const uint64_t code_mask = ((uint64_t)1 << code_bits) - 1, places_bytes = ((uint64_t)1 << 34) - 16;
-/// Above all others; plus 2, below all others. On the thread's own stack both stand for words that can be read.
+/// Places above all others; plus 2, below all others. On the thread's own stack the words at both can be read.
 static const uint32_t outside_places = 0xfffffffc, no_place = 0xfffffffe;
 
 /// A walk by rules. Its frames are stored at the end of the last stack's arrays, which is free, in the same order.
@@ -54,13 +54,13 @@ static inline bool has_rule(uint64_t code, uint64_t rule) {
   return rule_of_code(code)->rule == rule && (rule_kind(rule) == rule_from_rsp || rule_kind(rule) == rule_from_rbp);
 }
 
-/// Stores the frame at `place` and goes to its caller. False: there is none.
+/// Stores the frame at `place` and goes to its caller. Returns false if there is none.
 bool walk_on(struct Walk* walk) UNWIND_HIDDEN;
 
-/// Walks until the frame at `place` is one of the last stack, `cursor` or outside of it, and returns its number; or -1
-/// at the end. `floor`: the frames of the last stack that stay whatever is found.
+/// Walks until the frame at `place` is one of the last stack, `cursor` or outside of it, and returns its number, or -1
+/// at the end. `floor`: the frames of the last stack that stay in any case.
 int walk_to_last(struct Walk* walk, int cursor, int floor) UNWIND_HIDDEN;
 
-/// Replaces the frames of the last stack inside of `frame`, up to `last`, by those stored. `kept`: lowered to the
-/// number of outer frames that stay. False: no room.
+/// Replaces the frames of the last stack inside of `frame`, up to `last`, by those stored. `kept` is lowered to the
+/// number of outer frames that stay. Returns false if there is no room.
 bool walk_splice(struct Walk* walk, int frame, int last, int* kept) UNWIND_HIDDEN;
