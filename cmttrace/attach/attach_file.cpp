@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
@@ -52,6 +53,7 @@ std::optional<FoundAttach> find_attach(const Target& target) {
 
 AttachFile::AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings) {
   const std::size_t begin = (library.size() + 4095) / 4096 * 4096;
+  assert(begin % 4096 == 0 && begin >= library.size());
   process::write_all(fd, library, "memfd");
   if (ftruncate(fd, static_cast<off_t>(begin + attach_bytes)) != 0)
     throw std::system_error(errno, std::generic_category(), "memfd");

@@ -44,6 +44,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -221,6 +222,8 @@ std::uint64_t Injector::put_frame(const Call& wanted, std::uint64_t& bytes_at) c
   frame.return_address = return_trampoline_;
   frame.extended_state = state_at;
   const std::uint64_t frame_at = ((bytes_at - sizeof frame) & ~std::uint64_t{15}) - 8;
+  assert(state_at % 64 == 0 && bytes_at % 16 == 0 && frame_at % 16 == 8);
+  assert(frame_at + sizeof frame <= bytes_at);
   const bool is_written = memory_.write(state_at, extended_state_.data(), extended_state_.size()) &&
                           memory_.write(bytes_at, wanted.bytes.data(), wanted.bytes.size()) &&
                           memory_.write(frame_at, &frame, sizeof frame);
@@ -234,6 +237,8 @@ void Injector::begin(const Call& wanted) {
   user_regs_struct registers = resumed_;
   unsigned long long* const arguments[] = {&registers.rdi, &registers.rsi, &registers.rdx,
                                            &registers.rcx, &registers.r8,  &registers.r9};
+  assert(wanted.arguments.size() <= std::size(arguments));
+  assert(wanted.bytes_argument < static_cast<int>(wanted.arguments.size()));
   for (std::size_t i = 0; i < std::min(wanted.arguments.size(), std::size(arguments)); ++i)
     *arguments[i] = static_cast<int>(i) == wanted.bytes_argument ? bytes_at : wanted.arguments[i];
   registers.rip = wanted.function;
@@ -246,6 +251,7 @@ void Injector::begin(const Call& wanted) {
 }
 
 void Injector::await_return(const std::function<void(const SystemCall&)>& at_stop) {
+  assert(is_changed_);  // begin() was called
   const auto deadline = StoppedThread::Clock::now() + call_within;
   for (;;) {
     const auto system_call = thread_.run_to_system_call(deadline);

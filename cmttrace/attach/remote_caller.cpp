@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -99,6 +100,7 @@ void RemoteCaller::call(const Call& wanted, const Watch& watch) {
   const auto begin = thread.since();
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
   injector.begin(wanted);
+  assert(injector.frame() != 0);
   if (watch.is_traced) {
     see_failures(injector, watch);
   } else if (injector.was_waiting()) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 
@@ -45,6 +46,7 @@ bool RemoteMemory::read_kept(std::uint64_t address, void* to, std::size_t bytes)
     const std::span<const std::uint8_t> kept = kept_from(address);
     if (kept.empty()) return false;
     const std::size_t part = std::min(bytes, kept.size());
+    assert(part != 0 && part <= page_bytes);
     std::memcpy(at, kept.data(), part);
     at += part;
     address += part;

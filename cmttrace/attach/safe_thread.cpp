@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <list>
 #include <set>
 #include <system_error>
@@ -94,6 +95,7 @@ template <class See>
 bool search_words(const Target& target, std::uint64_t from, See see) {
   const process::Mapping* const stack = mapping_at(target.maps(), from);
   if (stack == nullptr || stack->end - from > searched_bytes_max) return true;
+  assert(stack->begin <= from && from < stack->end);
   std::vector<std::uint64_t> words((stack->end - from) / sizeof(std::uint64_t));
   if (!target.memory().read(from & ~std::uint64_t{7}, words.data(), words.size() * sizeof(std::uint64_t))) return true;
   return std::any_of(words.begin(), words.end(), see);
@@ -102,6 +104,7 @@ bool search_words(const Target& target, std::uint64_t from, See see) {
 Obstacle obstacle_on_stack(const Target& target, const user_regs_struct& registers) {
   const process::Mapping* const stack = mapping_at(target.maps(), registers.rsp);
   if (stack == nullptr) return Obstacle::unknown_stack;
+  assert(stack->begin <= registers.rsp && registers.rsp < stack->end);
   const std::uint64_t left = registers.rsp - stack->begin;
   if (stack->name == "[stack]") return left < first_stack_bytes ? Obstacle::little_stack : Obstacle::none;
   const std::uint64_t above = registers.fs_base - registers.rsp;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <future>
 #include <system_error>
@@ -231,6 +232,7 @@ bool StoppedThread::run_until(const std::function<bool()>& is_enough) {
 }
 
 bool StoppedThread::finish_system_call(Clock::time_point deadline) {
+  assert(!runs_);
   ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   go_on(PTRACE_CONT, system_call_stop);
   return await_own_stop(deadline);
@@ -265,6 +267,7 @@ user_regs_struct StoppedThread::registers() const {
 }
 
 void StoppedThread::set_registers(const user_regs_struct& registers) {
+  assert(has_stopped_ && !runs_);
   user_regs_struct copy = registers;
   iovec all{&copy, sizeof copy};
   if (ptrace(PTRACE_SETREGSET, tid_, pointer(NT_PRSTATUS), &all) != 0) throw_gone(tid_);
@@ -285,6 +288,7 @@ std::uint64_t StoppedThread::signal_mask() const {
 }
 
 void StoppedThread::set_signal_mask(std::uint64_t mask) {
+  assert(has_stopped_ && !runs_);
   if (ptrace(PTRACE_SETSIGMASK, tid_, pointer(sizeof mask), &mask) != 0) throw_gone(tid_);
 }
 

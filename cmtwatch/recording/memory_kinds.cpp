@@ -4,6 +4,7 @@
 #include "cmtwatch/recording/memory_kinds.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <set>
@@ -352,6 +353,7 @@ std::vector<MemoryPart> parts_of(const std::vector<RecordedMapping>& mappings) {
     if (has_data && !only_data) parts.push_back(take_zero_data(part, touching->name, mapping.zero_data_bytes));
     parts.push_back(std::move(part));
   }
+  assert(parts.size() >= mappings.size() && parts.size() <= 2 * mappings.size());
   return parts;
 }
 

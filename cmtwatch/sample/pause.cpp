@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -149,6 +150,7 @@ void Pause::stop(int pid) {
 
 /// Attaches to a thread and stops it. Returns false if there is nothing to stop.
 bool Pause::seize(const Thread& thread) {
+  assert(thread.pid != getpid());  // we would stop ourselves
   if (known_.contains(thread.tid)) return false;
   if (ptrace(PTRACE_SEIZE, thread.tid, nullptr, nullptr) != 0) {
     const int error = errno;
@@ -227,12 +229,14 @@ std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<
   std::thread thread(std::move(work));
   while (done.wait_for(reap_interval) == std::future_status::timeout) pause.reap_threads();
   thread.join();
+  assert(tracer != 0 && tracer != gettid());
   while (tgkill(getpid(), tracer, 0) == 0) sched_yield();  // join() returns before the kernel has detached all
   done.get();
   return pause.begin_ns() == 0 ? 0 : process::now_ns() - pause.begin_ns();
 }
 
 void PauseCost::add(std::int64_t paused_ns) {
+  assert(paused_ns >= 0);
   if (paused_ns == 0) return;
   ++count;
   total_ns += paused_ns;

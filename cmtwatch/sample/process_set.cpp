@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <stdexcept>
 
@@ -151,6 +152,7 @@ Sample ProcessSampler::read_all(const std::vector<ProcessSet::Member>& members, 
       sample.by_process.push_back({member.pid, member.parent, watched->probe.name(), bytes});
     }
   }
+  assert(!details || sample.by_process.size() == sample.processes + sample.refused);
   for (const int pid : gone) {
     watched_.erase(pid);
     set_.remove(pid);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cmath>
 #include <ctime>
@@ -29,6 +30,7 @@ timespec timespec_of(std::int64_t ns) { return {.tv_sec = ns / second_ns, .tv_ns
 SampleClock::SampleClock(std::int64_t interval_ns, double share_max)
     : paid_ns_(share_max * static_cast<double>(interval_ns)),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  assert(interval_ns > 0 && share_max > 0);
   if (timer_.get() < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
   const itimerspec times{.it_interval = timespec_of(interval_ns), .it_value = timespec_of(interval_ns)};
   timerfd_settime(timer_.get(), 0, &times, nullptr);
@@ -39,6 +41,7 @@ bool SampleClock::due() {
   if (read(timer_.get(), &passed, sizeof passed) != static_cast<ssize_t>(sizeof passed)) return false;
   const auto paying = static_cast<std::uint64_t>(std::max(1.0, std::ceil(debt_ns_ / paid_ns_)));
   debt_ns_ = std::max(debt_ns_ - paid_ns_ * static_cast<double>(passed), -paid_ns_);
+  assert(passed != 0 && debt_ns_ >= -paid_ns_);  // at most one moment's share is carried over
   skipped_ += std::min(paying - 1, passed);
   if (passed < paying) return false;
   missed_ += passed - paying;

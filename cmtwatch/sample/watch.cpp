@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <exception>
 #include <filesystem>
@@ -122,6 +123,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
     sample.begin_ns = begin - begin_ns;
     sample.end_ns = end - begin_ns;
     sample.wall_ns = wall;
+    assert(sample.begin_ns <= sample.end_ns);
     result.pauses.add(sample.paused_ns);
     if (sample.processes != 0 && (!result.peak || sample.bytes > result.peak->bytes)) result.peak = sample;
     take(sample);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
+#include <numeric>
 
 namespace cmt::watch {
 namespace {
@@ -21,6 +23,9 @@ std::uint64_t rounded_up(std::uint64_t distance) {
 }  // namespace
 
 void ReuseDistance::add(std::span<const PageRun> pages) {
+  assert(std::adjacent_find(pages.begin(), pages.end(), [](const PageRun& one, const PageRun& next) {
+           return one.first + one.count > next.first;
+         }) == pages.end());
   const std::size_t now = sizes_.size();
   std::map<std::size_t, std::uint64_t> returned;  // by the interval of their last use
   std::uint64_t used = 0;
@@ -44,12 +49,14 @@ void ReuseDistance::add(std::span<const PageRun> pages) {
   for (auto of = returned.rbegin(); of != returned.rend(); ++of) {
     const auto& [last, count] = *of;
     for (; after > last + 1; --after) since += sizes_[after - 1];
+    assert(last < now && count <= sizes_[last]);
     lower_[rounded_down(since + 1)] += count;
     returned_since += count;
     upper_[rounded_up(since + sizes_[last] + used - returned_since)] += count;
   }
   for (const auto& [last, count] : returned) sizes_[last] -= count;
   sizes_.push_back(used);
+  assert(std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0}) == last_.size());
 }
 
 std::optional<std::uint64_t> distance_of_share(const ReuseDistance::Histogram& histogram, std::uint64_t uses,

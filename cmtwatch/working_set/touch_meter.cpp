@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -106,6 +107,7 @@ class IdleMeter : public TouchMeter {
     std::sort(frames_.begin(), frames_.end());
     frames_.erase(std::unique(frames_.begin(), frames_.end()), frames_.end());
     kinds_ = idle_.kinds(flags_, frames_);
+    assert(kinds_.size() == frames_.size());
     heads_ = process::heads_of(kinds_);
     listed_ = true;
   }

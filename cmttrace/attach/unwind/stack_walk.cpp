@@ -2,6 +2,7 @@
 #include "cmttrace/attach/unwind/stack_walk.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cmt::attach {
 
@@ -15,6 +16,8 @@ const Module* module_at(const std::vector<Module>& modules, std::uint64_t addres
 
 WalkedStack walk_stack(const RemoteMemory& memory, const std::vector<Module>& modules, FrameRegisters registers) {
   constexpr std::size_t frames_max = 1000;
+  assert(std::is_sorted(modules.begin(), modules.end(),
+                        [](const Module& one, const Module& next) { return one.begin < next.begin; }));
   WalkedStack stack;
   bool is_interrupted = true;
   while (stack.frames.size() < frames_max) {

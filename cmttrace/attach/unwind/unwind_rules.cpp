@@ -2,6 +2,7 @@
 // address a frame's rules are taken.
 #include "cmttrace/attach/unwind/unwind_rules.h"
 
+#include <cassert>
 #include <span>
 
 namespace cmt::attach {
@@ -31,6 +32,7 @@ std::optional<Caller> find_caller(const RemoteMemory& memory, const Module& modu
   bool is_known = cfi_find_function(&tables, pc, &function);
   const bool is_trampoline = is_known && function.is_signal_frame;
   if (!is_trampoline && !is_interrupted) is_known = cfi_find_function(&tables, --pc, &function);
+  assert(!is_known || pc - function.begin < function.bytes);
   if (!is_known || !cfi_make_row(&tables, &function, pc, &row)) return std::nullopt;
   Caller caller;
   caller.was_signal_frame = function.is_signal_frame;
