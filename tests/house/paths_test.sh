@@ -2,12 +2,13 @@
 # Absolute paths such as /proc, and built files (build/), are not checked.
 
 failed=0
+cd "$SOURCE"
+for document in doc/*.md doc/design/*.md CONTRIBUTING.md; do
+  for path in $(grep -oE '`[A-Za-z0-9._-]+/[A-Za-z0-9._/*-]*' "$document" | tr -d '`' | sort -u | sed '/^build\//d'); do
+    compgen -G "$path" >/dev/null || { echo "$document: $path does not exist" >&2; failed=1; }
+  done
+done
 for document in doc/architecture.md CONTRIBUTING.md; do
-  [ -f "$SOURCE/$document" ] || { echo "$document is missing" >&2; failed=1; continue; }
-  grep -oE '`[A-Za-z0-9._-]+/[A-Za-z0-9._/*-]*' "$SOURCE/$document" | tr -d '`' | sort -u | sed '/^build\//d' >paths
-  grep -q . paths || { echo "$document names no path" >&2; failed=1; }
-  while read -r path; do
-    compgen -G "$SOURCE/$path" >/dev/null || { echo "$document: $path does not exist" >&2; failed=1; }
-  done <paths
+  grep -qE '`[a-z0-9]+/' "$document" || { echo "$document is missing, or names no path" >&2; failed=1; }
 done
 exit $failed

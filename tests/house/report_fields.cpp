@@ -29,14 +29,14 @@ using cmt::output::FieldDoc;
 
 constexpr const char* head = R"(# Reports in JSON
 
-Every field of the reports of all tools but `cmtwatch` (whose keys are in `cmtwatch/report/`), printed by `tests/house/report_fields` from the descriptions in the code:
+Every field of the reports of all tools but `cmtwatch` (whose keys are in `cmtwatch/report/`), printed by `tests/house/report_fields.cpp` from the descriptions in the code:
 
     cmake --build build/dev --target report_fields && build/dev/tests/house/report_fields >doc/reports.md
 
 - A key ends with its unit: `_bytes`, `_ns`, `_pages`. Other numbers are counts.
 - `a[].b` is the field `b` of each element of the array `a`; `a.b` is the field `b` of the object `a`.
-- `tuples` is an array of arrays, in the order that the meaning gives. Of a histogram's tuple the first entry is the least
-  number of its class, or the class's name; all others are numbers.
+- `tuples` is an array of arrays, in the order that the meaning gives. The first entry of a histogram's tuple is the least
+  number of its class, or the class's name. All other entries are numbers.
 - `or null`: the value is not known. A ratio is null where it is not a number. `may be absent`: the key is left out in some
   reports.
 )";
