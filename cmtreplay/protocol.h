@@ -9,7 +9,7 @@
  * and further words follow if a call needs more: first a size that did not fit, then the arguments named at each
  * operation.
  *
- * Each thread's operations are a lane (doc/architecture.md, The replay). Lane 0 is the worker's main thread, which
+ * Each thread's operations are a lane (doc/design/replay_threads.md). Lane 0 is the worker's main thread, which
  * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to the lane's next
  * chunk. An operation is never split over two chunks. The position of a lane counts words from its beginning, as if its
  * chunks were contiguous.

@@ -1,4 +1,4 @@
-/// The memory that the traced program and its collector share. C and C++. doc/architecture.md, "The ring", has the
+/// The memory that the traced program and its collector share. C and C++. doc/design/ring.md has the
 /// design, an example and reasons; here is who writes which field and in which order.
 ///
 ///     offset 0                   struct Control

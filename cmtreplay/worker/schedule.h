@@ -1,4 +1,4 @@
-/* Keeps the operations of several threads in order, as loosely as the program did (doc/architecture.md, The replay).
+/* Keeps the operations of several threads in order, as loosely as the program did (doc/design/replay_threads.md).
  *
  * A thread that makes a block has to notice that another one sleeps on the block's slot. A fence between its store and
  * its load of `sleepers` would cost every allocation 20 cycles. So the sleeper pays instead: for each sleep,

@@ -1,4 +1,4 @@
-// One attach, step by step (doc/architecture.md, "Attach"). Slow work is done before a thread is stopped, or after it
+// One attach, step by step (doc/design/attach.md). Slow work is done before a thread is stopped, or after it
 // goes on: reading the library, making the trace's files, starting the collector.
 
 #include "cmttrace/attach/session.h"

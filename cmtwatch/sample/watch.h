@@ -84,7 +84,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
                   const Listener& listener, const std::function<void(const Sample&)>& take);
 
 /// The traces of watched processes, of which the live bytes are added to samples, on the time axis that both have
-/// (doc/architecture.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
+/// (doc/design/watch.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
 /// and a sample is of some moment between its start and its end.
 class WatchedTraces {
  public:

@@ -1,5 +1,5 @@
 // The collector's two entries, and what the threads of a session share: the rings' memory, the backlog and
-// SessionState. The threads do not know each other (doc/architecture.md, "The collector").
+// SessionState. The threads do not know each other (doc/design/collector.md).
 #pragma once
 
 #include <sys/types.h>

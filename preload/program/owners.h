@@ -1,6 +1,6 @@
 /// Which ring's events have touched each piece of the heap last: its *owner*. Where memory stays with its owner, the
 /// order of the ring says all, and its events need no true stamp; where it changes hands, they do (preload/protocol.h,
-/// "Stamps"; doc/architecture.md, "Sparse stamps", has the argument).
+/// "Stamps"; doc/design/sparse_stamps.md has the argument).
 ///
 /// A owner is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
 /// the heap has one, as long as a single ring has touched it. When another one does, the page gets one for each 16

@@ -80,7 +80,7 @@ static uint64_t true_stamp(const struct Thread* self, enum Ownership ownership) 
   return stamp;
 }
 
-// There is no way back (doc/architecture.md, "Sparse stamps").
+// There is no way back (doc/design/sparse_stamps.md).
 static void count_foreign_free(void) {
   struct Thread* self = &thread_self;
   if (++self->foreign_frees < foreign_frees_counted) return;

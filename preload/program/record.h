@@ -143,7 +143,7 @@ void record_short_again(struct Ring* ring, uint32_t generation, uint64_t positio
                         uint64_t size, uint64_t stamp);
 
 /// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
-/// is found out that the event needs no true one (doc/architecture.md, "Sparse stamps").
+/// is found out that the event needs no true one (doc/design/sparse_stamps.md).
 static inline uint64_t told_stamp(const struct Thread* self) {
   const uint64_t told = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
   return told > self->stamp_floor ? told : self->stamp_floor;

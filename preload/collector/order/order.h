@@ -4,7 +4,7 @@
 // - No address is live twice.
 // - A free ends the block that it was given, not another one at the same address.
 //
-// doc/architecture.md, "Order", has the method, the reasons and an example. An event that waits blocks its ring.
+// doc/design/order.md has the method, the reasons and an example. An event that waits blocks its ring.
 //
 // Cost. Nearly all events take apply_plain(), which costs one prefetched access to the table. The queue is not accessed
 // as long as one ring's events come before those of all other rings. Blocked rings are few, and are searched one by
