@@ -3,13 +3,19 @@
 
     cmt_decode.py FILE.cmt              prints the canonical text (text.md)
     cmt_decode.py --sections FILE.cmt   prints the sections, the streams and their sizes
-    cmt_decode.py --check FILE.cmt      verifies also what a reader need not: tables of keyframes, index, totals
+    cmt_decode.py --check FILE.cmt      also verifies parts that a reader need not: tables of keyframes, index, totals
 
-It takes cmt.md in its order: cmt_layout.py the conventions, the file header, sections and block headers; cmt_streams.py
-kinds and streams, cmt_stacks.py those of call stacks, cmt_origins.py the origins of live blocks; this file index, totals, and a file as a whole. cmt_text.py writes the lines of text.md.
+Each module implements a part of cmt.md:
 
-The comments quote the sentence of the specification that the step below them follows. It is meant to be read, and to
-test the document and the other decoder; it holds the whole file in memory and takes some seconds for a million events.
+    cmt_layout.py    conventions, file header, sections, block headers
+    cmt_streams.py   kinds and streams
+    cmt_stacks.py    call stacks
+    cmt_origins.py   origins of live blocks
+    cmt_decode.py    index, totals, and a file as a whole
+    cmt_text.py      the lines of text.md
+
+A comment quotes the sentence of the specification that the step below it follows. The decoder is meant to be read, and
+to test the document and the other decoder. It keeps the whole file in memory and takes some seconds for a million events.
 """
 import struct
 import sys
@@ -63,7 +69,7 @@ def totals(cursor):
 
 
 class Counted:
-    """What the totals should be, by counting."""
+    """Counts the totals from the events."""
 
     def __init__(self):
         self.now = dict.fromkeys(TOTALS, 0)
@@ -123,7 +129,7 @@ class Decoder:
             pass
 
     def blocks(self):
-        """The events of each block of the stream; `whole` says afterwards whether a tail was met."""
+        """The events of each block of the stream. Afterwards, `whole` is true if the file has a tail."""
         try:
             for section in sections(self.data, self.header.size):
                 if section.type == b"BLCK":

@@ -1,4 +1,4 @@
-"""The bytes of a .cmt from outside to inside: conventions, file header, sections, block headers. See cmt_decode.py."""
+"""The outer parts of a .cmt: conventions, file header, sections, block headers. See cmt_decode.py."""
 import struct
 import subprocess
 import zlib
@@ -24,7 +24,7 @@ class CutOff(Exception):
 
 
 class Cursor:
-    """Reads bytes in order. `offset` is that of the first in the file, or of the frame that the stream was."""
+    """Reads bytes in order. `offset` is the offset in the file of the first byte, or of the frame of a stream."""
 
     def __init__(self, data, offset, stream=None):
         self.data, self.at, self.offset, self.stream = data, 0, offset, stream

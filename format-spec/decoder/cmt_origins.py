@@ -1,4 +1,4 @@
-"""The origins of live blocks at a keyframe, and the same from the events before. See cmt_decode.py."""
+"""Decodes the origins of live blocks at a keyframe, and checks them against the events before. See cmt_decode.py."""
 from cmt_layout import MASK, ORIGINS, unzigzag
 from cmt_streams import ALLOCATES, COUNTS, RELEASES
 
@@ -8,7 +8,7 @@ MALLOC, CALLOC, ALIGNED_ALLOC, TOUCH, RESIDENT, LAST_KNOWN = 0, 2, 5, 28, 29, 32
 
 
 def origins(block, table, stacks):
-    """(time, origins by tag): of each block kind, thread, count, size, alignment, time, usable size, stack's node, runs."""
+    """(time, origins by tag). An origin has kind, thread, count, size, alignment, time, usable size, stack's node, runs."""
     cursor, tags = block.raw[ORIGINS], sorted(table)
     # "0, or the time + 1 of the last event before the keyframe that has one"
     before = cursor.varint() - 1
@@ -84,7 +84,7 @@ def touched(cursor, tags, table):
 
 
 class Made:
-    """What the origins should be, by following the events."""
+    """Follows the events, and lists the origins that result from them."""
 
     def __init__(self):
         self.time, self.blocks, self.addresses = None, {}, {}

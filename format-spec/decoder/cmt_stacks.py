@@ -1,4 +1,4 @@
-"""Call stacks: their definitions, the numbers of events' stacks, and the lines of text.md that say the same. See
+"""Call stacks: their definitions, the numbers of events' stacks, and their lines in a text (text.md). See
 cmt_decode.py."""
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ def time(cursor):
 
 
 class Stacks:
-    """The tree of stacks. Lists begin with what has number 0."""
+    """The tree of stacks. The first entry of each list has the number 0."""
 
     def __init__(self):
         self.modules = [Module(b"", b"", 0, 0, 0, None, None, 0)]
@@ -165,7 +165,7 @@ class Stacks:
     # ### Names
 
     def end(self, section):
-        """The names of frames, which are also kept, and the modules that went."""
+        """Takes and keeps the names of frames, and takes the modules that were unloaded."""
         cursor = names_content(section)
         self.unload(cursor)
         self.names = names(cursor)
@@ -180,7 +180,7 @@ def names_content(section):
 
 
 def names_of(section):
-    """The names alone, for whoever has not read the blocks."""
+    """The names alone, for a caller that has not read the blocks."""
     cursor = names_content(section)
     for _ in range(2 * cursor.varint()):
         cursor.varint()

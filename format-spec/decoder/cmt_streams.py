@@ -287,7 +287,7 @@ def after(address, size, rounding):
 
 
 class Addresses:
-    """The known blocks, and the model from which places are told."""
+    """The known blocks, and the model that gives the address of a place."""
 
     def __init__(self):
         self.known = {}  # tag -> (address, size)

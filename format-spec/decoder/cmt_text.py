@@ -1,4 +1,4 @@
-"""Writes header lines, events and call stacks as text.md says. See cmt_decode.py."""
+"""Writes header lines, events and call stacks as text.md defines them. See cmt_decode.py."""
 import re
 
 from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, RELEASES, SIZES
@@ -14,7 +14,7 @@ def quoted(text):
     def escape(found):
         return NAMED_ESCAPES.get(found[0]) or b"".join(b"\\x%02x" % c for c in found[0])
 
-    # Bytes that are not UTF-8 become the odd pieces.
+    # The pieces with odd indexes are bytes that are not UTF-8.
     pieces = re.split("([\udc80-\udcff])", text.decode(errors="surrogateescape"))
     written = (b"\\x%02x" % (ord(piece) - 0xDC00) if i % 2 else WRITTEN_AS_ESCAPES.sub(escape, piece.encode())
                for i, piece in enumerate(pieces))
@@ -106,7 +106,7 @@ class StackLines:
                 b" path=" + value_text(module.path) + b"\n"]
 
     def end(self):
-        """The lines of what is known only at the end."""
+        """The lines that are known only at the end."""
         late = [line for frame in list(self.frames) for line in self.name(frame)]
         return b"".join(late) + b"".join(b"#unloaded %d time=%d\n" % (text, self.stacks.modules[number].gone)
                         for number, text in self.modules.items() if self.stacks.modules[number].gone is not None)
