@@ -1,5 +1,5 @@
-# The completions of bash, zsh and fish offer what the tools parse: all options, the words of those that have a list, files,
-# commands, processes.
+# The completions that script/completions makes for bash, zsh and fish offer everything that the tools parse: options, the
+# words of options with a list, files, commands, processes.
 
 made=$BUILD/completions
 failed=0
@@ -46,8 +46,8 @@ expects 'folder' trace2cmt --debug-dir fol
 [ "$(offers lifetimes --plot = 'a ')" = 'a b.cmt' ] || complain "the file of an option is not offered"
 offers cmttrace -o app.cmt bas | grep -x bash >/dev/null || complain "cmttrace: no command is offered"
 offers cmtwatch get '' | grep -x $$ >/dev/null || complain "cmtwatch get: the process $$ is not offered"
-status=0; lifetimes --completion=csh 2>err || status=$?
-[ $status = 2 ] && grep -q '^lifetimes: --completion is bash, zsh or fish' err || complain "another shell: exit $status, $(cat err)"
+status=0; "$SOURCE/script/completions" 2>err || status=$?
+[ $status = 1 ] && grep -qx 'Usage: completions FOLDER TOOL...' err || complain "script/completions: exit $status, $(cat err)"
 
 if command -v fish >/dev/null; then
   for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric'; do

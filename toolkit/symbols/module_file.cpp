@@ -81,7 +81,7 @@ Fd open_unchanged(const Module& module, std::optional<std::time_t> start, const 
   struct stat status;
   if (module.build_id.empty() && module.path != "[vdso]" && start && fstat(file.get(), &status) == 0 &&
       status.st_mtime > *start) {
-    throw FormatError(module.path, "is newer than the recording, and had no build id to tell it by");
+    throw FormatError(module.path, "is newer than the recording, and has no recorded build id to compare");
   }
   if (module.build_id.empty() || id == module.build_id) return file;
   throw FormatError(module.path, "has changed since the recording (build id " +

@@ -16,7 +16,7 @@
 namespace cmt::symbols {
 
 /// A program or library that is open for its symbols and its debug information. The latter is in the file itself or in
-/// a separate file, which is found by build id or name, in directories or on a server that $DEBUGINFOD_URLS names. A
+/// a separate one. A separate file is found by build id or name, in directories or on a server of $DEBUGINFOD_URLS. A
 /// file with another build id than the recorded one is an error.
 class ModuleFile {
  public:
