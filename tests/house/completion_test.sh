@@ -47,7 +47,7 @@ expects 'folder' trace2cmt --debug-dir fol
 offers cmttrace -o app.cmt bas | grep -x bash >/dev/null || complain "cmttrace: no command is offered"
 offers cmtwatch get '' | grep -x $$ >/dev/null || complain "cmtwatch get: the process $$ is not offered"
 status=0; "$SOURCE/script/completions" 2>err || status=$?
-[ $status = 1 ] && grep -qx 'Usage: completions FOLDER TOOL...' err || complain "script/completions: exit $status, $(cat err)"
+[ $status = 2 ] && grep -qx 'Usage: completions FOLDER TOOL...' err || complain "script/completions: exit $status, $(cat err)"
 
 if command -v fish >/dev/null; then
   for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric'; do
