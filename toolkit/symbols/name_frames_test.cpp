@@ -304,9 +304,10 @@ TEST_CASE("a module without a build id is not looked up in a file that is newer 
     NamingOptions options{.start = start_of(header), .say = [&](const std::string& text) { said += text; }};
     CHECK(name_all_frames(stacks, options).with_function == (is_newer ? 0 : 1));
     CHECK(said ==
-          (is_newer ? samples + "/pie: is newer than the recording, and has no recorded build id to compare; its functions "
-                                "are not named"
-                    : ""));
+          (is_newer
+               ? samples + "/pie: is newer than the recording, and has no recorded build id to compare; its functions "
+                           "are not named"
+               : ""));
   }
 }
 
