@@ -193,7 +193,7 @@ void rank(Board& board) {
   }
 }
 
-/// Lists the machines, and by how much they differ. Every session of a trace ran the reference, so its times tell.
+/// Lists the machines, and by how much they differ: by the times of the reference, which every session of a trace ran.
 void compare_nodes(Board& board) {
   std::map<std::string, std::map<std::string, double>> reference_ns;  // by trace and session
   for (const Cell& cell : board.cells) {

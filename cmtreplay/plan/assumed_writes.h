@@ -1,4 +1,4 @@
-/// Guesses which pages a program wrote to if a trace does not tell, and counts the bytes that were never written.
+/// Guesses which pages a program wrote to if the trace has no answer, and counts the bytes that were never written.
 #pragma once
 
 #include <cstdint>

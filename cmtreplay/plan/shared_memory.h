@@ -41,7 +41,8 @@ class SharedMemory {
 /// A mapping of shared memory in this process.
 class MappedMemory {
  public:
-  /// The mapping may reach beyond the memory's end. That part must not be touched before the memory has grown.
+  /// The mapping may reach beyond the memory's end. The caller must not
+  /// touch that part before the memory has grown.
   MappedMemory(const SharedMemory& memory, std::uint64_t bytes);
   ~MappedMemory();
 

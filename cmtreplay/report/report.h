@@ -31,6 +31,7 @@ std::vector<std::string> replaced_names(const Allocator& allocator);
 /// For people: table_text() has a line about the trace, and tables of time and memory, fastest first, the null
 /// allocator last. details_text() has tables of latencies and of hardware counters.
 std::string table_text(const Report& report);
+/// For people: tables of latencies and of hardware counters.
 std::string details_text(const Report& report);
 
 /// For spreadsheets: the figures of the table, a row for each allocator in the order asked for, the null allocator

@@ -1,4 +1,4 @@
-/// Lays out the memory in which cmtreplay and one worker tell each other how far they are (protocol.h).
+/// Lays out the memory through which cmtreplay and one worker exchange their progress (protocol.h).
 #pragma once
 
 #include <bit>

@@ -61,7 +61,7 @@ bool is_other(const process::Mapping& mapping, const std::string& worker) {
   return is_replays || (mapping.name.starts_with("[") && !is_anonymous(mapping));
 }
 
-/// Whether all pages of a mapping are the allocator's. Of a library's mapping only the written pages are.
+/// Whether all pages of a mapping are the allocator's. In a library's mapping only the written pages are.
 bool is_wholly_allocators(const process::Mapping& mapping) {
   return is_anonymous(mapping) || (mapping.shared() && is_shared_memory(mapping.name));
 }
