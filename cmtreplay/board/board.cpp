@@ -218,8 +218,8 @@ void compare_nodes(Board& board) {
   }
 }
 
-/// Removes the cells that cannot be compared with the expected ones. Returns how many of them are of the same traces and
-/// allocators.
+/// Removes the cells that cannot be compared with the expected ones. Returns how many of them are of the same traces
+/// and allocators.
 std::size_t leave_out(std::vector<Cell>& cells, const std::vector<Cell>& expected) {
   const Cell& first = expected.front();
   std::set<std::pair<std::string, std::string>> places;

@@ -135,9 +135,9 @@ void describe(Visitor& field, B& board) {
 }
 
 /// Makes a board of cells. `expected` has the cells that should be there, in the order of traces and allocators. If it
-/// is empty, these are all traces on all allocators that occur. If a place has several cells, the board shows the one of
-/// the expected builds, or else of the build of cmtreplay that most cells were made with. Throws std::runtime_error if
-/// cells cannot be compared: they were replayed with different options or references.
+/// is empty, these are all traces on all allocators that occur. If a place has several cells, the board shows the one
+/// of the expected builds, or else of the build of cmtreplay that most cells were made with. Throws std::runtime_error
+/// if cells cannot be compared: they were replayed with different options or references.
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
 
 /// One line on the kinds of intervals: "intervals: time, 95 %; memory, range of 3 runs".

@@ -218,8 +218,8 @@ void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, cons
                       std::to_string(samples.reference.size()) + " of the baseline";
 }
 
-/// Judges time by the ratios to libc of both boards. No interval covers the drift from day to day, so the whole interval
-/// has to be beyond the share that is allowed.
+/// Judges time by the ratios to libc of both boards. No interval covers the drift from day to day, so the whole
+/// interval has to be beyond the share that is allowed.
 void judge_old_time(std::vector<Judgement>& judgements, const Cell& cell, const Cell& old, double allowed) {
   RatioSamples samples{.runs = time_pairs(cell), .reference = time_pairs(old)};
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, "time", allowed));

@@ -55,8 +55,8 @@ Ratio ratio_of(const RatioSamples& samples);
 /// The same ratio with the range, however many runs there are.
 Ratio range_ratio(const RatioSamples& samples);
 
-/// The geometric mean of the ratios of several cells. For each mean of the bootstrap the samples of every cell are drawn
-/// anew. If a cell has too few runs, the interval is the mean of the ranges. Not known if a cell has no samples.
+/// The geometric mean of the ratios of several cells. For each mean of the bootstrap the samples of every cell are
+/// drawn anew. If a cell has too few runs, the interval is the mean of the ranges. Not known if a cell has no samples.
 Ratio geometric_mean(const std::vector<RatioSamples>& cells);
 
 }  // namespace cmt::replay

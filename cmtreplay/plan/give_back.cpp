@@ -51,8 +51,8 @@ Step mallopt_step(std::string_view label) {
   return Step(Outcome::give_back_left_out);
 }
 
-/// The number that a name has at the # of a pattern. Returns 0 if the pattern has no #, and nothing if the name does not
-/// fit it.
+/// The number that a name has at the # of a pattern. Returns 0 if the pattern has no #, and nothing if the name does
+/// not fit it.
 std::optional<std::uint32_t> arena_in(std::string_view name, std::string_view pattern) {
   const auto place = pattern.find('#');
   if (place == pattern.npos) return name == pattern ? std::optional(0U) : std::nullopt;

@@ -28,8 +28,7 @@ std::optional<double> median_counter(const AllocatorResult& result, std::size_t 
 /// The names of the calls that a library lacks.
 std::vector<std::string> replaced_names(const Allocator& allocator);
 
-/// For people: table_text() has a line about the trace, and tables of time and memory, fastest first, the null
-/// allocator last. details_text() has tables of latencies and of hardware counters.
+/// For people: a line about the trace, and tables of time and memory, fastest first and the null allocator last.
 std::string table_text(const Report& report);
 /// For people: tables of latencies and of hardware counters.
 std::string details_text(const Report& report);

@@ -1,5 +1,5 @@
-/// The JSON of a replay (cmt.replay/1) as described structs, in the order of its keys. report_json.cpp makes them from a
-/// Report.
+/// The JSON of a replay (cmt.replay/1) as described structs, in the order of its keys. report_json.cpp makes them from
+/// a Report.
 #pragma once
 
 #include <array>

@@ -144,8 +144,8 @@ TEST_CASE("schedule: turns are taken one at a time, in order") {
   for (std::uint32_t i = 0; i < order.size(); ++i) CHECK(order[i] == i % lanes);
 }
 
-// What a replay does: blocks made on one lane and freed on another, slots reused after two epochs, and nobody ever
-// meets the block that was in the slot before.
+// As in a replay, one lane makes blocks and another frees them, and slots are reused after two epochs. No taker may
+// find the block that was in its slot before.
 TEST_CASE("schedule: over a window of reused slots each taker finds its own block") {
   constexpr std::uint32_t epochs = 200, per_epoch = 32;
   Fixture fixture(50);
