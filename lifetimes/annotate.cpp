@@ -1,3 +1,4 @@
+// Annotates a trace with sizes and ages. Another thread than the writing one may note them.
 #include "lifetimes/annotate.h"
 
 #include <vector>

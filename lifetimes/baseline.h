@@ -1,3 +1,4 @@
+/// lifetimes --baseline: judges a trace by an earlier one.
 #pragma once
 
 #include <cstdint>

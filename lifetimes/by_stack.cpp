@@ -1,3 +1,4 @@
+// Counts, names and prints allocations by stack. A slice may begin at a keyframe with origins.
 #include "lifetimes/by_stack.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+/// lifetimes --by, and the counts of stacks for other tools.
 #pragma once
 
 #include <optional>

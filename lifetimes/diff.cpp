@@ -1,3 +1,4 @@
+// Reads two traces, compares them and prints the difference.
 #include "lifetimes/diff.h"
 
 #include "analysis/differences/compared_trace.h"

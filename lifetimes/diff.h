@@ -1,3 +1,4 @@
+/// lifetimes --diff.
 #pragma once
 
 #include <string>

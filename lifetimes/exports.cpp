@@ -1,3 +1,4 @@
+// Parses the options of files for other tools, and opens, writes and completes such a file.
 #include "lifetimes/exports.h"
 
 #include <unistd.h>

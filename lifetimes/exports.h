@@ -1,3 +1,4 @@
+/// lifetimes --folded, --pprof and --speedscope: the stacks of a trace as files for other tools.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+/// Writes the stacks of a trace as a profile for pprof.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+/// Writes the stacks of a trace as JSON for speedscope.
 #pragma once
 
 #include <functional>

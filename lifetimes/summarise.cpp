@@ -1,3 +1,4 @@
+// Counts the fates of blocks by size. The sizes at the peak are saved when they next change, not at each peak.
 #include "lifetimes/summarise.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Builds the summary of lifetimes (summary.h) from the events of a trace.
 #pragma once
 
 #include <array>

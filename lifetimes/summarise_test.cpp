@@ -1,3 +1,4 @@
+// Checks the summary of lifetimes on small traces: fates, peaks, reallocation chains and leaks.
 #include "lifetimes/summarise.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Adds up summaries, and computes quantiles of lifetimes.
 #include "lifetimes/summary.h"
 
 #include <algorithm>

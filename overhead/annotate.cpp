@@ -1,3 +1,4 @@
+// Annotates a trace with neighbours, gaps and pages, as annotate.h describes.
 #include "overhead/annotate.h"
 
 #include <string_view>

@@ -1,3 +1,4 @@
+/// Annotates a trace with the places of its blocks: the tool's default command.
 #pragma once
 
 #include "toolkit/trace/trace_tool.h"

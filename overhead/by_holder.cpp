@@ -1,3 +1,4 @@
+// Finds the moment of --at in a pass over the trace, and prints the holders of the pages at that moment.
 #include "overhead/by_holder.h"
 
 #include <filesystem>

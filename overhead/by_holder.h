@@ -1,3 +1,4 @@
+/// overhead --by: reports the holders of the pages at one moment.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Checks the moments of --at, and that the sums by stack equal those of the summary.
 #include "overhead/by_holder.h"
 
 #include <doctest/doctest.h>

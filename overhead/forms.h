@@ -1,3 +1,4 @@
+/// The forms of overhead's summary: text, CSV and pictures.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Computes the dispersion and the bounds of chance as chance.h describes.
 #include "analysis/differences/chance.h"
 
 #include <algorithm>

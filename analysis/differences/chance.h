@@ -18,8 +18,8 @@
 /// and no change is chance. If the dispersion is above dispersion_max, the runs did different work, and no change is
 /// judged.
 ///
-/// A change may be chance if it is within deviations_max standard deviations. Of 10,000 functions that change by chance
-/// only, one is beyond. A change of bytes must also be within them in the number of blocks. The reason is a function
+/// A change may be chance if it is within deviations_max standard deviations. One of 10,000 functions that change by
+/// chance only is beyond. A change of bytes must also be within them in the number of blocks. The reason is a function
 /// with few large blocks that now also makes many small ones: it changes by less than its large blocks do by chance.
 ///
 /// Two kinds of figures are not judged:

@@ -1,3 +1,4 @@
+// Checks on simulated pairs of runs that random calls are marked as chance, and that true changes are not.
 #include "analysis/differences/chance.h"
 
 #include <doctest/doctest.h>

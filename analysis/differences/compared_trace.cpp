@@ -1,3 +1,4 @@
+// Reads and names one of the two traces of --diff. Two threads read both traces at the same time.
 #include "analysis/differences/compared_trace.h"
 
 #include <algorithm>

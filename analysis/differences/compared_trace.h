@@ -1,3 +1,4 @@
+/// Reads the two traces of --diff, each with counts by one or several kinds of sets.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+/// The figures of --diff: the allocations of a stack, or of another set, in two traces.
 #pragma once
 
 #include <array>

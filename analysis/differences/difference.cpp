@@ -1,3 +1,4 @@
+// Builds the report of --diff: changes, shares, marks of chance, and the order of the contributors.
 #include "analysis/differences/difference.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks how --diff matches the functions of two traces, and the changes that it reports.
 #include "analysis/differences/difference.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Merges the stacks of two traces by the names of functions, as merged_stacks.h describes.
 #include "analysis/differences/merged_stacks.h"
 
 #include <cassert>

@@ -1,3 +1,4 @@
+/// Small parts that all counts of fates share: amounts, short lifetimes, units, and figures that may be unknown.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Decodes the blocks of the stream before a late start, each at most once, as early_events.h describes.
 #include "analysis/fates/early_events.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks the facts about blocks before a late start against their definition.
 #include "analysis/fates/early_events.h"
 
 #include <doctest/doctest.h>

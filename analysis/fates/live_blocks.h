@@ -1,3 +1,4 @@
+/// Keeps the live blocks of a trace by tag, for tools that need no addresses.
 #pragma once
 
 #include <string>

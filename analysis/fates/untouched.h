@@ -1,3 +1,4 @@
+/// Counts the bytes of blocks that a program asked for and never touched.
 #pragma once
 
 #include <cstdint>

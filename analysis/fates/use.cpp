@@ -1,3 +1,4 @@
+// Counts allocations by set, as use.h describes: figures that rise with each event, and a list at the end.
 #include "analysis/fates/use.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Counts the allocations of a trace by call stack, thread, size or phase, for lifetimes --by and --diff.
 #pragma once
 
 #include <tsl/robin_map.h>

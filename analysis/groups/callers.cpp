@@ -1,3 +1,4 @@
+// Finds the labels of callers outwards in a stack. Long runs of allocation functions are skipped in one step.
 #include "analysis/groups/callers.h"
 
 #include <cassert>

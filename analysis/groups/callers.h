@@ -1,3 +1,4 @@
+/// Builds the trees of callers of --by=caller, down to a share of the total and to 40 levels.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+/// Forms the groups of a report by stack. A recursive function counts once in each stack: a group counts its
+/// occurrences on the current path.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parses the options of --by that lifetimes and overhead share.
 #include "analysis/groups/options.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Writes stacks as lines of text and as a cell of CSV.
 #include "analysis/groups/rows.h"
 
 #include "analysis/groups/stack_ends.h"

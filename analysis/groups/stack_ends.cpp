@@ -1,3 +1,4 @@
+// Returns both ends of a deep stack without a walk over its middle.
 #include "analysis/groups/stack_ends.h"
 
 #include <algorithm>

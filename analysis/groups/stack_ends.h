@@ -1,3 +1,4 @@
+/// Shortens deep stacks for reports: keeps 40 inner and 10 outer functions.
 #pragma once
 
 #include <cstdint>

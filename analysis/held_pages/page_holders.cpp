@@ -1,3 +1,4 @@
+// Builds the report of overhead --by. Pages that a group has alone need a pass over the shared pages.
 #include "analysis/held_pages/page_holders.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks the holders of random heaps against counts page by page.
 #include "analysis/held_pages/page_holders.h"
 
 #include <doctest/doctest.h>

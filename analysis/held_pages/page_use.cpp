@@ -1,3 +1,4 @@
+// Counts the figures of holders in one walk over the pages, as page_use.h describes.
 #include "analysis/held_pages/page_use.h"
 
 #include <algorithm>

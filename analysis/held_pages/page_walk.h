@@ -1,3 +1,4 @@
+/// Walks the pages of live blocks, for all counts of pages. A page may have many blocks, and a block many pages.
 #pragma once
 
 #include <algorithm>

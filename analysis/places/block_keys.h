@@ -1,3 +1,4 @@
+/// Finds the set that made a live block, by the block's address.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Keeps the stretches of pages that blocks were ever on, joined where they touch.
 #include "analysis/places/held_pages.h"
 
 #include <iterator>

@@ -1,3 +1,4 @@
+/// Bounds the pages that an allocator can still hold without a live block, for overhead.
 #pragma once
 
 #include <algorithm>

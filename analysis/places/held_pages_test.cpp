@@ -1,3 +1,4 @@
+// Checks the bound of held pages against a count page by page.
 #include "analysis/places/held_pages.h"
 
 #include <doctest/doctest.h>

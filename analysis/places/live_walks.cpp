@@ -1,3 +1,4 @@
+// Finds pinned pages and holders in one walk over the live blocks each.
 #include "analysis/places/live_walks.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks pinned, old and separable pages, and holders, on small sets of blocks.
 #include "analysis/places/live_walks.h"
 
 #include <doctest/doctest.h>

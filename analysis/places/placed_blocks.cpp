@@ -1,3 +1,4 @@
+// Reports a block without an address.
 #include "analysis/places/placed_blocks.h"
 
 #include "cmt/error.h"

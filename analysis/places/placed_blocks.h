@@ -1,3 +1,4 @@
+/// Checks and inserts blocks by address, for the annotation and the summary of overhead.
 #pragma once
 
 #include "cmt/event.h"

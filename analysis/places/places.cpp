@@ -1,3 +1,4 @@
+// Follows the blocks by address, and takes the walks over all live blocks at samples.
 #include "analysis/places/places.h"
 
 #include <algorithm>

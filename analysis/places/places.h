@@ -1,3 +1,4 @@
+/// The first half of overhead's summary: follows blocks by address and passes changes on, perhaps to another thread.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Collects the curve and the address map of a picture, as plot_data.h describes.
 #include "analysis/places/plot_data.h"
 
 #include <algorithm>

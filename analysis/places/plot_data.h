@@ -1,3 +1,4 @@
+/// Collects the data of overhead's pictures in bounded memory, for traces of any length.
 #pragma once
 
 #include <tsl/robin_map.h>

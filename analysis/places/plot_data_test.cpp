@@ -1,3 +1,4 @@
+// Checks the curve and the address map against plain counts.
 #include "analysis/places/plot_data.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The second half of overhead's summary: counts the changes that PlaceFollower passes on.
 #include "analysis/places/summarise.h"
 
 #include <algorithm>

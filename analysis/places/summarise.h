@@ -1,3 +1,4 @@
+/// Builds overhead's summary of one trace.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Checks the summary of overhead on small traces: pages, gaps, peaks, samples and defects.
 #include "analysis/places/summarise.h"
 
 #include <doctest/doctest.h>

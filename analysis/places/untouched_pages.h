@@ -1,3 +1,4 @@
+/// Counts the untouched pages of live blocks, for overhead.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds the report of lifetimes --by from the counts of each stack.
 #include "analysis/stacks/contributors.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks which function each allocation is charged to, and the figures with callees, callers and folded stacks.
 #include "analysis/stacks/contributors.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Writes folded stacks in one walk over the tree of functions.
 #include "analysis/stacks/folded.h"
 
 #include <cassert>

@@ -1,3 +1,4 @@
+/// Writes stacks as lines for flame graph tools (lifetimes --folded).
 #pragma once
 
 #include <functional>

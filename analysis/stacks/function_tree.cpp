@@ -1,3 +1,4 @@
+// Builds the tree of functions, and sorts the children of each node by name.
 #include "analysis/stacks/function_tree.h"
 
 #include <algorithm>

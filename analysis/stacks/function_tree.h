@@ -1,3 +1,4 @@
+/// The tree of functions of a trace, without addresses.
 #pragma once
 
 #include <tsl/robin_map.h>

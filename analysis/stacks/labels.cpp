@@ -1,3 +1,4 @@
+// Names the functions of frames, and finds allocation functions by their names.
 #include "analysis/stacks/labels.h"
 
 #include <regex.h>

@@ -1,3 +1,4 @@
+/// The functions of frames as reports name them, and the question whether a function only hands memory on.
 #pragma once
 
 #include <cassert>

@@ -1,3 +1,4 @@
+// Looks up the names of frames that a trace does not name.
 #include "analysis/stacks/named_stacks.h"
 
 #include "cmt/error.h"

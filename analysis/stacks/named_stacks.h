@@ -1,3 +1,4 @@
+/// Returns the stacks of a trace with the names of their functions.
 #pragma once
 
 #include <string>

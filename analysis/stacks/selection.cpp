@@ -1,3 +1,4 @@
+// Marks each node below a frame that matches: a parent has a lower number than its children.
 #include "analysis/stacks/selection.h"
 
 #include <cassert>

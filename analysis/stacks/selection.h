@@ -1,3 +1,4 @@
+/// Chooses stacks by --focus and --ignore.
 #pragma once
 
 #include <string>

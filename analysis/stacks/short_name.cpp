@@ -1,3 +1,4 @@
+// Shortens names of C++, Rust and Go in one pass from the front.
 #include "analysis/stacks/short_name.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Shortens the names of functions for reports.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Checks the short names of functions of C, C++, Rust and Go.
 #include "analysis/stacks/short_name.h"
 
 #include <doctest/doctest.h>

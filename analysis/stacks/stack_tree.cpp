@@ -1,3 +1,4 @@
+// Links the nodes of the stacks that have allocated: each node to its first child and its next sibling.
 #include "analysis/stacks/stack_tree.h"
 
 #include <cassert>

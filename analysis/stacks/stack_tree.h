@@ -1,3 +1,4 @@
+/// The tree of the stacks that have allocated, for walks from the root to the leaves.
 #pragma once
 
 #include <vector>

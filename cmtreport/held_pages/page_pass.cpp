@@ -1,3 +1,4 @@
+// Reads a trace once more, by address, and charges its pages to functions and phases.
 #include "cmtreport/held_pages/page_pass.h"
 
 #include <tsl/robin_map.h>

@@ -1,3 +1,4 @@
+/// Finds the functions whose blocks hold pages, for a report's findings. It needs a pass over the trace of its own.
 #pragma once
 
 #include <cstdint>

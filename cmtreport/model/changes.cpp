@@ -1,3 +1,4 @@
+// Packs the measures of a stack: a bit for each measure that is not 0, and the measures as varints.
 #include "cmtreport/model/changes.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+/// The measures of stacks in one interval, in few bytes, since a report keeps some for each stack and interval.
 #pragma once
 
 #include <bit>

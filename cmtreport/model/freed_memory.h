@@ -1,3 +1,4 @@
+/// Gives freed memory back to the system between the phases of cmtreport.
 #pragma once
 
 #include <cstdlib>  // __GLIBC__

@@ -1,3 +1,4 @@
+// Collects, packs and joins the intervals that intervals.h describes.
 #include "cmtreport/model/intervals.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The figures that a report keeps for each stack and interval.
 #pragma once
 
 #include <array>

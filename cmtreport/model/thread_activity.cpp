@@ -1,3 +1,4 @@
+// Joins the intervals of a thread when there are too many.
 #include "cmtreport/model/thread_activity.h"
 
 #include <cassert>

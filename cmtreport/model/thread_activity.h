@@ -1,3 +1,4 @@
+/// The bytes that a thread asks for over time, for the report's picture of threads.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Counts the events of one trace, and collects the blocks that are live at its end.
 #include "cmtreport/model/trace_model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// The model of one trace in a report: intervals, threads, sizes, marks and leaks.
 #pragma once
 
 #include <tsl/robin_map.h>

@@ -1,3 +1,4 @@
+// Checks the model of random traces against counts by definition, and the ends of the axis.
 #include "cmtreport/model/trace_model.h"
 
 #include <doctest/doctest.h>

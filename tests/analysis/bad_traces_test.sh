@@ -1,4 +1,4 @@
-# Inconsistencies in a trace are reported with their position and counted; with --strict the first is an error.
+# Checks that defects of a trace are reported with their position and counted, and that --strict stops at the first.
 
 bad=$SOURCE/tests/analysis/golden/bad.trace
 cp "$bad" bad.trace
@@ -18,7 +18,7 @@ status=0; lifetimes --strict twice.trace >out 2>err || status=$?
 [ "$(head -n 1 out)" = "malloc(8) = 1000<1>" ]
 [ "$(cat err)" = "lifetimes: twice.trace:3: its tag contradicts the events before: dropped" ]
 
-# Only ten are told one by one.
+# Only ten are reported one by one.
 for i in $(seq 30); do echo "free(1000<5>)"; done | sed '1i malloc(8) = 1000<5>' >many.trace
 lifetimes many.trace >out 2>err
 [ "$(wc -l <err)" = 11 ]
@@ -40,7 +40,7 @@ for tool in lifetimes overhead; do
   [ "$(wc -l <out)" = 1 ]
 done
 
-# An empty trace is a trace, and said to be empty. What has no event is none.
+# An empty trace is a trace, and is reported as empty. A file without any event is no trace.
 printf '// C\nint main;\n' >main.c
 for tool in lifetimes overhead; do
   : | "$tool" >out 2>err

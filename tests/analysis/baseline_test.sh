@@ -1,4 +1,4 @@
-# lifetimes --baseline: a gate for programs; and summaries of several traces as a list, which --merge adds up.
+# Checks lifetimes --baseline, a gate for programs, and that --merge adds up a list of summaries.
 printf 'malloc(100) = 1000<1>\nmalloc(50) = 2000<2>\nfree(1000<1>)\nfree(2000<2>)\n' > old.trace
 printf 'malloc(100) = 1000<1>\nmalloc(60) = 2000<2>\nmalloc(8) = 3000<3>\nfree(1000<1>)\nfree(2000<2>)\n' > new.trace
 gate() { status=0; lifetimes "$@" > lines 2> words || status=$?; echo $status; }

@@ -1,4 +1,4 @@
-# overhead --by: who holds the pages, at several moments; with stacks, without, and wrong use.
+# Checks overhead --by, the holders of the pages, at several moments: with stacks, without stacks, and wrong use.
 
 shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0

@@ -1,4 +1,4 @@
-"""Checks a file for speedscope by the rules of its file format, and prints what it says.
+"""Checks a file for speedscope by the rules of its file format, and prints its contents.
 
     check_speedscope.py FILE
 """

@@ -1,4 +1,4 @@
-# A .cmt is annotated as the text that it was made from.
+# Checks that a .cmt is annotated as the text that it was made from.
 
 golden=$SOURCE/tests/analysis/golden
 for name in readme_6655 readme_8 kinds; do

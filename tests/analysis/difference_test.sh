@@ -1,4 +1,4 @@
-# lifetimes --diff: the forms, what traces of different builds are matched by, and wrong use.
+# Checks lifetimes --diff: the forms, how traces of different builds are matched, and wrong use.
 
 shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0

@@ -1,4 +1,4 @@
-# lifetimes --pprof and --speedscope: read back by the tests' own readers, the totals are those of --by.
+# Checks lifetimes --pprof and --speedscope: the tests' own readers read the files, and the totals are those of --by.
 
 shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
@@ -8,7 +8,7 @@ $(cat difference)"; }
 speedscope() { python3 "$SOURCE/tests/analysis/check_speedscope.py" "$@"; }
 pprof() { python3 "$SOURCE/tests/analysis/read_pprof.py" "$@"; }
 
-# main calls parse, which calls itself, and list::push, which is inlined in fill; a plugin has a function without a name;
+# main calls parse, which calls itself, and list::push, which is inlined in fill. A plugin has a function without a name;
 # one stack is cut; one name is one that no terminal should obey, and no UTF-8.
 cat >app.trace <<'END'
 #cmt text=1

@@ -1,4 +1,4 @@
-# Annotations beyond the original's form are enabled by options. The golden files are named after the options.
+# Checks the annotations that options add to the original's form. The golden files are named after the options.
 
 golden=$SOURCE/tests/analysis/golden
 failed=0

@@ -1,4 +1,4 @@
-# What lifetimes and overhead write does not depend on how many threads they use: not of sound traces, not of bad ones.
+# Checks that the output of lifetimes and overhead does not depend on --jobs, for sound traces and for bad ones.
 
 # 10,000 events with blocks that cross batches, a mark, refused calls, and defects of all sorts in the middle and at the end.
 awk 'BEGIN {
@@ -41,7 +41,7 @@ for tool in lifetimes overhead; do
 done
 grep -q 'more than 1 MiB' 1.err
 
-# Of a damaged .cmt the same is read before the same error.
+# Any number of threads reads a damaged .cmt up to the same place and reports the same error.
 for trace in "$SOURCE"/format-spec/vectors/bad_*.cmt; do same lifetimes "$trace" 2 --by=size; done
 for trace in "$SOURCE"/format-spec/vectors/bad_address*.cmt; do same overhead "$trace" 2 --summary; done
 

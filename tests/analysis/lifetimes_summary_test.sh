@@ -1,4 +1,5 @@
-# The summaries of lifetimes equal awk's counts of the annotated lines, and merged summaries equal one run over all.
+# Checks that the summaries of lifetimes equal awk's counts of the annotated lines, and that merged summaries equal one
+# run over all traces.
 
 golden=$SOURCE/tests/analysis/golden
 failed=0

@@ -1,4 +1,4 @@
-# The summary of overhead equals the totals of the annotation, and golden files.
+# Checks that the summary of overhead equals the totals of the annotation, and golden files.
 
 golden=$SOURCE/tests/analysis/golden
 failed=0
@@ -29,7 +29,7 @@ for size in 4K 64K; do
     complain "$size: $(head -n 3 difference)"
 done
 
-# A .cmt says the same as its text; the forms are as the golden files.
+# A .cmt has the same summary as its text, and the forms equal the golden files.
 trace2cmt -o a.cmt a.trace
 overhead --summary a.cmt | tail -n +2 >from_cmt
 overhead --summary a.trace | tail -n +2 | diff - from_cmt || complain "the summary of .cmt differs"
@@ -37,10 +37,10 @@ for form in json csv summary; do
   overhead --$form "$golden/kinds.trace" | diff -u "$golden/kinds.overhead.$form" - || complain "--$form differs"
 done
 
-# Blocks from before the trace are in no figure, which is told.
+# Blocks from before the trace are in no figure, which the summary reports.
 trace2cmt --to=text a.trace | sed 1,3000d >rest.trace
 overhead --summary rest.trace 2>/dev/null | grep '^  not counted: blocks that were made before the trace began, of which [0-9,]* have ended in it$' >found ||
-  complain "blocks from before the trace are not told"
+  complain "blocks from before the trace are not reported"
 
 refused() {  # refused STATUS WORDS OPTION...
   local status=0 expected=$1 words=$2; shift 2
@@ -55,5 +55,5 @@ refused 2 '--clock does not go with --json' --json --clock=bytes a.trace
 : | overhead --json | grep '"events": 0' >out || complain "an empty trace"
 printf 'malloc(8) = 1000<1>\nmalloc(8) = 1000<2>\nfree(1000<2>)\nfree(1000<2>)\n' >bad.trace
 overhead --json bad.trace 2>err | grep '"defects": 2' >out || complain "defects are not counted"
-[ "$(tail -n 1 err)" = "overhead: 2 defects in the trace" ] || complain "defects are not told"
+[ "$(tail -n 1 err)" = "overhead: 2 defects in the trace" ] || complain "the count of defects is not reported"
 exit $failed

@@ -1,5 +1,5 @@
-# The pages that --plot writes, in a browser: they draw and zoom, load nothing, leak nothing, and hold the numbers of the
-# JSON. page_test.mjs has the checks.
+# Checks the pages that --plot writes in a browser: they draw and zoom, load nothing, leak nothing, and contain the
+# numbers of the JSON. page_test.mjs has the checks.
 
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"

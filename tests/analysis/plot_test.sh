@@ -1,4 +1,4 @@
-# --plot: files of all four forms, the same bytes every time, and one clear line for a picture that cannot be drawn.
+# Checks --plot: files of all four forms, the same bytes every time, and one clear line for a picture that cannot be drawn.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -36,10 +36,10 @@ for tool in lifetimes overhead; do
   [ "$(tail -c 7 a.svg)" = "</svg>" ] && [ "$(grep -c '</svg>' a.svg)" = 1 ] || complain "$tool: rests of the old picture"
   # Pictures of nothing.
   : | "$tool" --plot=none.svg
-  grep -q 'nothing to show' none.svg || complain "$tool: nothing is not told"
+  grep -q 'nothing to show' none.svg || complain "$tool: an empty picture does not say so"
   : | "$tool" --plot=none.html
 
-  # What cannot be.
+  # Pictures that cannot be drawn are refused.
   status=0; "$tool" --plot=a.gif a.trace 2>err || status=$?
   [ "$status" = 2 ] && grep -qF "$tool: --plot: expected a name that ends in .svg, .html, .png or .pdf, not a.gif" err ||
     complain "a wrong ending: exit $status, $(cat err)"
@@ -52,7 +52,7 @@ for tool in lifetimes overhead; do
   status=0; "$tool" --plot=full.svg a.trace 2>err || status=$?
   [ "$status" = 1 ] && grep -q "^$tool: /dev/full: No space left on device$" err || complain "full disk: $(cat err)"
   status=0; "$tool" --plot=left.svg no-such-file 2>err || status=$?
-  [ "$status" = 1 ] && [ ! -e left.svg ] || complain "$tool: a file without a picture is left behind"
+  [ "$status" = 1 ] && [ ! -e left.svg ] || complain "$tool: a file without a picture is left over"
   status=0; "$tool" --plot=a.svg --leaks a.trace 2>err || status=$?
   [ "$status" = 2 ] && grep -qF -- '--leaks does not go with --plot' err || complain "--leaks: exit $status, $(cat err)"
 

@@ -1,4 +1,4 @@
-# The new trace that cmtreplay -v writes can be annotated: lifetimes are the same, neighbours are the allocator's.
+# Checks that the new trace of cmtreplay -v can be annotated: lifetimes are the same, neighbours are the allocator's.
 
 golden=$SOURCE/tests/analysis/golden
 for name in readme_6655 readme_8; do

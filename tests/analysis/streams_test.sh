@@ -1,4 +1,4 @@
-# Pipes and long traces: memory depends on the live blocks only, and output that cannot be written is reported in one line.
+# Checks pipes and long traces: memory depends on the live blocks only, and failed output is reported in one line.
 
 # 600,000 events in which two blocks live at a time.
 seq 1 200000 | awk '{ printf "malloc(24) = %x<%d>\nrealloc(%x<%d>, 48) = %x<%d>\nfree(%x<%d>)\n",

@@ -1,4 +1,4 @@
-# lifetimes and overhead on touched pages: answers that follow from the lines by hand, and an independent count.
+# Checks lifetimes and overhead on touched pages: figures that follow from the lines by hand, and an independent count.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
@@ -31,7 +31,8 @@ touch(60000<4>, 4096, 0, 0)
 END_OF_TRACE
 trace2cmt -o pages.cmt pages.trace
 
-# Of <1> 8,176 and 4,096 bytes are touched, of <2> 4,096, of <3> and <5> all, of <6> none; the peak is the sixth event.
+# The trace touches 8,176 and 4,096 bytes of <1>, 4,096 of <2>, all of <3> and <5>, and none of <6>. The peak is the sixth
+# event.
 for file in pages.trace pages.cmt; do
   lifetimes --json $file >out.json
   lifetimes --by=function --json $file >by.json
@@ -66,15 +67,15 @@ overhead --summary pages.cmt >out
 grep -qx '  of these pages never touched: 41, 164 KiB; about 32.0 KiB were in memory' out || complain "overhead: $(cat out)"
 overhead --page-size=2M --json pages.cmt | grep -q '"untouched_pages": 0' || complain "a page of 2 MiB is touched as soon as anything on it"
 
-# A named block does not end: its lines have no annotation, and nothing is complained of.
+# A touch does not end its block: its line has no annotation, and no defect is reported.
 lifetimes pages.trace >out 2>err; overhead pages.trace >out2 2>>err
 [ ! -s err ] && ! grep -E '^(touch|resident|mallopt).* # ' out out2 || complain "annotated: $(cat err)"
 
-# A block that is freed at once is temporary, though its pages are told in between.
+# A block that is freed at once is temporary, even if its pages are touched in between.
 printf '#cmt text=1\n#cmt touched_min=16384\nmalloc(65536) = 10010<1>\ntouch(10010<1>, 4096, 1, 0)\nfree(10010<1>)\n#cmt end=complete\n' >short.trace
 lifetimes --json short.trace | grep -q '"temporary_blocks": 1' || complain "a temporary block"
 
-# Merged with a trace that does not tell, what is known stays; a summary of before has none of these keys.
+# A merge with a trace without touched pages keeps the known figures. A summary of an older version lacks these keys.
 printf 'malloc(65536) = 10010<1>\n' >other.trace
 lifetimes --json other.trace >other.json
 lifetimes --json pages.trace >pages.json
