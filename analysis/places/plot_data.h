@@ -53,8 +53,8 @@ class Curve {
 /// counts in the bins of its first and its last byte. The bins between are whole: only the begin and the end of their
 /// range are counted. So a block costs the same whatever its size.
 ///
-/// Eight neighbouring bins are stored together, because a program's next block is mostly near its last one. That
-/// stretch is found without a search, and a moment has an eighth as much to sort. Memory: at most 18 MiB.
+/// Eight neighbouring bins are stored together, because a program's next block is mostly near its last one. These bins
+/// are found without a search, and a moment has an eighth as much to sort. Memory: at most 18 MiB.
 class AddressMapper {
  public:
   explicit AddressMapper(int page_shift) : shift_(page_shift) {}
