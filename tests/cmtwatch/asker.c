@@ -1,4 +1,4 @@
-/* asker [fork|late]: asks for known memory in steps, and goes on when it is told to.
+/* asker [fork|late]: asks for known memory in steps, and waits for a file before each further step.
 
    Step 1: 1,000 blocks of 10,000 bytes, all written to. Step 2: 900 of them are freed, each tenth stays. With "fork", a
    child that asks for 5,000 blocks of 1,000 bytes in the meantime. With "late" there is a step 0 before, in which it

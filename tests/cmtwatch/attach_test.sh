@@ -1,4 +1,4 @@
-# cmtwatch get --trace and record --trace: resident and live bytes of a process that runs already, at the same moments.
+# cmtwatch get --trace and record --trace give resident and live bytes of a running process at the same moments.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
@@ -11,7 +11,7 @@ start() {
   target=$!
   until_true '[ -e at.0 ]'
 }
-# finish: the target goes on to its own end, and is neither recorded nor traced.
+# finish: lets the target go on to its own end, and checks that it is neither recorded nor traced.
 finish() {
   until_true "grep -q '^TracerPid:.0$' /proc/$target/status"
   status_of cmttrace --detach="$target"
@@ -65,13 +65,13 @@ jq -e --argjson pid "$target" '
   complain "inside and outside: $(jq -c '[.traced, .peak, .samples[-1]]' numbers.json)"
 finish
 
-# Where cmtwatch is killed, the target is let go of all the same.
+# If cmtwatch is killed, cmttrace still detaches from the target.
 lead KILL --trace=k.cmt
 [ "$status" = 137 ] || complain "killed: $status"
 finish
 until_true 'trace2cmt --verify k.cmt >verified'
 
-# record writes the trace beside the recording, and both state the same clock.
+# record writes a trace next to the recording, and both state the same clock.
 start
 cmtwatch record --trace=r.cmt --interval=10ms -o r.db "$target" >out 2>err &
 watcher=$!
@@ -86,7 +86,7 @@ trace2cmt --verify r.cmt >verified || complain "record: $(cat verified)"
 began=$(trace2cmt --info r.cmt | sed -n 's/^ *start_monotonic_ns *//p')
 [ "$(ask r.db "select value from about where key = 'start_monotonic_ns'")" -le "${began:-0}" ] || complain "record: begins behind the trace, at ${began:-an unknown time}"
 
-# The reason why a process cannot be attached to is told in one line.
+# One line reports the reason why a process cannot be attached to.
 if echo 'int main(void) { for (;;) __builtin_ia32_pause(); }' >spin.c && cc -static spin.c -o static.out 2>/dev/null; then
   ./static.out &
   until_true "grep -q static.out /proc/$!/maps"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What cmtwatch shows beside a command that has the same terminal: a line in the last row, and never elsewhere.
+"""Checks the line that cmtwatch shows on the terminal of its command: in the last row, and never elsewhere.
 
     beside.py PROGRAM...: how cmtwatch is called.
 """
@@ -40,7 +40,7 @@ def is_drawn(screen):
 
 
 def said(screen):
-    """All that is not our line."""
+    """Returns everything except our line."""
     lines = screen.text()
     if is_drawn(screen):
         lines.pop()
@@ -79,7 +79,7 @@ def wait_for_moments(path):
 
 
 def check_end(terminal, status, lines):
-    """Nothing is left but what the command said, and a line of the whole."""
+    """Only the output of the command and one line of the whole are left."""
     ended, left = terminal.end(), terminal.screen.text()
     assert ended == status, f"exit {ended}: {left}"
     assert terminal.screen.scrolls_wholly(), terminal.screen.margins
@@ -87,7 +87,7 @@ def check_end(terminal, status, lines):
 
 
 def check_text(command):
-    """Whatever is written stands where it would have stood: at first, in mid-line, at the bottom, when it scrolls."""
+    """The command's output is where it would have been without us: at first, in mid-line, at the bottom, when it scrolls."""
     script = ("echo said; read -r go; printf half; read -r go; echo ' whole'; read -r go; "
               "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; done; read -r go; printf last; read -r go; echo ' word'; "
               "read -r go; exit 7")
@@ -147,7 +147,7 @@ def check_reset(command):
 
 
 def check_resize(command):
-    """Of a terminal that was resized the line is in the last row, and nowhere else; of one with two rows it is not."""
+    """After a resize the line is in the last row of the terminal and nowhere else; with two rows there is none."""
     terminal = beside(command, "printf said; read -r go; echo; echo more; read -r go; exit 3")
     wait_for_said(terminal, ["said"])
     for rows, columns in (10, 300), (4, 200), (12, 200), (2, 250), (9, 250):
@@ -199,7 +199,7 @@ def check_nothing(**kinds):
 
 
 def check_signal(command, keys, status):
-    """It is taken away also where a signal ends the command."""
+    """The line is removed also if a signal ends the command."""
     terminal = beside(command, "echo said; read -r go")
     wait_for_said(terminal, ["said"])
     terminal.type(keys) if keys else terminal.send("SIGTERM")
@@ -207,7 +207,7 @@ def check_signal(command, keys, status):
 
 
 def check_enough():
-    """It is taken away when all moments are there, though the command goes on."""
+    """The line is removed when all moments are recorded, though the command goes on."""
     command, _ = recording("--interval=10ms", "--count=100")  # so that it was drawn by then
     terminal = beside(command, "echo said; read -r go; echo end")
     wait_for_drawing(terminal)

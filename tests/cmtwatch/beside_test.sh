@@ -1,4 +1,4 @@
-# The line that cmtwatch shows on the terminal of a command (beside.py).
+# Checks the line that cmtwatch shows on the terminal of a command (beside.py).
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 /usr/bin/python3 "$SOURCE/tests/cmtwatch/beside.py" cmtwatch || complain "beside a command"

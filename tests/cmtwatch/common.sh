@@ -1,5 +1,6 @@
-# What the tests of cmtwatch share; they source it, and it until_true. A background job opens its files later than the shell goes on, so a
-# file that somebody waits for is one that cannot be there yet: a fresh name, or removed right before.
+# Functions that the tests of cmtwatch share; they source this file, which sources until_true. A background job opens its
+# files later than the shell goes on. So a test waits only for a file that cannot exist yet: a fresh name, or one that it
+# has just removed.
 
 . "$SOURCE/tests/waiting.sh"
 
@@ -9,8 +10,8 @@ complain() { echo "$*" >&2; failed=1; }
 # status_of COMMAND...: leaves `status`, and the files out and err.
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 
-# hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and `child`
-# are their pids. What runs in the background meanwhile has to close descriptor 9.
+# hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and
+# `child` are their pids. Background jobs that run meanwhile have to close descriptor 9.
 hold() {
   rm -f holder.go holder.pids
   mkfifo holder.go
@@ -22,17 +23,17 @@ hold() {
 }
 let_go() { exec 9>&-; }
 
-# ask DATABASE QUERY: the answer of SQLite. It waits where the recorder holds the file for itself.
+# ask DATABASE QUERY: prints the answer of SQLite, and waits while the recorder locks the file.
 ask() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
 
-# moments DATABASE: how many it holds; 0 before it is there.
+# moments DATABASE: prints how many it holds; 0 before it exists.
 moments() { [ -s "$1" ] && ask "$1" 'select count(*) from tick' || echo 0; }
 
-# whole DATABASE: complains where it is not.
+# whole DATABASE: complains if it is damaged.
 whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
 
-# made_vfork: makes ./vfork (vfork.c); false without a C compiler, or where the kernel does not let us compare two
-# processes' memory: kcmp(2), by its number.
+# made_vfork: makes ./vfork (vfork.c). Fails without a C compiler, or if the kernel does not let us compare two
+# processes' memory (kcmp(2), called by its number).
 made_vfork() {
   cc -w -o vfork "$SOURCE/tests/cmtwatch/vfork.c" 2>/dev/null && /usr/bin/python3 -c 'import ctypes, os, platform
 number = {"x86_64": 312, "aarch64": 272}[platform.machine()]

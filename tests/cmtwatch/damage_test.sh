@@ -1,5 +1,4 @@
-# Damage to recordings: full disks, damaged files, processes that may not be read. One clear line each, and whole moments are
-# kept.
+# Full disks, damaged files and processes that may not be read: each gives one clear line, and whole moments are kept.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 . "$SOURCE/tests/cmtwatch/made_up.sh"
@@ -14,7 +13,7 @@ refused() {
     complain "cmtwatch $command $*: exit $status, $(cat out err)"
 }
 
-# A file that may not grow: the moments until then are there.
+# A file that may not grow keeps the moments until then.
 for i in $(seq 200); do mapping "$i"000-"$i"800 rw-p "/a/name/of/its/own/$i" 8 "$i"; done >many
 write proc/7/smaps "$(cat many)"
 status=0
@@ -30,7 +29,7 @@ wait $recorder || status=$?
 whole full.db
 [ "$(ask full.db 'select count(*) from tick')" -ge 1 ] && cmtwatch peak full.db >out || complain "a full disk: nothing is left"
 
-# A command that is recorded on a full disk is not ended by it; that it was not recorded is said.
+# A full disk does not end the recorded command; a line reports that it was not recorded.
 status=0
 rm -f command.err told done
 ( ulimit -f 400; cmtwatch record -o command.db --interval=1ms --max-cost=100 -- sh -c 'until [ -e told ]; do :; done; echo done >done' 2>command.err ) &
@@ -41,7 +40,7 @@ wait $recorder || status=$?
 [ "$status" = 125 ] && [ "$(cat done)" = done ] && [ "$(cat command.err)" = 'cmtwatch record: command.db: File too large' ] ||
   complain "a command on a full disk: $status $(cat command.err)"
 
-# A disk that is full altogether, where we may make a small one.
+# A disk that is full altogether, if we may make a small one.
 mkdir -p small
 if unshare -rm mount -t tmpfs none small 2>/dev/null; then
   write proc/7/smaps "$(cat many)"
@@ -67,7 +66,8 @@ else
   echo "a small disk: skipped: no mount namespaces here"
 fi
 
-# Damage: a file cut anywhere, its header or pages in its middle overwritten. It is said, and never a crash.
+# A damaged file is reported and never crashes cmtwatch: it is cut anywhere, or its header or pages in its middle are
+# overwritten.
 process 7 77 patient
 write proc/7/smaps "$(cat many)"
 cmtwatch record --root=proc -o good.db --count=3 --interval=1ms --max-cost=100 7 || complain "a good one: $?"
@@ -104,7 +104,7 @@ sqlite3 good.db 'pragma user_version = 9'
 refused peak 'good.db: a recording of version 9, which this cmtwatch does not know' good.db
 refused record 'good.db: a recording of version 9, which this cmtwatch does not know' --root=proc -o good.db --count=1 7
 
-# Somebody reads while the recording ends: that is no failure, and one file is left once they are done.
+# A reader at the end of the recording is no failure, and one file is left once it is done.
 cmtwatch record --root=proc -o read.db --interval=1ms --max-cost=100 7 2>read.err &
 recorder=$!
 until_true '[ $(moments read.db) -ge 2 ]'

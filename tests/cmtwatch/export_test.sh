@@ -14,7 +14,7 @@ rm -r proc/8
 cmtwatch record --root=proc -o all.db --all --count=2 --interval=1ms --max-cost=100 || complain "going on: $?"
 sqlite3 all.db 'insert into counter_sample values (1, 1, 10, 20, null, 40, 50)'
 
-# same FILE.json FILE.db: complains where one has a row that the other has not.
+# same FILE.json FILE.db: complains if one has a row that the other does not have.
 cat >same.py <<'END_OF_PROGRAM'
 import json, sqlite3, sys
 exported = json.load(open(sys.argv[1]))
@@ -62,7 +62,7 @@ cmtwatch compare --json all.db all.json | jq -e '.runs[0].bytes == .runs[1].byte
   (.runs[0].bytes | length) == 4' >/dev/null || complain "compare of both: $(cmtwatch compare all.db all.json)"
 cmtwatch export --json -o file.json all.db && cmp -s file.json all.json || complain "-o"
 
-# More than is written at once.
+# A recording larger than one write.
 write proc/7/smaps "$(for i in $(seq 1000 1500); do mapping "$i"000-"$i"800 rw-p "/a/name/of/its/own/$i" 8 8; done)"
 cmtwatch record --root=proc -o many.db --count=1 7 || complain "many mappings: $?"
 cmtwatch export --json many.db >many.json || complain "export: $?"

@@ -1,4 +1,4 @@
-# cmtwatch get: how much memory a process has.
+# cmtwatch get prints how much memory a process has.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 
@@ -16,7 +16,7 @@ cmtwatch get -r -v "$parent" >tree
 awk -v child="$child" 'NR == 2 { found = $3 == child } END { exit !(found && NR == 3) }' tree || complain "the tree: $(cat tree)"
 tail -n 1 tree | grep -q 'in all$' || complain "the tree has no sum: $(cat tree)"
 
-# Again and again: so many samples, and the peak at the end.
+# With --watch it takes so many samples, and prints the peak at the end.
 cmtwatch get --count=3 --interval=1ms "$parent" >again
 [ "$(wc -l <again)" = 4 ] && tail -n 1 again | grep -q '^peak .* 3 samples' || complain "three samples: $(cat again)"
 cmtwatch get --count=2 --interval=1ms --no-peak --csv "$parent" >csv
@@ -49,7 +49,7 @@ let_go
 wait $watch || complain "the process ended: $?"
 tail -n 1 ended | grep -q '^peak ' || complain "the process ended: no peak"
 
-# What has no memory is said, never 0.
+# A process without memory is reported as such, never as 0.
 status_of cmtwatch get 2147483646
 [ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch get: there is no process 2147483646" ] || complain "nobody: $status $(cat err)"
 mkdir -p proc/7 proc/8 proc/9 proc/10
@@ -71,7 +71,7 @@ done
 [ "$(cmtwatch get --root=proc --bytes -r 9)" = 61440 ] || complain "a fixture's family: $(cmtwatch get --root=proc -r 9)"
 [ "$(cmtwatch get --root=proc --metric=anon --bytes 9)" = $((6 * $(getconf PAGESIZE))) ] || complain "a fixture's statm"
 
-# Who cannot be read is in no sum; a picture says so.
+# A process that cannot be read is in no sum; a picture states this.
 rm proc/10/smaps_rollup
 mkdir proc/10/smaps_rollup
 cmtwatch get --root=proc -r --count=2 --interval=1ms --plot=refused.svg 9 >out || complain "some can be read: $?"
@@ -79,7 +79,7 @@ grep -q '2 samples, peak 30.0 KiB pss, 1 process could not be read<' refused.svg
   complain "the picture of some: $(head -c 2000 refused.svg)"
 rmdir proc/10/smaps_rollup
 
-# A closed pipe ends it in silence, as the signal would.
+# A closed pipe ends it silently, as the signal would.
 status=0
 { cmtwatch get -w --interval=1ms $$ 2>err || echo $? >status; } | head -n 1 >/dev/null
 [ "$(cat status)" = 141 ] && [ ! -s err ] || complain "a closed pipe: $(cat status err)"

@@ -1,4 +1,4 @@
-# cmtwatch import: smaps files become a recording; peak of a recording whose every figure is known.
+# cmtwatch import makes a recording of smaps files; peak and show print a recording whose every figure is known.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 . "$SOURCE/tests/cmtwatch/made_up.sh"
@@ -43,7 +43,7 @@ cmtwatch show --at=10 --json large.db | jq -e '.begin_ns == 9500000000 and .proc
   .processes[0].resident_bytes == 8192 and ([.processes[0].mappings[].name] == ["/bin/a program", "[heap]"])' >/dev/null ||
   complain "what is gone is still there: $(cmtwatch show --at=10 --json large.db)"
 
-# By the clock: the second that is named, or the millisecond.
+# --at by the clock names a second or a millisecond.
 for at in 2020-01-01T00:00:02 '2020-01-01 00:00:09' 2020-01-01T00:00:02.0; do
   TZ=UTC0 cmtwatch show --at="$at" --json large.db | jq -e '.begin_ns == 1500000000' >/dev/null || complain "--at=$at"
 done
@@ -57,20 +57,20 @@ for at in 2020-01-01 2020-13-01T00:00:00 2020-01-01T00:00:00. 9999-01-01T00:00:0
   [ "$status" = 2 ] && grep -q 'expected a time such as 2.5s or 2026-11-22T00:53:10' err || complain "--at=$at: $status $(cat err)"
 done
 
-# An interval instead of the files' times, in the order given.
+# --interval replaces the files' times; the order is the one given.
 cmtwatch import -o grid.db --interval=250ms after.smaps large.smaps small.smaps || complain "--interval: $?"
 [ "$(ask grid.db 'select begin_ns from tick')" = '0
 250000000
 500000000' ] || complain "--interval: $(ask grid.db 'select begin_ns from tick')"
 
-# What the kernel says of us is read back as it is.
+# The kernel's smaps of this process is read back unchanged.
 cat /proc/$$/smaps >self.smaps
 cmtwatch import -o self.db self.smaps || complain "an own smaps: $?"
 [ "$(ask self.db 'select count(*) from mapping')" = "$(grep -c '^[0-9a-f]' self.smaps)" ] || complain "mappings are missing"
 [ "$(ask self.db 'select resident_bytes / 1024 from process_sample')" = "$(awk '/^Rss/ { sum += $2 } END { print sum }' self.smaps)" ] ||
   complain "the sum of the resident sets"
 
-# refuses MESSAGE FILE...: one line, and no recording.
+# refuses MESSAGE FILE...: checks that one line is printed and no recording made.
 refuses() {
   local message=$1 status=0; shift
   cmtwatch import -o wrong.db "$@" 2>err || status=$?

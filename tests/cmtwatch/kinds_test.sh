@@ -1,14 +1,15 @@
-# cmtwatch record --plot: the picture adds processes up as peak and show do, also where some could not be read, and says
-# which metric it shows.
+# cmtwatch record --plot: the picture adds processes up as peak and show do, also if some could not be read, and states
+# its metric.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 . "$SOURCE/tests/cmtwatch/made_up.sh"
 rm -rf proc ./*.db ./*.svg ./*.html ./*.json
 
-# numbers PAGE: the JSON behind the picture.
+# numbers PAGE: prints the JSON of the picture.
 numbers() { sed -n '\|id="numbers">|,\|</script>|p' "$1" | sed 's|^<script[^>]*>||; s|</script>$||'; }
 
-# agrees NAME: at each moment the line, the kinds and the processes of NAME.html add up to what is told of it.
+# agrees NAME: checks that at each moment the line, the kinds and the processes of NAME.html add up to the figures of
+# show.
 agrees() {
   numbers "$1.html" >"$1.json"
   local moments bytes told=''
@@ -27,7 +28,7 @@ agrees() {
     .begin_ns == $drawn.time_ns[$drawn.bytes | index(max)]' peak.json >/dev/null || complain "$1: another peak"
 }
 
-# What two processes share is drawn once: 80 MB, of which each has resident bytes.
+# Shared memory of two processes is drawn once: 80 MB, which are resident in both.
 hold 80 3 2
 cmtwatch record -o shared.db -r --count=3 --interval=1ms --max-cost=100 --plot=shared.html "$parent" >said || complain "--plot: $?"
 cmtwatch record -o shared.db -r --count=1 --plot=shared.svg "$parent" >said || complain "--plot, going on: $?"
@@ -42,7 +43,7 @@ jq -e '.metric == "pss" and all(.processes[]; .metric == "pss") and (.processes 
 grep -qE '5 moments, most [0-9.]+ MiB pss at ' shared.html && grep -q '>memory (pss)<' shared.svg && grep -q '>in all (pss)<' shared.svg &&
   grep -q '>shared memory<' shared.svg || complain "the picture: $(head -c 3000 shared.svg)"
 
-# Some can be read and some not, and then neither; sums of mappings are what they are, and not told apart.
+# First some mappings can be read, then none. Sums of mappings without mappings have no kinds.
 process 7 77 server
 process 8 88 guarded
 write proc/8/statm '100 9 2 0 0 0 0'
@@ -67,16 +68,16 @@ jq -e --argjson page "$page" '.metric == "pss or rss" and (.processes | map({(.n
   $kinds["mappings not read"] == [9 * $page, 14 * $page, 9 * $page, 14 * $page, 9 * $page]' mixed.json >/dev/null ||
   complain "as it could be read: $(cat mixed.json)"
 
-# Where no proportional sets are recorded there are the resident ones, of all.
+# If no proportional sets are recorded, resident sets are drawn for all.
 cmtwatch record --root=proc -o resident.db --count=2 --interval=1ms --max-cost=100 --measure=statm --plot=resident.html 7 8 >said 2>&1
 agrees resident
 jq -e '.metric == "rss" and all(.processes[]; .metric == "rss")' resident.json >/dev/null || complain "resident: $(cat resident.json)"
 grep -q 'most [0-9.]* KiB rss at ' resident.html || complain "most resident"
 
-# One process has no picture by process.
+# A single process has no panel by process.
 cmtwatch record --root=proc -o one.db --count=1 --plot=one.html 7 >said 2>&1
 agrees one
-# A library has no more than its own memory, although the kernel joins what lies behind it with its data.
+# A library has no more than its own memory, although the kernel merges its data with the memory that follows.
 if /usr/bin/python3 -c 'import _decimal; raise SystemExit(not _decimal.__file__)' 2>/dev/null; then
   cmtwatch record --interval=1h -o joined.db --plot=joined.html -- /usr/bin/python3 -c 'import os
 memory = bytearray(64 << 20)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What cmtwatch shows on a terminal that is its own.
+"""Checks the views of cmtwatch on a terminal of its own.
 
     live.py PID PROGRAM...: the process to watch, and how cmtwatch is called.
 """
@@ -35,7 +35,7 @@ def check_view(command, header, last):
 
 
 def check_tree(command):
-    """With -v the processes stand below, as many as there are rows for."""
+    """With -v the processes are listed below, as many as there are rows for."""
     terminal = Terminal(command, rows=4, columns=60, echoes=True)
 
     def shows_tree(screen):

@@ -1,4 +1,4 @@
-# The views of cmtwatch on a terminal (live.py), and the lines elsewhere.
+# Checks the views of cmtwatch on a terminal (live.py), and its lines elsewhere.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 hold 1 2 1
@@ -11,7 +11,7 @@ cmtwatch record -o pipe.db --count=3 --interval=1ms --max-cost=100 "$parent" | c
   complain "in a pipe: $(cat piped)"
 ! grep -q "$(printf '\033')" piped || complain "control sequences in a pipe"
 
-# Whoever reads them may be gone: the recording goes on.
+# The reader of the lines may be gone: the recording goes on.
 /usr/bin/python3 -c 'import os, sys
 reads, writes = os.pipe()
 os.close(reads)

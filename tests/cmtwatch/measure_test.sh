@@ -1,4 +1,4 @@
-# cmtwatch record --measure: the figures of a /proc where every figure is known.
+# cmtwatch record --measure records the figures of a /proc where every figure is known.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 . "$SOURCE/tests/cmtwatch/made_up.sh"
@@ -7,7 +7,7 @@ rm -rf proc ./*.db
 is() { [ "$(ask "$1" "$2")" = "$3" ] || complain "$1: $2: $(ask "$1" "$2")"; }
 page=$(getconf PAGESIZE)
 
-# Everything that a process has, and the machine.
+# All figures of a process and of the machine.
 process 7 77 'web (content)'
 write proc/meminfo 'MemTotal: 1000 kB
 MemAvailable: 300 kB'
@@ -32,7 +32,7 @@ is all.db 'select tick_id, text, reads, read_bytes, writes, written_bytes, busy_
   '1|sda|11|15360|5|35840|90'
 is all.db "select value from about where key = 'measure'" 'statm,mappings,stacks,io,oom,system,disks'
 
-# What is not wanted is not there.
+# Figures that --measure does not name are not recorded.
 cmtwatch record --root=proc -o few.db --count=2 --interval=1ms --max-cost=100 --measure=statm 7 || complain "statm: $?"
 is few.db 'select resident_bytes > 0, proportional_bytes, read_bytes, oom_score, mappings_readable from process_sample' \
   '1||||
@@ -40,7 +40,7 @@ is few.db 'select resident_bytes > 0, proportional_bytes, read_bytes, oom_score,
 is few.db 'select (select count(*) from mapping), (select count(*) from system_sample), (select count(*) from disk_sample)' '0|0|0'
 cmtwatch peak -v few.db | grep -q '^7 (web (content)): its mappings were not recorded$' || complain "no mappings: $(cmtwatch peak -v few.db)"
 
-# What the machine had is told with each moment, and with its worst.
+# The machine's memory is printed with each moment, and with the moment of its worst.
 write proc/meminfo 'MemTotal: 1000 kB
 MemAvailable: 100 kB
 SwapTotal: 50 kB
@@ -51,7 +51,7 @@ cmtwatch peak --system all.db | grep -qx 'the machine: 100 KiB of 1,000 KiB avai
 cmtwatch show --at=0 --json all.db | jq -e '.system == {total_bytes: 1024000, available_bytes: 307200, swap_total_bytes: null,
   swap_free_bytes: null}' >/dev/null || complain "the machine in JSON"
 
-# What is older than --keep goes; what holds still stays, of disks too.
+# Moments older than --keep are deleted; figures that are still valid stay, also those of disks.
 cmtwatch record --root=proc -o kept.db --keep=1ns --count=130 --interval=1ms --max-cost=100 7 || complain "--keep: $?"
 [ "$(moments kept.db)" -lt 70 ] || complain "--keep keeps $(moments kept.db)"
 is kept.db 'select text, reads from disk_sample join name on name.id = name_id' 'sda|11'
@@ -59,8 +59,8 @@ is kept.db 'select count(*) from mapping_change' 2
 is kept.db 'select count(*) from name' 4
 cmtwatch show --at=1h kept.db | grep -qE '^ +8 KiB .* heap$' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
 
-# What two processes share counts once in what they have together: most at the first moment, though more pages are
-# resident at the second. Where proportional sets are not recorded there are the resident ones to go by.
+# Shared memory of two processes counts once in their sum: the peak is the first moment, though more pages are resident
+# at the second. Without proportional sets the peak is by resident sets.
 process 8 88 other
 most() {  # most PSS_KIB STATM: a moment of two processes
   for pid in 7 8; do
@@ -92,8 +92,8 @@ write proc/7/smaps_rollup "$(mapping 1000-8000 ---p '[rollup]' 20 12)"
 cmtwatch record --root=proc -o sums.db --count=1 --measure=totals,oom 7 || complain "totals: $?"
 is sums.db 'select proportional_bytes, private_bytes, oom_score, read_bytes, mappings_readable from process_sample' '12288|12288|666||'
 
-# A stack of a thread is known by the thread's stack pointer, whatever its guard is like. One that runs tells none; what
-# has no guard is no stack.
+# A stack of a thread is found by the thread's stack pointer, whatever its guard is like. A running thread has none to
+# read; a mapping without a guard is no stack.
 write proc/7/smaps "$(mapping 10000-90000 ---p '' 0 0)
 $(mapping 90000-a0000 rw-p '' 8 8)
 $(mapping b0000-c0000 rw-p '' 4 4)"
@@ -109,13 +109,13 @@ $((0xb0000))|"
 is stack.db 'select count(*) from mapping_change' 3
 cmtwatch peak stack.db | grep -qE '^ +8 KiB .* stacks$' || complain "a thread's stack: $(cmtwatch peak stack.db)"
 
-# Where there is no such file the thread's stat may tell.
+# Without this file the thread's stat may contain the stack pointer.
 rm proc/7/task/9/syscall
 write proc/7/task/9/stat "9 (t) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 2 0 77 0 0 0 0 0 0 $((0x9fff8)) 0 0"
 cmtwatch record --root=proc -o stat.db --count=1 7 || complain "stacks by stat: $?"
 is stat.db 'select begin_address, text from mapping join name on name.id = name_id' "$((0x90000))|[stack:9]"
 
-# Threads of a living process, where the kernel tells.
+# Threads of a living process, if the kernel reports stack pointers.
 if cat /proc/self/syscall >/dev/null 2>&1; then
   cmtwatch record -o threads.db --interval=1ms --max-cost=100 -- /usr/bin/python3 -c '
 import os, sqlite3, threading
@@ -131,7 +131,7 @@ else
   echo "stacks of living threads: skipped: this kernel has no /proc/PID/syscall"
 fi
 
-# The processor's counters are there, or it is said once why not, and stands in the recording.
+# The processor's counters are recorded, or one line and the recording contain the reason why not.
 cmtwatch record --measure=counters -o counters.db --count=3 --interval=1ms --max-cost=100 $$ 2>err || complain "counters: $?"
 if [ -s err ]; then
   [ "$(wc -l <err)" = 1 ] && grep -q '^cmtwatch record: no hardware counters here: ' err || complain "counters: $(cat err)"
@@ -142,7 +142,7 @@ fi
 cmtwatch record --root=proc --measure=counters -o remote.db --count=1 7 2>err || complain "remote counters: $?"
 grep -q 'they count on this machine alone, not on that of proc' err || complain "remote counters: $(cat err)"
 
-# Mappings that may not be read are said, and the rest is there.
+# Mappings that may not be read are reported, and the rest is recorded.
 rm proc/7/smaps
 mkdir proc/7/smaps
 cmtwatch record --root=proc -o refused.db --count=2 --interval=1ms --max-cost=100 7 2>err || complain "refused: $?"
@@ -157,13 +157,14 @@ grep -q 'the mappings of process 7 may not be read' err || complain "a kernel wi
 is kernel.db 'select resident_bytes > 0, mappings_readable from process_sample' '1|0
 1|0'
 
-# A process that runs another program has that one's name from then on.
+# A process that executes another program has the new name from then on.
 process 7 77 before
 cmtwatch record --root=proc -o exec.db --interval=1ms --max-cost=100 7 &
 until_true '[ $(moments exec.db) -ge 2 ]'
 process 7 77 after
 until_true "ask exec.db 'select text from process join name on name.id = name_id' | grep -qx after"
-# Who gets its pid is another: a recording of that pid ends with the process, one of all has both.
+# A process that gets the pid of another is a new one: a recording of the pid ends with the first process, a recording
+# of all has both.
 process 7 78 stranger
 wait $! || complain "the pid was used again: $?"
 is exec.db 'select count(*) from process' 1
@@ -178,7 +179,7 @@ is both.db 'select start_ticks, text from process join name on name.id = name_id
 78|second'
 is both.db 'select count(*) from process a, process b where a.last_tick >= b.first_tick and a.start_ticks = 77 and b.start_ticks = 78' 0
 
-# The peak by other metrics: pss, the resident sets of the mappings, and those of statm have one each.
+# Each metric has its own peak: pss, the resident sets of the mappings, and those of statm.
 process 7 77 metrics
 cmtwatch record --root=proc --interval=1ms --count=1 -o metrics.db 7 >out || complain "metrics: $?"
 [ "$(for metric in pss rss statm; do cmtwatch peak --bytes --metric=$metric metrics.db | sed -n 's/.* peak //p'; done)" = "12288 pss

@@ -1,5 +1,5 @@
-# The pages that cmtwatch --plot writes, in a browser: they draw and zoom, load nothing, leak nothing, and hold the numbers
-# of the JSON. tests/page_test.mjs has the checks.
+# Opens the pages of cmtwatch --plot in a browser: they draw and zoom, load and leak nothing, and contain the numbers of
+# the JSON. tests/page_test.mjs has the checks.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 skip() { echo "skipped: $*"; exit 77; }

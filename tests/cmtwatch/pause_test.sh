@@ -1,4 +1,4 @@
-# cmtwatch --pause: all threads stand still while they are measured, and go on whatever happens to cmtwatch.
+# cmtwatch --pause: no thread executes anything while it is measured, and all go on whatever happens to cmtwatch.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 states() { sed 's/.*) \(.\).*/\1/' /proc/"$1"/task/*/stat | sort -u | tr -d '\n'; }
@@ -19,7 +19,7 @@ if [ "$status" = 1 ] && grep -q 'ptrace: Operation not permitted' err; then
 fi
 [ "$status" = 0 ] || complain "get --pause: $status $(cat err)"
 
-# What pausing cost is told, in each form.
+# Each form of output has the cost of pausing.
 cmtwatch get --pause --count=3 --interval=1ms --max-cost=100 --metric=rss "$pid" >text || complain "text: $?"
 tail -n 1 text | grep -qE '; paused 3 times, [0-9.]+ [mun]s in all, [0-9.]+ [mun]s at most$' || complain "the price: $(cat text)"
 cmtwatch get --pause -r --count=2 --interval=1ms --json "$pid" >json || complain "json: $?"
@@ -45,7 +45,7 @@ status=0; cmtwatch run --pause --interval=1ms --max-cost=100 -- sh -c 'i=0; whil
 [ "$status" = 143 ] || complain "a command that a signal ends: $status $(cat err)"
 goes_on count
 
-# A program that executes itself waits for the ends of its other threads, which are told to their tracer.
+# A program that executes itself waits for the ends of its other threads, which the kernel reports to their tracer.
 again='import os, sys, threading
 for i in range(3): threading.Thread(target=threading.Event().wait, daemon=True).start()
 if sys.argv[2] == "0": os._exit(42)
@@ -53,7 +53,7 @@ os.execv(sys.executable, [sys.executable, "-S", "-c", sys.argv[1], sys.argv[1], 
 status=0; cmtwatch run --pause --metric=rss --interval=200us --max-cost=100 -- /usr/bin/python3 -S -c "$again" "$again" 20 2>err || status=$?
 [ "$status" = 42 ] || complain "a program that executes itself: $status $(cat err)"
 
-# Killed in the midst of a pause: the measurement waits for a pipe that nobody opens.
+# cmtwatch is killed during a pause: the measurement waits for a pipe that nobody opens.
 mkdir -p "proc/$pid"
 cp "/proc/$pid/stat" "proc/$pid/stat"
 mkfifo "proc/$pid/smaps_rollup"
@@ -62,7 +62,7 @@ watch=$!
 until_true '[ "$(states $pid)" = t ]'
 before=$(cat count)
 
-# Meanwhile nobody else may pause it, and says who does it.
+# Meanwhile a second cmtwatch may not pause it, and reports which process does.
 status=0; cmtwatch get --pause "$pid" >out 2>err || status=$?
 [ "$status" = 1 ] && [ ! -s out ] && grep -qE "^cmtwatch get: process $pid \(.*\) cannot be paused: [0-9]+ \(cmtwatch\) traces it already$" err ||
   complain "paused already: $status $(cat err)"
@@ -77,7 +77,7 @@ goes_on count
 cmtwatch get --pause "$pid" >out || complain "a process that another cmtwatch had paused: $?"
 [ "$(states "$pid" | tr -d RSD)" = "" ] || complain "states after the kill: $(states "$pid")"
 
-# A child of somebody else that ends in a pause is waited for by its parent.
+# The parent of a process that ends in a pause still waits for it.
 rm "proc/$pid/smaps_rollup"
 sh -c '"$1" other >other.pid & wait $!; echo $? >other.status' sh "$SOURCE/tests/cmtwatch/counter.py" &
 until_true '[ "$(wc -c <other)" = 40 ]'

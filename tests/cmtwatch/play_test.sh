@@ -1,4 +1,4 @@
-# cmtwatch play: a recording moment by moment, on a terminal and elsewhere.
+# cmtwatch play shows a recording moment by moment, on a terminal and elsewhere.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 . "$SOURCE/tests/cmtwatch/made_up.sh"
@@ -9,7 +9,7 @@ for i in 1 2 3; do
 done
 cmtwatch import -o three.db --pid=7 --name="$(printf 'a\033[2Jb')" --interval=1h 1.smaps 2.smaps 3.smaps || complain "import: $?"
 
-# Elsewhere than on a terminal: all of them, and nothing that a terminal would obey.
+# Without a terminal it prints all moments, and no control sequences.
 cmtwatch play three.db >all || complain "play: $?"
 [ "$(sed -n 's/^\(at .*\) (.*/\1/p' all)" = 'at 0.000 s
 at 3600.000 s
@@ -27,7 +27,7 @@ status=0
 { cmtwatch play three.db 2>err || echo $? >status; } | head -n 1 >/dev/null
 [ ! -s status ] || { [ "$(cat status)" = 141 ] && [ ! -s err ]; } || complain "a closed pipe: $(cat err)"
 
-# On a terminal by the keys; whatever ends it, the terminal is as it was.
+# On a terminal the keys work; whatever ends it, the terminal is restored.
 terminal() { "$SOURCE/tests/cmtwatch/terminal.py" "$@" || complain "on a terminal: $1"; }
 right='\x1b[C' left='\x1b[D'
 terminal "see 0.000 s of 7200.000 s  playing; key $right; see 3600.000 s of 7200.000 s  paused; key $right; see end; key q; exit 0" \
@@ -50,7 +50,7 @@ for columns in 60 80 110; do
 done
 cmtwatch peak long.db | grep -q "inin/libname.so.7$" || complain "elsewhere a path is whole: $(cmtwatch peak long.db)"
 
-# Of moments with as much memory, the first is the peak, for all who tell one.
+# If several moments have the same memory, the first is the peak in every report.
 process 7 77 same
 cmtwatch record --root=proc --interval=1ms --count=5 --max-cost=100 -o same.db 7 >out || complain "same: $?"
 [ "$(tail -n 1 out | sed 's/.* at \([0-9.]* s\);.*/\1/')" = "$(cmtwatch peak same.db | sed -n 's/^at \([0-9.]* s\) .*/\1/p')" ] &&

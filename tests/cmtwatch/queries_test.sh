@@ -31,12 +31,12 @@ rm -r proc/8
 write proc/meminfo 'MemTotal: 1000 kB
 MemAvailable: 600 kB'
 moment
-# A clock and a page that are the same everywhere.
+# Sets a clock and a page size that are the same everywhere.
 ask q.db "update tick set begin_ns = (id - 1) * 2000000000, end_ns = (id - 1) * 2000000000 + 1000000, cost_cpu_ns = 500000 * id"
 ask q.db "update process_sample set resident_bytes = resident_bytes / (select value from about where key = 'page_bytes') * 4096"
 ask q.db "update about set value = 100 where key = 'clock_ticks_per_second'"
 
-# The blocks of the page that are queries, one a file.
+# Writes each query of the page to a file.
 awk '/^\.Bd -literal/ { begins = 1; next } /^\.Ed/ { file = "" }
   begins { begins = 0; if ($1 == "select" || $1 == "with") file = sprintf("%02d.sql", ++n) }
   file { gsub(/\\\(aq/, "\047"); gsub(/\\-/, "-"); print >file }' "$SOURCE/man/cmtwatch.1"

@@ -1,10 +1,10 @@
-# cmtwatch record: the memory of processes, moment by moment, in a file that is always whole.
+# cmtwatch record writes the memory of processes, moment by moment, to a file that is always whole.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 rm -f ./*.db ./*.db-wal ./*.db-shm
 hold 8 30 4
 
-# So many moments of two processes; one file when it is done.
+# --count gives so many moments of two processes, and one file at the end.
 cmtwatch record -o r.db -r --count=3 --interval=1ms --max-cost=100 "$parent" || complain "recording: $?"
 [ "$(ls r.db*)" = r.db ] || complain "files are left beside the recording: $(ls)"
 whole r.db
@@ -25,13 +25,13 @@ grep -q '4 moments, most ' p.svg && grep -q '>heap (pss)<' p.svg && grep -q '>sh
 status_of cmtwatch record -o none.db --plot=/nowhere/p.svg --count=1 "$parent"
 [ "$status" = 1 ] && grep -q '/nowhere/p.svg' err && [ ! -e none.db ] || complain "a picture that cannot be written: $(cat err)"
 
-# It is gone on with: later moments, the same processes.
+# A recording is continued with later moments of the same processes.
 cmtwatch record -o r.db --count=2 --interval=1ms --max-cost=100 "$parent" || complain "going on: $?"
 [ "$(ask r.db 'select count(*), count(distinct begin_ns) from tick')" = "5|5" ] || complain "gone on: $(ask r.db 'select * from tick')"
 [ "$(ask r.db 'select count(*) from tick a join tick b on b.id = a.id + 1 where b.begin_ns < a.end_ns')" = 0 ] || complain "time goes back"
 [ "$(ask r.db 'select count(*) from process')" = 2 ] || complain "a process was recorded as another"
 
-# What the memory was made of, when it was most.
+# peak prints the parts of the memory at the peak.
 cmtwatch peak --json r.db >peak.json
 jq -e '.schema == "cmt.moment/1" and (.processes | length) == 2 and ([.processes[].resident_bytes] | add) > 42e6 and
   ([.parts[] | select(.name == "anonymous").proportional_bytes] | add) > 34e6 and
@@ -44,7 +44,7 @@ cmtwatch show --at=1h --pid="$parent" r.db | grep -q "^ *$parent " || complain "
 status=0; cmtwatch peak --pid=2147483646 r.db 2>err || status=$?
 [ "$status" = 1 ] && grep -qx 'cmtwatch peak: r.db: no such moment in the recording' err || complain "nobody's peak: $(cat err)"
 
-# Runs beside each other, whoever measured them.
+# compare puts runs of several tools into one table.
 echo '[[2000, 2.5], [1000, 1]]' >tracket.json
 cmtwatch get --count=2 --interval=1ms --json -o watch.json "$parent"
 cmtwatch compare --plot=runs.svg r.db old:tracket.json watch.json >compared || complain "compare: $?"
@@ -55,7 +55,7 @@ cmtwatch compare --json r.db r.db | jq -e '.runs[1].peak_ratio_to_first == 1 and
 status=0; cmtwatch compare holder.pids 2>err || status=$?
 [ "$status" = 1 ] && grep -q '^cmtwatch compare: holder.pids: neither' err || complain "not a run: $(cat err)"
 
-# Every polite end leaves one whole file; a rude one leaves whole moments.
+# Signals that ask to end leave one whole file; SIGKILL leaves whole moments.
 for signal in INT TERM HUP QUIT; do
   cmtwatch record -o $signal.db --interval=1ms "$parent" 9>&- &
   until_true "[ \$(moments $signal.db) -ge 2 ]"
@@ -72,7 +72,7 @@ whole killed.db
 cmtwatch peak killed.db >out || complain "a killed recording cannot be read"
 [ "$(ask killed.db 'select count(*) from tick where end_ns = begin_ns')" = 0 ] || complain "half a moment"
 
-# The process ends: so does the recording. A command's status is passed on.
+# The recording ends with the process. A command's status is passed on.
 cmtwatch record -o ended.db --interval=1ms "$parent" 9>&- &
 until_true '[ $(moments ended.db) -ge 1 ]'
 let_go
@@ -95,7 +95,7 @@ else
   echo "skipped: kcmp(2) or a C compiler is missing: memory that is lent to a child"
 fi
 
-# Old moments are forgotten, what still holds is kept: a name with blanks, mapped before and idle since.
+# Old moments are deleted, figures that are still valid are kept: a name with blanks, mapped before and idle since.
 cp /bin/sleep 'a name with blanks'
 './a name with blanks' 1000 &
 sleeper=$!
@@ -107,7 +107,7 @@ whole kept.db
 ask kept.db 'select text from name' | grep -q '/a name with blanks$' || complain "a name is cut: $(ask kept.db 'select text from name')"
 cmtwatch show --at=1h kept.db | grep -qE " KiB .*/a name with blanks$" || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
 
-# What is no recording is not written to, and said.
+# A file that is no recording is reported and not written to.
 echo precious >text
 ask other.db 'create table t (a)'
 for file in text other.db; do
@@ -119,7 +119,7 @@ for file in text other.db; do
 done
 status=0; cmtwatch peak nowhere.db 2>err || status=$?
 [ "$status" = 1 ] && grep -qx 'cmtwatch peak: nowhere.db: No such file or directory' err || complain "$(cat err)"
-# Moments that are left out for their cost are told, and kept in the recording.
+# Moments that are left out for their cost are reported, and their number is in the recording.
 cmtwatch record --interval=1ms --max-cost=0.001 --duration=100ms -o left_out.db $$ >out 2>err || complain "--max-cost: $(cat err)"
 tail -n 1 out | grep -qE '; 1 moment(, [0-9]+ missed)?, [0-9]+ skipped for their cost; recording took' || complain "left out: $(cat out)"
 [ "$(ask left_out.db "select value > 20 from about where key = 'moments_skipped_for_cost'")" = 1 ] ||

@@ -1,8 +1,8 @@
-# cmtwatch run: the command does not notice it, and its peak is reported.
+# cmtwatch run reports the peak of a command, which does not notice it.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 
-# The status and the signal are the command's; what could not start is told apart.
+# The status and the signal are the command's; a command that could not start has its own status.
 status_of cmtwatch run -- sh -c 'echo said; exit 7'
 [ "$status" = 7 ] && [ "$(cat out)" = said ] && grep -q '^peak ' err || complain "exit 7: $status, $(cat out err)"
 status_of cmtwatch run -- sh -c 'kill -KILL $$'
@@ -32,7 +32,7 @@ kill -TERM $watch
 status=0; wait $watch || status=$?
 [ "$status" = 3 ] && [ "$(cat caught)" = caught ] || complain "SIGTERM did not reach the command: $status"
 
-# The peak is the command's: 64 MB that it holds while it waits to be seen.
+# The peak is the command's: 64 MB that it holds while it waits for a sample.
 hold='import mmap, os, sys
 memory = mmap.mmap(-1, 64_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 for at in range(0, 64_000_000, 4096): memory[at] = 1
@@ -61,7 +61,7 @@ for at in range(0, len(memory), 4096): memory[at] = 1
 for run in range(10): subprocess.run(sys.argv[1:], check=True)' cmtwatch run --metric=rss --bytes --only-peak -- true 2>peaks
   [ "$(grep -cxE '[0-9]+' peaks)" = 10 ] && [ "$(sort -n peaks | tail -n 1)" -lt 20000000 ] && [ "$(sort -n peaks | head -n 1)" -gt 200000 ] ||
     complain "the peaks of true: $(cat peaks)"
-  # What was there and gone between two samples is not passed over.
+  # Memory that came and went between two samples is in the kernel's mark.
   cmtwatch run --interval=1h --json -o burst.json -- /usr/bin/python3 -c 'del_me = bytearray(64_000_000); del del_me'
   jq -e '.peak_missed and .resident_bytes_mark > 64000000 and .peak.bytes < 64000000' burst.json >/dev/null || complain "a burst: $(cat burst.json)"
   cmtwatch record --interval=1h -o burst.db -- /usr/bin/python3 -c 'del_me = bytearray(64_000_000); del del_me' 2>err
@@ -131,13 +131,13 @@ fi
 status_of cmtwatch run --json --interval=1ms -o /dev/full -- sh -c 'sleep 0.05; echo done >done'
 [ "$status" = 125 ] && [ "$(cat done)" = done ] && grep -q 'No space left' err || complain "a full disk: $status $(cat err)"
 
-# The result carries its price and its grid.
+# The result contains its cost and its interval.
 cmtwatch run --json --interval=1ms --metric=vm -o run.json -- sleep 0.05
 jq -e '.schema == "cmt.watch/1" and .command == ["sleep", "0.05"] and .ended.status == 0 and .cost_cpu_ns > 0 and
   .peak.bytes == ([.samples[].bytes] | max) and (.samples | all(.begin_ns <= .end_ns and (.wall_ns / 1e9 - now | fabs) < 600))' run.json >/dev/null ||
   complain "run.json: $(cat run.json)"
 
-# A picture is called what was run, in one line.
+# The title of a picture is the command, in one line.
 cmtwatch run --metric=rss --plot=named.svg -- sh -c 'true
 exit' >out 2>err || complain "--plot: $? $(cat err)"
 grep -q '>sh -c true exit<' named.svg || complain "the picture's title: $(head -c 500 named.svg)"

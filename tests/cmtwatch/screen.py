@@ -14,7 +14,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class Screen(pyte.HistoryScreen):
-    """Where pyte 0.8 and terminals disagree, as terminals do it."""
+    """Behaves as terminals do where pyte 0.8 differs from them."""
 
     def __init__(self, columns, rows):
         super().__init__(columns, rows, history=10000)

@@ -1,4 +1,4 @@
-/* What a trace's collector is kept by, made to be seen: an orphan in the memory of a program that has ended, which
+/* Imitates the supervisor of a collector in its visible form: an orphan in the memory of a program that has ended, which
    blocks all signals and whose birth asked for none at its end. It writes its pid to "supervisor.pid" and lives until
    there is a "go.1". */
 #define _GNU_SOURCE

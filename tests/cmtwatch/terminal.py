@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Uses a program on a terminal of 30 rows and 100 columns, and complains where it does not do as it is told.
+"""Uses a program on a terminal of 30 rows and 100 columns by keys, and complains if it does not show what is expected.
 
     terminal.py 'STEP; STEP; ...' COMMAND [ARGUMENT]...
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A process with 64 MiB of its own, of which it touches what it is told to, in small pages.
+"""A process with 64 MiB of its own in small pages, of which it touches as much as the last line of its input states.
 
     toucher.py
 
-Prints its pid when all is there. Reads lines: a number N touches the first N MiB again and again, until the next line.
+Prints its pid when all memory is resident. Reads lines: a number N touches the first N MiB again and again, until the next line.
 """
 
 import mmap

@@ -1,4 +1,4 @@
-# cmtwatch run --trace: resident and live bytes of a command at the same moments.
+# cmtwatch run --trace gives resident and live bytes of a command at the same moments.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
@@ -56,7 +56,7 @@ jq -e '
   complain "a family: $(jq -c '[.traced, .samples[-1]]' numbers.json)"
 [ "$(ls f.*.cmt | wc -l)" = 2 ] || complain "traces of a family: $(ls)"
 
-# Nor who keeps a collector when its program has ended.
+# Nor is a supervisor counted when its program has ended.
 cc -O1 -w -o supervisor "$SOURCE/tests/cmtwatch/supervisor.c"
 lead -r -v --trace='o.%p.cmt' -- sh -c './supervisor; : >at.1
   until [ -e go.1 ]; do sleep 0.01; done; : >at.2
@@ -65,22 +65,22 @@ lead -r -v --trace='o.%p.cmt' -- sh -c './supervisor; : >at.1
   all(.samples[].by_process[]; .pid != $supervisor)' numbers.json >/dev/null ||
   complain "who keeps a collector: $status $(jq -c '.samples[4]' numbers.json)"
 
-# Without -r only the command is traced; as CSV the columns stand beside the others.
+# Without -r only the command is traced; CSV has columns for live bytes.
 cmtwatch run --trace=c.cmt --csv -o c.csv --interval=5ms -- sh -c 'perl -e "sleep 0"; exit 4' || status=$?
 [ "$status" = 4 ] && [ "$(ls c*.cmt)" = c.cmt ] || complain "a child is traced: $status $(ls c*.cmt)"
 [ "$(head -n 1 c.csv)" = begin_ns,end_ns,pss_bytes,processes,not_readable,live_bytes,live_blocks,not_traced,wall_ns ] &&
   awk -F, 'NR > 1 && NF != 9 { exit 1 }' c.csv || complain "as CSV: $(head -n 2 c.csv)"
 
-# Killed, it is told apart from what is not known: nothing is lost.
+# A killed command has a whole trace, and nothing is reported as lost.
 status_of cmtwatch run --trace=k.cmt -- perl -e '@kept = map { "x" x 1000 } 1..1000; kill KILL => $$' 2>/dev/null
 [ "$status" = 137 ] && grep -q 'events in k.cmt, nothing was lost' err || complain "killed: $status $(cat err)"
 
-# A trace that could not be written to its end is no whole one.
+# A trace that could not be written to its end is not whole.
 status_of bash -c 'ulimit -f 1500; exec cmtwatch run --trace=l.cmt -- perl -e "\$kept[rand 2000] = q(x) x rand 3000 for 1..600000"'
 grep -qE 'events in l.cmt, (.*, )?1 trace could not be written to the end: File too large, 1 not ended' err ||
   complain "a limit on file sizes: $status $(cat err)"
 
-# What cannot be traced is said in a line, and watched all the same.
+# A command that cannot be traced is reported in a line, and still watched.
 if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
   status_of cmtwatch run --trace -- ./static.out
   [ "$status" = 5 ] && grep -qx 'cmtwatch run: ./static.out is linked statically: nothing can be recorded; link it without -static' err &&

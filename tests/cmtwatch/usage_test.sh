@@ -1,4 +1,4 @@
-# The command line of each subcommand of cmtwatch.
+# Checks the command line of each subcommand of cmtwatch.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 wrong() {  # wrong STATUS MESSAGE WORD...

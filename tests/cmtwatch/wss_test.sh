@@ -1,4 +1,4 @@
-# cmtwatch wss: the memory that a process touches, and no other.
+# cmtwatch wss measures the memory that a process touches, and no other.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
 
@@ -10,7 +10,7 @@ pid=$(cat pid)
 mib=1048576
 only=(cmtwatch wss --method=referenced --kind=anonymous --longer-than=16000 "$pid")  # its 64 MiB
 
-# A process that waits touches nothing, in the first interval too: all was marked before.
+# A process that waits touches nothing, also in the first interval: all pages were marked before.
 status=0; "${only[@]}" --interval=1ms --json >idle.json 2>err || status=$?
 if [ "$status" != 0 ] && grep -qE 'clear_refs|may not be marked' err; then
   echo "skipped: clear_refs cannot be written here: $(cat err)"
@@ -22,13 +22,13 @@ jq -e '.schema == "cmt.wss/1" and .method == "referenced" and (.samples | length
     .interval_ns == .end_ns - .begin_ns and .interval_ns > 0 and .begin_ns >= .marking_ns) and
   (.filter | .kinds == ["anonymous"] and .longer_than_pages == 16000)' idle.json >/dev/null || complain "idle: $(cat idle.json)"
 
-# What it touches is the working set, to the page; most intervals may be too short for all of it, none has more.
+# The touched memory is the working set, to the page. Most intervals may be too short for all of it, none has more.
 echo 8 >&9
 "${only[@]}" -w --interval=50ms --max-cost=100 --csv >csv &
 watch=$!
 until_true 'grep -q ",$((8 * mib)),[0-9]*,0,0$" csv'
 
-# Meanwhile nobody else may mark it: both would tell nonsense.
+# Meanwhile no second cmtwatch may mark it: both would be wrong.
 status=0; "${only[@]}" --interval=1ms >out 2>err || status=$?
 [ "$status" = 1 ] && [ ! -s out ] && [ "$(cat err)" = "cmtwatch wss: process $pid is being marked by another cmtwatch wss: they would disturb each other" ] ||
   complain "two at once: $status $(cat out err)"
@@ -38,7 +38,7 @@ awk -F, -v most=$((8 * mib)) 'NR > 1 && $3 > most { exit 1 }' csv || complain "m
 [ "$(head -n 1 csv)" = "begin_ns,end_ns,working_set_bytes,resident_bytes,huge_page_bytes,not_tracked_bytes" ] || complain "$(head -n 1 csv)"
 awk -F, 'NR > 2 && $1 < last { exit 1 } { last = $2 }' csv || complain "intervals overlap: $(cat csv)"
 
-# With a pause the price of it is told; the words say how it was measured, and that it is no more than that.
+# With --pause the output has its cost; the text states how it was measured, and the limits of the method.
 "${only[@]}" --pause --count=2 --interval=20ms -v >text 2>err || { grep -q 'ptrace: Operation not permitted' err && touch no_ptrace; }
 if [ ! -e no_ptrace ]; then
   grep -qE '; paused 3 times, ' text || complain "wss --pause: $(cat text err)"
@@ -52,7 +52,7 @@ until_true '"${only[@]}" --interval=20ms -v >text && grep -qE " +[0-9.]+ [KM]?i?
 head -n 1 bytes | grep -qE ' \+ +[0-9.]+ [mun]?s +[0-9]+ of +[0-9]{8}  [0-9,]+ pages?$' || complain "--bytes"
 cmtwatch wss --permissions=x --interval=1ms --csv -v --method=referenced "$pid" | awk -F, 'NR > 1 && $5 !~ /x/ { exit 1 }' || complain "--permissions"
 
-# Where pages are not known, the picture is of mappings, and there is no reuse distance; the page holds the numbers.
+# If pages are not known, the picture shows mappings and no reuse distances; the page contains the numbers.
 until_true '"${only[@]}" --count=3 --interval=20ms --plot=mappings.svg >plotted && grep -q ">anonymous<" mappings.svg'
 grep -q 'which mappings' mappings.svg || complain "the picture of mappings: $(head -c 300 mappings.svg)"
 ! grep -q 'reuse distance' mappings.svg plotted || complain "a reuse distance of mappings"
@@ -61,7 +61,7 @@ grep -q 'how far apart their uses are, cannot be told$' plotted || complain "$(c
 grep -q 'cmt.wss/1' mappings.html || complain "the page has no numbers"
 jq -e '.reuse_distance == null' idle.json >/dev/null || complain "a reuse distance in JSON"
 
-# It ends meanwhile: what was measured is told; where nothing was, that is.
+# The process ends meanwhile: finished intervals are printed; if there is none, a line reports it.
 "${only[@]}" -w --interval=10ms --max-cost=100 >ended 2>err 9>&- &
 watch=$!
 until_true '[ -s ended ]'
@@ -104,12 +104,12 @@ awk -F, -v page="$page" 'NR > 1 && $3 > page { exit 1 }' pages.csv || complain "
 "${made_up[@]}" --interval=1ms >pages.text
 grep -qx "page by page, by the kernel's bitmap of idle pages" pages.text && grep -q '^up to .* are not tracked' pages.text || complain "$(cat pages.text)"
 
-# The one page that was touched comes back, and nothing lies between.
+# The one page that was touched is used again, with no other page between.
 grep -q 'which pages, a row for every' pages.html && grep -q 'reuse distance' pages.html || complain "the picture of pages"
 sed -n '/"schema": "cmt.wss/,$p' pages.html | tr -d ' \n' | grep -qE '"first_uses":1,"lower_bounds":\[\{"distance_pages":1,"uses":[0-9]+\}\],"upper_bounds":\[\{"distance_pages":1,' ||
   complain "the reuse distance: $(grep -o '"reuse_distance.*' pages.html | head -c 400)"
 
-# Where pages cannot be told apart it is said, and why; whoever insists is refused.
+# If pages cannot be measured, a line has the reason; --method=idle is refused.
 rm proc/kpageflags
 status=0; "${made_up[@]}" --method=idle 2>err || status=$?
 [ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch wss: --method=idle: proc/kpageflags may not be read" ] || complain "no flags: $status $(cat err)"

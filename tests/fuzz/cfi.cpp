@@ -1,5 +1,5 @@
-// Call frame information of any bytes: they are taken as .eh_frame_hdr and .eh_frame of a module, and functions of its
-// table are looked up. Windows of any size give the same result, and a result never refers to other memory.
+// Takes any bytes as .eh_frame_hdr and .eh_frame of a module, and looks up the functions of its table. Windows of any
+// size must give the same result, and nothing outside of the bytes may be read.
 
 #include "preload/cfi/cfi.h"
 

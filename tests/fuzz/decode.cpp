@@ -1,4 +1,5 @@
-// Any bytes: all ways to read them hand out the same, or the start of it, and what --verify passes can be read.
+// Reads any bytes in all ways, which must return the same events or a prefix of them. A file that --verify passes must
+// be readable.
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,7 @@
 #pragma once
 
-// What the fuzz targets share: bytes as a file, and all that a reader makes of it. A target returns, or the fuzzer has
-// found something: an exception that is none of the two that bad input may throw, a broken promise, a sanitizer's
-// report.
+// Functions that the fuzz targets share: they make a file of bytes and read it to the end. A target that does not
+// return has found a fault: an exception that bad input may not throw, a broken promise, or a sanitizer's report.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,10 +37,10 @@ inline std::string bytes_of(int fd) {
   return bytes;
 }
 
-/// Events at most: a small file can stand for millions, which is no news.
+/// The most events to read: a small file may expand to millions, which is no fault.
 inline constexpr std::size_t events_max = 1 << 18;
 
-/// The lines of a trace; `whole` is false where it was refused, broke off, or was too long.
+/// The lines of a trace; `whole` is false if it was refused, broke off, or was too long.
 struct Lines {
   std::vector<std::string> lines;
   bool whole = false, refused = false;
@@ -75,7 +74,7 @@ inline Lines read(std::string_view bytes, ReadOptions options = {}) {
   }
 }
 
-/// The trace that a reader hands out, written in a form; what contradicts itself is left out.
+/// Writes the trace that a reader returns in a format, without contradictory events.
 inline std::string rewritten(std::string_view bytes, Format format, std::uint32_t block_events) {
   ReadOptions options;
   options.stacks = true;

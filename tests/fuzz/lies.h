@@ -1,7 +1,7 @@
 #pragma once
 
-// A mutator of .cmt that gets behind the checksums: it takes a file apart, lies about one length, count, offset, order
-// or byte, and puts the file together again, with frames, checksums and offsets that fit.
+// A mutator of .cmt files whose results pass the checksums. It takes a file apart and falsifies one length, count,
+// offset, order or byte. Then it assembles the file again, with frames, checksums and offsets that fit.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace cmt::fuzz {
 
 class LyingFile {
  public:
-  /// Nothing where the bytes are no .cmt, or not whole.
+  /// Returns nullopt if the bytes are not a whole .cmt.
   static std::optional<LyingFile> take(std::string_view bytes) {
     using namespace format;
     try {
@@ -108,7 +108,7 @@ class LyingFile {
     std::string raw;
   };
 
-  /// Of a block, `header` is what stands before the list of streams.
+  /// A section of the file. In a block, `header` is the part before the list of streams.
   struct Section {
     std::uint32_t type = 0;
     std::string header, body;
@@ -185,7 +185,7 @@ class LyingFile {
   static inline format::Decompressor decompressor_;
 };
 
-/// A lying .cmt made of a true one; empty where the bytes are no .cmt.
+/// Returns a falsified .cmt made from a true one; empty if the bytes are no .cmt.
 inline std::string lying(std::string_view bytes, unsigned seed) {
   std::mt19937 random(seed);
   auto file = LyingFile::take(bytes);

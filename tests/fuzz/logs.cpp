@@ -1,5 +1,5 @@
-// The logs of other tools: what is read by content, or insisted on as the format that the first byte names, becomes a
-// trace without contradictions.
+// Reads any bytes as logs of other tools: by content, and as the format that the first byte selects. The events must be
+// consistent.
 
 #include "fuzz.h"
 #include "trace2cmt/input/open_log.h"

@@ -1,4 +1,5 @@
-// For libFuzzer: every second mutation of a .cmt is a lie behind right checksums, the others are libFuzzer's own.
+// Mutates inputs for libFuzzer: every second mutation of a .cmt is false contents with right checksums (lies.h), the
+// others are libFuzzer's own.
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Stands in for libFuzzer where that is not there: runs the target once for each file named, and for each file in the
-// folders named, cut in half and with a flipped bit too. Of a .cmt, also for what the mutator makes of it.
+// Replaces libFuzzer in builds without it. It runs the target for each file named and each file in the folders named,
+// also cut in half and with a flipped bit. For a .cmt it also runs the target on results of the mutator.
 
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Whatever can be read becomes the same trace by way of text and of .cmt, in blocks of any size.
+// Any readable trace must stay the same through text and through .cmt, in blocks of any size.
 
 #include "fuzz.h"
 
@@ -7,8 +7,8 @@ using namespace cmt;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
-    // By way of .cmt once, which gives a block back at the address where it was made, whatever a text says; and by way
-    // of text, whose reader mends what contradicts itself.
+    // First through .cmt, which frees a block at the address where it was made, whatever the text has. Then through
+    // text, whose reader mends contradictions.
     const std::string cmt = fuzz::rewritten(bytes, Format::cmt, 1 << 18);
     const std::string text = fuzz::rewritten(fuzz::rewritten(cmt, Format::text, 1), Format::text, 1);
     const fuzz::Lines first = fuzz::read(text);
