@@ -1,6 +1,6 @@
-/* Imitates the supervisor of a collector in its visible form: an orphan in the memory of a program that has ended, which
-   blocks all signals and whose birth asked for none at its end. It writes its pid to "supervisor.pid" and lives until
-   there is a "go.1". */
+/* Imitates the supervisor of a collector in its visible form: an orphan in the memory of a program that has ended,
+   which blocks all signals and whose birth asked for none at its end. It writes its pid to "supervisor.pid" and lives
+   until there is a "go.1". */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
