@@ -19,7 +19,7 @@ struct Options {
   std::vector<std::string> command;
   int attach = 0;                                    ///< the process to record, instead of a command; 0: none
   int detach = 0;                                    ///< the process to record no longer; 0: none
-  std::optional<std::chrono::nanoseconds> duration;  ///< for so long an attach records; nothing: until it is ended
+  std::optional<std::chrono::nanoseconds> duration;  ///< how long an attach records; nullopt: until something ends it
   bool force = false;                                ///< attach also where a filter of system calls cannot be read
   std::string recover;  ///< the file of rings to write a trace from, instead of running a command; empty: none
 };

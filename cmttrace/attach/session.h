@@ -21,7 +21,7 @@ struct AttachPlan {
   std::string collector;                   ///< and of cmttrace-collector
   Settings settings;                       ///< variables of libcmttrace(1), for the library and the collector
   std::string status_path;                 ///< a file that gets a line at the recording's begin and end
-  std::optional<ChildRecording> children;  ///< nothing: they are not recorded
+  std::optional<ChildRecording> children;  ///< nullopt: they are not recorded
   bool ignores_filter = false;             ///< attach although a filter of system calls cannot be read
 };
 

@@ -58,13 +58,13 @@ int parse_only_pid(const command::CommandLine& line);
 /// The one operand of a subcommand that reads a recording.
 std::string parse_recording(const command::CommandLine& line);
 
-/// --plot: a picture's file, whose form is known by its ending; empty where none is asked for.
+/// --plot: a picture's file, whose form is known by its ending; empty if none is asked for.
 std::string parse_plot(const command::CommandLine& line);
 
 /// --root, else PROCFS, else /proc.
 std::string parse_root(const command::CommandLine& line);
 
-/// --trace: the traces' files, as CMTTRACE_OUT; empty where it is not given.
+/// --trace: the traces' files, as CMTTRACE_OUT; empty if it is not given.
 std::string parse_trace(const command::CommandLine& line);
 /// For --trace of a process that runs.
 void refuse_other_root(const std::string& root);

@@ -87,7 +87,7 @@ struct KindSeries {
   struct Band {
     int pid = 0;
     std::string name;
-    Course<std::uint64_t> bytes{};  ///< 0 where it could not be read, or was not there
+    Course<std::uint64_t> bytes{};  ///< 0 if it could not be read, or did not exist
     MemorySum all{};                ///< of a process, over its moments, for their metric
   };
 
@@ -95,7 +95,7 @@ struct KindSeries {
   Course<MemorySum> sums;  ///< of all processes
   MemorySum all{};         ///< over all moments, for the metric
   Course<BytesByKind> by_kind;
-  std::vector<Band> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
+  std::vector<Band> processes;  ///< the largest ones, and the rest as one with pid 0; empty if there is only one
   std::vector<Band> mappings;   ///< the largest at any moment, and the rest as one with pid 0
 };
 

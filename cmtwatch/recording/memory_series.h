@@ -16,7 +16,7 @@ struct MemorySeries {
   std::vector<std::uint64_t> bytes;
   bool peak_missed = false;  ///< samples are known to have missed the peak
 
-  /// The index of the largest; 0 where there is none.
+  /// The index of the largest; 0 if there is none.
   std::size_t peak_index() const;
 };
 

@@ -22,7 +22,7 @@ struct RecordedProcess {
   std::optional<std::uint64_t> proportional_bytes;
   std::optional<std::uint64_t> mapped_resident_bytes;
   std::optional<std::int64_t> oom_score;
-  std::optional<bool> mappings_readable;  ///< nothing: they were not to be recorded
+  std::optional<bool> mappings_readable;  ///< nullopt: they were not to be recorded
   std::vector<RecordedMapping> mappings;  ///< by rising address
 };
 
@@ -55,7 +55,7 @@ void describe(Visitor& field, M& machine) {
 
 /// The metric by which the peak of a recording is found.
 enum class PeakMetric {
-  pss,   ///< proportional sets where they are recorded, else resident ones: MemorySum
+  pss,   ///< proportional sets if they are recorded, else resident ones: MemorySum
   rss,   ///< resident sets by the mappings
   statm  ///< resident sets by statm, which the kernel counts for each processor and is off by some tens of pages
 };
@@ -77,7 +77,7 @@ struct Moment {
   std::optional<std::uint64_t> sum_by(PeakMetric metric) const;
 };
 
-/// The pid of one process, or nothing: all processes.
+/// The pid of one process, or nullopt for all processes.
 using PidOrAll = std::optional<int>;
 
 /// Returns the first tick at which those processes had most memory together, or nullopt if the recording does not have

@@ -197,7 +197,7 @@ void add_to_totals(const process::Mapping& mapping, ProcessSample& sample);
 
 /// A mapping as a recording has it.
 struct RecordedMapping : process::Mapping {
-  std::uint64_t zero_data_bytes = 0;  ///< its first bytes that are data of the file before; 0 where none are known
+  std::uint64_t zero_data_bytes = 0;  ///< its first bytes that are data of the file before; 0 if none are known
 };
 
 /// The columns of table mapping, joined with name, that read_mapping() wants one after another.

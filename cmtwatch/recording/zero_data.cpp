@@ -26,7 +26,7 @@ process::Fd open_mapped(const Mapping& mapping, int pid, const std::string& root
   return process::Fd(open(process::path_of(pid, "root" + mapping.name, root).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-/// The segments of a 64-bit file that are loaded; none where it is not of that form.
+/// Returns the loaded segments of a 64-bit file; none if it has another form.
 std::vector<Elf64_Phdr> loaded_segments(int fd) {
   constexpr std::size_t segments_max = 256;
   Elf64_Ehdr header{};

@@ -41,7 +41,7 @@ std::string parts_text(const std::vector<std::vector<RecordedMapping>>& processe
   return table.text(options.width);
 }
 
-/// The command of a process, on a terminal without the folder of its program. Elsewhere it is cut to 80 columns.
+/// Returns the command of a process: on a terminal without the folder of its program, elsewhere cut to 80 columns.
 std::string title_of(const RecordedProcess& process, const MomentOptions& options) {
   constexpr std::size_t width_max = 80;
   if (process.command.empty()) return "(" + text::to_line(process.name) + ")";

@@ -36,7 +36,7 @@ void walk(const std::vector<ProcessReading>& processes,
   }
 }
 
-/// The processes, each below its parent; with a column of live bytes where they are traced.
+/// Lists the processes, each below its parent; with a column of live bytes if they are traced.
 std::string tree(const Sample& sample, const WatchOptions& options) {
   const auto live = [&](const std::optional<LiveTotals>& one) {
     if (!sample.live) return std::string();

@@ -42,8 +42,7 @@ struct Ends {
   Ends& operator=(const Ends&) = delete;
 };
 
-/// A child whose first thread is in `call`, which returns -1 where it has failed: its errno is the child's exit status,
-/// else 0.
+/// A child whose first thread is in `call`, which returns -1 if it fails. The child's exit status is its errno, else 0.
 auto in_call(std::function<long()> call) {
   return [call = std::move(call)] {
     std::thread(count).detach();

@@ -47,7 +47,7 @@ constexpr std::int64_t inspect_after_ns = 5'000'000;  // then we look why a thre
 constexpr std::int64_t give_up_after_ns = 1'000'000'000;
 constexpr std::chrono::milliseconds reap_interval(1);
 
-/// The state of a thread, as proc(5) has it; X where it is gone.
+/// Returns the state of a thread as in proc(5); X if it is gone.
 char state_of(int pid, int tid) {
   try {
     return process::parse_stat(process::read_file(process::path_of(pid, "task/" + std::to_string(tid) + "/stat")))

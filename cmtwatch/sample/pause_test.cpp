@@ -72,7 +72,7 @@ void breed() {
   parent(0);
 }
 
-/// X where it was about to end.
+/// X if it was about to end.
 char state_of(int tid) {
   try {
     return process::read_stat(tid).state;

@@ -43,8 +43,8 @@ inline std::optional<Metric> metric_named(std::string_view name) {
 /// Whether the kernel walks page tables for it (smaps_rollup): 65 ms per GB of small pages. The others cost 10 us.
 constexpr bool walks_page_tables(Metric metric) { return metric == Metric::pss || metric == Metric::uss; }
 
-/// The memory of several processes together: proportional sets where they are recorded, so that shared memory counts
-/// once, else resident sets.
+/// The memory of several processes together: proportional sets if they are recorded, so that shared memory counts once,
+/// else resident sets.
 class MemorySum {
  public:
   void add(const std::optional<std::uint64_t>& proportional_bytes, const std::optional<std::uint64_t>& resident_bytes) {
@@ -64,7 +64,7 @@ class MemorySum {
 
   std::uint64_t bytes() const { return bytes_; }
 
-  /// "pss", "rss", or "pss or rss" where some processes have the one and some only the other.
+  /// "pss", "rss", or "pss or rss" if some processes have only one of them.
   std::string_view metric() const {
     if (any_proportional_ && any_resident_) return "pss or rss";
     return any_proportional_ ? "pss" : "rss";
@@ -168,7 +168,7 @@ struct ProcessReading {
   int parent = 0;  ///< when it was first seen
   std::string name;
   std::optional<std::uint64_t> bytes;  ///< none: it could not be read
-  std::optional<LiveTotals> live{};    ///< where it is traced
+  std::optional<LiveTotals> live{};    ///< if it is traced
 };
 
 /// One measurement. Times are nanoseconds since the watch began; the figures are of some moment between the two.
@@ -181,7 +181,7 @@ struct Sample {
   unsigned refused = 0;                    ///< processes that could not be read, and are missing in the sum
   std::int64_t paused_ns = 0;              ///< for so long the processes were stopped
   std::size_t not_paused = 0;              ///< processes that could not be stopped
-  std::vector<ProcessReading> by_process;  ///< where asked for
+  std::vector<ProcessReading> by_process;  ///< if asked for
   std::optional<LiveTotals> live{};        ///< the sum over the traced processes; none: no process is traced
   unsigned untraced = 0;                   ///< processes without a trace
 

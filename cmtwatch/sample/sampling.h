@@ -74,7 +74,7 @@ struct SamplingCost {
   std::int64_t elapsed_ns = 0;
   std::int64_t cpu_ns = 0;  ///< processor time of this process meanwhile
 
-  /// ", 3 missed, 7 skipped for their cost"; empty where there are none.
+  /// ", 3 missed, 7 skipped for their cost"; empty if there are none.
   std::string left_out_text() const;
 
   double cpu_share() const {

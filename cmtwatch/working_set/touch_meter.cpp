@@ -63,7 +63,7 @@ class IdleMeter : public TouchMeter {
   explicit IdleMeter(TouchTarget target)
       : target_(std::move(target)), idle_(bitmap_of(target_)), flags_(target_.root) {}
 
-  /// Marks the pages that read() has listed, where it was just called: a page that came since then counts as touched.
+  /// Marks the pages that read() has listed, if it was just called: a page that came since then counts as touched.
   void mark() override {
     if (!listed_) list();
     idle_.set(heads_);

@@ -79,7 +79,7 @@ class IntervalMeter {
   process::InterruptedCalls interrupted_calls_;
 };
 
-/// Readable when the process has ended; none where it is another machine's.
+/// A descriptor that is readable when the process has ended; none for a process of another machine.
 process::Fd open_pidfd(const TouchTarget& target) {
   return process::Fd(target.root == "/proc" ? static_cast<int>(syscall(SYS_pidfd_open, target.pid, 0)) : -1);
 }

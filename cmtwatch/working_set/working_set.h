@@ -30,7 +30,7 @@ struct WorkingSet {
 /// The options of `wss`.
 struct WssOptions : SamplingOptions {
   TouchTarget target;
-  std::optional<TouchMethod> method{};  ///< none: idle where it works, else referenced
+  std::optional<TouchMethod> method{};  ///< nullopt: idle if it works, else referenced
 };
 
 /// The method that is used.

@@ -149,7 +149,7 @@ static bool find_cfa(const struct CfiFrame* frame, const struct CfiRow* row, uin
   return true;
 }
 
-// Finds the caller's value of a register. *saved_at: where it was loaded from, or 0.
+// Finds the caller's value of a register. *saved_at is the address that it was loaded from, or 0.
 static bool find_register(const struct CfiFrame* frame, const struct CfiRow* row, unsigned number, uint64_t cfa,
                           uint64_t* value, uint64_t* saved_at) {
   const int64_t operand = row->value[number];

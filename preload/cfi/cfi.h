@@ -73,7 +73,7 @@ struct CfiRegisters {
   uint64_t value[cfi_registers];
 };
 
-/// Loads 8 bytes of the stack. False: they cannot be read.
+/// Loads 8 bytes of the stack. Returns false if they cannot be read.
 typedef bool CfiLoad(void* context, uint64_t address, uint64_t* word);
 
 struct CfiFrame {
@@ -89,23 +89,24 @@ struct CfiCaller {
   uint64_t rbp_at;  ///< where the caller's rbp was loaded from; 0: it was not loaded
 };
 
-/// Finds the function that has the code at `address`. False: none has, or the tables are damaged. Processors other than
-/// x86-64 have the same table of functions, so this may be used for any.
+/// Finds the function that has the code at `address`. Returns false if there is none, or the tables are damaged. Other
+/// processors than x86-64 have the same table of functions, so this function works for any of them.
 bool cfi_find_function(const struct CfiTables* tables, uint64_t address, struct CfiFunction* function);
 
-/// Executes the programs of a function up to `address`, which is in it. False: an instruction is not known or damaged.
+/// Executes the programs of a function up to `address`, which is in it. Returns false if an instruction is unknown or
+/// damaged.
 bool cfi_make_row(const struct CfiTables* tables, const struct CfiFunction* function, uint64_t address,
                   struct CfiRow* row);
 
 /// Both of the above.
 bool cfi_find_row(const struct CfiTables* tables, uint64_t address, struct CfiRow* row);
 
-/// Evaluates an expression of a row. `first`: NULL, or the value that is on its stack at the begin. False: an operation
-/// is not known, or memory cannot be read.
+/// Evaluates an expression of a row. `first`: NULL, or the value that is on its stack at the begin. Returns false if an
+/// operation is unknown, or memory cannot be read.
 bool cfi_evaluate(const struct CfiFrame* frame, int64_t expression, const uint64_t* first, uint64_t* result);
 
-/// Finds all registers of the caller by the row of the frame's code. False: the frame has no caller, or memory cannot
-/// be read. A register that the function neither saved nor changed has the frame's value.
+/// Finds all registers of the caller by the row of the frame's code. Returns false if the frame has no caller, or
+/// memory cannot be read. A register that the function neither saved nor changed has the frame's value.
 bool cfi_find_caller(const struct CfiFrame* frame, const struct CfiRow* row, struct CfiCaller* caller);
 
 #ifdef __cplusplus

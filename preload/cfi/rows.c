@@ -85,7 +85,7 @@ enum Operation {
 // In the upper two bits; the lower six are the operand.
 enum { op_advance = 1, op_offset = 2, op_restore = 3 };
 
-// The operations that define the CFA. False: it is another one.
+// Executes the operations that define the CFA. Returns false for any other.
 static bool define_cfa(const struct Run* run, uint8_t operation, struct CfiCursor* in) {
   struct CfiRow* row = run->row;
   uint64_t number = row->cfa_register;
@@ -107,7 +107,7 @@ static bool define_cfa(const struct Run* run, uint8_t operation, struct CfiCurso
   return true;
 }
 
-// The operations that define a register, whose number is their first operand.
+// Executes the operations that define a register, whose number is their first operand. Returns false for any other.
 static bool define_register(struct Run* run, uint8_t operation, struct CfiCursor* in) {
   struct CfiRow* row = run->row;
   const uint64_t number = cfi_read_uleb(in);
@@ -146,7 +146,7 @@ static bool define_register(struct Run* run, uint8_t operation, struct CfiCursor
   }
 }
 
-// False: the operation is not known, or contradicts those before.
+// Returns false if the operation is unknown, or contradicts those before.
 static bool execute(struct Run* run, uint8_t operation, struct CfiCursor* in) {
   const uint8_t low = operation & 0x3f;
   if (operation >> 6 == op_restore) return restore_register(run, low);

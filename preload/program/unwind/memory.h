@@ -1,4 +1,4 @@
-/// Which parts of a thread's stacks can be read.
+/// Finds the parts of a thread's stacks that can be read.
 ///
 /// A walk begins at a stack pointer and only goes up. So it needs the end of the stack. There are two kinds of stacks:
 /// - the thread's own: the process's first stack, or the one that libc has made for the thread. It remains while the

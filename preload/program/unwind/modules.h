@@ -22,7 +22,7 @@ struct LoadedModule {
   uintptr_t info_begin, info_end;  ///< the range that contains .eh_frame_hdr and .eh_frame
 };
 
-/// Finds the loader's functions. False: this libc does not have them.
+/// Finds the loader's functions. Returns false if this libc does not have them.
 bool modules_find_loader(void) UNWIND_HIDDEN;
 
 /// Prepares a process that begins.

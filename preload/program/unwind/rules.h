@@ -65,5 +65,5 @@ static inline const struct UnwindRule* rule_find(uint64_t key) {
 /// The entry to use in place of one with rule_jit: a module may have been mapped there since.
 const struct UnwindRule* rule_check_jit(const struct UnwindRule* entry) UNWIND_HIDDEN;
 
-/// False: this libc does not have the functions of its loader that are needed.
+/// Returns false if this libc lacks a function of its loader that is needed.
 bool rules_begin(struct StackShare* share) UNWIND_HIDDEN;
