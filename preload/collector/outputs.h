@@ -39,7 +39,7 @@ class StampTimes {
     }
     to_stamp_ = stamp;
     to_ns_ = ns;
-    assert(from_stamp_ < to_stamp_ && from_ns_ <= to_ns_);
+    assert(from_stamp_ < to_stamp_);
     slope_ = static_cast<double>(to_ns_ - from_ns_) / static_cast<double>(to_stamp_ - from_stamp_);
   }
 

@@ -161,7 +161,7 @@ class LiveTable final : public LiveBlockSource {
 
     /// Adds a block of a size below `large`. Returns false, and changes nothing, if a block lives at its address.
     bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {
-      assert(size < large && tag >= first_tag_);
+      assert(size < large);
       Bucket& bucket = buckets_[home(address, shift_)];
       const unsigned free = free_in(bucket);
       Place place(bucket, static_cast<unsigned>(std::countr_zero(free)));

@@ -186,7 +186,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
 /// that no ring is blocked.
 std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
                                     std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread) {
-  assert(blocked_.empty() && batch_.size() <= batch_limit_ && next_tag_ >= live_.first_tag());
+  assert(blocked_.empty() && batch_.size() <= batch_limit_);
   const std::size_t count = std::min(records.size(), batch_limit_ - batch_.size());
   const bool are_blocks_in_realloc = !in_realloc_.empty();
   const std::uint64_t size_max = plain_size_max_;
