@@ -36,6 +36,9 @@ static inline bool fits_bits(uint64_t alignment) { return (alignment & (alignmen
 
 static inline void append_pages(struct Batch* batch, const struct Call* call) {
   const struct BlockPages* pages = call->pages;
+  must(pages->runs.count <= page_runs_max);
+  must((pages->flags & ~(uint32_t)block_flags_mask) == 0 &&
+       pages->bytes << block_bytes_shift >> block_bytes_shift == pages->bytes);
   if (pages->since) append_value(batch, record_since, pages->since);
   batch->slots[batch->count++] =
       (struct Slot){head_of(record_block, call->address), pages->bytes << block_bytes_shift | pages->flags};
@@ -47,6 +50,7 @@ static inline void append_pages(struct Batch* batch, const struct Call* call) {
 
 /// Composes the records of `call`. `stamp_high`: the upper bits of stamps that the ring's reader knows.
 static inline void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
+  must((uint32_t)call->kind <= slot_kind_mask && (call->flags & ~(uint32_t)slot_has_old_block) == 0);
   uint64_t head = head_of(call->kind, call->address) | call->flags;
   batch->count = 0;
   if (stamp >> 32 != stamp_high) append_value(batch, record_stamp_high, stamp >> 32);
@@ -59,4 +63,5 @@ static inline void compose(struct Batch* batch, const struct Call* call, uint64_
   if (usable_size_of && call->address && (kind_traits(call->kind) & cmt_allocates))
     append_value(batch, record_usable_size, usable_size_of((void*)(uintptr_t)call->address));
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
+  must(batch->count <= sizeof batch->slots / sizeof *batch->slots);
 }

@@ -24,6 +24,15 @@
 /// Of a variable: our code reaches it without the global offset table, one instruction less for each use.
 #define HIDDEN __attribute__((visibility("hidden")))
 
+/// An assertion for code in the traced program, where the C library's would allocate, write and call abort(), which is
+/// interposed: this one stops at an illegal instruction. On where NDEBUG is not defined. States what must be true for
+/// every program, in a signal handler and in a forked child too; what the program or the kernel does is no such thing.
+#ifdef NDEBUG
+#define must(condition) ((void)sizeof((condition) ? 1 : 0))
+#else
+#define must(condition) ((condition) ? (void)0 : __builtin_trap())
+#endif
+
 /// Returns the kernel's result: -errno on failure. Takes up to six arguments of any scalar type.
 #define sys(...) sys_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 #define sys_padded(number, a, b, c, d, e, f, ...) \

@@ -107,6 +107,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   const long failed = rings_map(&tracing.control, has_share ? sizeof(struct StackShare) : 0);
   if (failed) return failed;
   struct Control* control = tracing.control;
+  must(control->rings_limit != 0);
   control->process = process_id();
   control->forked = tracing.is_attached ? 2 : is_forked;
   control->clock_is_ns = clock_is_slow;
@@ -132,6 +133,7 @@ static void part_from_parent(void) {
 }
 
 static void begin_process(void) {
+  must(recording_generation() == 0);
   bool is_forked = tracing.generation != 0;
   tracing.is_attached = false;  // what is attached to is the parent
   if (tracing.control) state.is_paused = tracing.control->paused;
@@ -167,6 +169,7 @@ static void record_own_name(void) {
 
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
+  must(self->generation != tracing.generation);
   if (self->guard != &guard_of_load) self->guard = NULL;
   self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
@@ -178,6 +181,7 @@ static void claim_ring(void) {
   self->slots = ring_slots(tracing.control, self->ring);
   self->clock = &tracing.control->clock;
   const uint32_t ring = ring_number(tracing.control, self->ring);
+  must(ring < tracing.control->rings_limit);
   self->owner = owner_of_ring(ring);
   self->foreign_frees = 0;
   self->asking.at = 0;
@@ -239,6 +243,7 @@ static void thread_ends(void* unused) {
   if (thread_self.destructor_rounds++ < destructor_rounds_max) {
     notice_thread_end();
   } else if (recording_is_on()) {
+    must(thread_self.ring != NULL);
     record_long(&(struct Call){.kind = kind_thread_exit}, NULL);
     __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
   }
@@ -374,6 +379,7 @@ const char* attached_begin(void) {
 }
 
 void attached_resume(void) {
+  must(tracing.control != NULL && tracing.generation != 0);
   tracing.is_stopped = false;
   set_recording_generation(tracing.generation);
   if (setting_is(setting_start, "paused")) pause_recording(true);

@@ -18,6 +18,7 @@ static struct {
 } pool;
 
 void owners_begin_process(uint64_t* bytes) {
+  must(bytes != NULL);
   if (pool.bytes) *bytes = *pool.bytes;  // of the parent, which are ours too
   pool.bytes = bytes;
   pool.is_exhausted = false;
@@ -51,11 +52,13 @@ static void* map_memory(size_t bytes) {
 }
 
 static uint8_t* new_pieces(void) {
+  must(pool.is_busy && pool.bytes != NULL);
   if (pool.next == pool.end) {
     pool.next = map_memory(chunk_bytes);
     pool.end = pool.next ? pool.next + chunk_bytes - owner_region_pieces : NULL;  // owner_are_all() reads beyond
   }
   if (!pool.next) return NULL;
+  must(pool.next < pool.end);
   __atomic_fetch_add(pool.bytes, owner_region_pieces, __ATOMIC_RELAXED);
   return (pool.next += owner_region_pieces) - owner_region_pieces;
 }
@@ -84,6 +87,7 @@ static void fill(uint8_t* bytes, size_t count, uint8_t self) {
 
 // Gives the page of `address` owners of its pieces, which all are as its owner was.
 static bool split_page(struct OwnerGroup* group, uintptr_t address, uint8_t owner) {
+  must(owner <= owners_max);
   uint8_t* page = &group->pages[owner_page_number(address)];
   uint8_t** pieces = &group->pieces[owner_region_number(address)];
   if (!__atomic_load_n(pieces, __ATOMIC_ACQUIRE)) create_pieces(pieces);
@@ -97,6 +101,7 @@ static bool split_page(struct OwnerGroup* group, uintptr_t address, uint8_t owne
 
 // Of memory within one page.
 static enum Ownership take_in_page(uint8_t self, uintptr_t address, size_t bytes) {
+  must(bytes != 0 && address % page_bytes + bytes <= page_bytes);
   struct OwnerGroup* group = owner_group(address);
   if (!group) group = create_group(address);
   if (!group) return ownership_unnoted;
@@ -130,6 +135,7 @@ static enum Ownership worse(enum Ownership a, enum Ownership b) { return a > b ?
 static enum Ownership take_range(uint8_t self, uintptr_t address, uint64_t size) {
   enum Ownership all = ownership_kept;
   const uintptr_t end = address + (size ? size : 1);
+  must(self <= owners_max && address < end);
   while (address != end) {
     const uintptr_t page_end = (address / page_bytes + 1) * page_bytes;
     const uintptr_t until = end < page_end ? end : page_end;

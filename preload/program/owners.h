@@ -92,6 +92,7 @@ static inline uint8_t owner_page(const struct OwnerGroup* group, uintptr_t addre
 
 /// Owners of the pieces from an address on. Only if a page of its region is held by many.
 static inline uint8_t* owner_pieces(const struct OwnerGroup* group, uintptr_t address) {
+  must(group->pieces[owner_region_number(address)] != NULL);
   return group->pieces[owner_region_number(address)] + address % (1 << owner_region_bits) / owner_piece_bytes;
 }
 
@@ -130,6 +131,7 @@ bool owners_are_others(uint8_t self, const void* block);
 
 /// Whether all of `count` bytes, 1 at least, are `self`.
 static inline bool owner_are_all(const uint8_t* bytes, size_t count, uint8_t self) {
+  must(count != 0);
 #if defined CMT_SANITIZED || \
     !defined __SSE2__  // the sanitizer would see races in words of which other threads write other bytes
   size_t same = 0;

@@ -240,6 +240,7 @@ void record_long_pages_of_all(void) { large_blocks_visit(record_pages_at_end, &t
 // holds.
 static bool describe_end(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {
   if (!taken->address) return false;
+  must(taken->bytes != 0);
   touched_ends(taken);
   touched_clear(pages, 0, 0);
   const bool is_known = taken->was_resident || ask_about_all(self, taken, pages);
@@ -309,6 +310,7 @@ void record_long_label(enum Kind kind, const char* label) {
 }
 
 static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
+  must((kind & ~(uint32_t)(slot_kind_mask | slot_has_old_block)) == 0);
   return (struct Call){.kind = slot_kind(kind), .flags = kind & slot_has_old_block, .address = address, .size = size};
 }
 
@@ -383,6 +385,7 @@ static __attribute__((noinline)) void record_short_stack_at(uint32_t kind, const
     return;
   }
   const bool is_held = reservation == reserved_here;
+  must(stack->slots == 0 || stack->slots == stack_slots(stack->head.added));
   if (is_held && is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
     stacks_publish(self, stack, held, position);
     publish_short(held, position + stack->slots, kind, address, size, stamp);
@@ -454,6 +457,7 @@ void record_short_stack(uint32_t kind, const void* address, uint64_t size, const
     return;
   }
   const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
+  must((uint32_t)kept <= frames && added <= stacks_frames_at_once);
   const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
   struct HeldRing held = hold_ring(self);

@@ -95,6 +95,7 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
   uint32_t large, rings = rings_that_fit(room - in_pages(stacks_bytes), &large);
   const uint64_t rings_bytes = bytes_for(large, rings), bytes = rings_bytes + in_pages(stacks_bytes);
   if (rings == 0) return -EFBIG;
+  must(rings <= rings_max && (large == 0 || large == rings_large_max));
   rings_close_descriptor();
   static char path[output_path_bytes];
   long fd = make_file(path, bytes);
@@ -137,6 +138,7 @@ void rings_forget(struct Control* control) {
 long rings_detach(const struct Control* control) {
   const uint64_t bytes = control->bytes, rings = control->rings_used;
   const uint64_t used = rings_control_bytes((uint32_t)(rings < control->rings_limit ? rings : control->rings_limit));
+  must(used <= bytes);
   const long copy = sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy < 0 && copy > -4096) return copy;
   sys(SYS_madvise, copy, bytes, MADV_DONTDUMP);
@@ -158,6 +160,7 @@ static bool back_with_memory(char* begin, uint64_t bytes) {
 
 void* rings_map_stacks(const struct Control* control, void* address) {
   if (!control->stacks_at) return NULL;
+  must(descriptor >= 0 && control->stacks_at < control->bytes);
   const uint64_t bytes = control->bytes - control->stacks_at;
   char* place = (char*)control + control->stacks_at;
   if (sys(SYS_fallocate, descriptor, 0, control->stacks_at, bytes) != 0 && !back_with_memory(place, bytes)) return NULL;
@@ -179,11 +182,14 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   const bool is_large = number < control->rings_large;
   ring->slots_at = rings_control_bytes(control->rings_limit) + slots_bytes(control->rings_large, number);
   ring->slots = is_large ? ring_slots_large : ring_slots_small;
+  must(number < control->rings_limit && owner != 0);
+  must((ring->slots & (ring->slots - 1)) == 0 && ring->slots_at + ring->slots * slot_bytes <= control->bytes);
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   if (number == 0 && reserve_whole(ring))
     first = ring->slots;
   else if (!back_with_memory((char*)control + ring->slots_at, first * slot_bytes))
     return false;
+  must(first <= ring->slots);
   ring->limit = first;
   ring->soft = first / 2;
   __atomic_store_n(&ring->owner, owner, __ATOMIC_RELEASE);

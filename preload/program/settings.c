@@ -75,6 +75,7 @@ void settings_attach(const char* settings) {
 }
 
 const char* setting_value(enum Setting setting) {
+  must(setting < settings_count);
   const char* name = setting_names[setting];
   if (!attached) return getenv(name);
   const size_t length = strlen(name);
@@ -266,6 +267,7 @@ char** collector_environment(void) {
 }
 
 static void copy(char* out, size_t room, const char* text, size_t length) {
+  must(room != 0);
   if (length >= room) length = room - 1;
   memcpy(out, text, length);
   out[length] = 0;
@@ -317,6 +319,7 @@ uint32_t trace_path_count(void) {
 bool status_must_exist(void) { return status_exists; }
 
 bool path_is_given(uint32_t which) {
+  must(which < paths_max);
   if (!trace_paths) read_paths();
   return templates[which][0] != 0;
 }

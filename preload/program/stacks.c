@@ -47,6 +47,7 @@ static struct UnwindThread* new_memory(void) {
 }
 
 void stacks_claim(struct Thread* self, uint32_t ring) {
+  must(ring < rings_max);
   struct UnwindThread** memory = &memory_of_ring[ring];
   self->last_stack = (struct RingStack){0};
   if (self->session != thread_session) self->unwinder = NULL;  // another thread may have it now
@@ -75,6 +76,7 @@ static inline void tell_difference(const struct RingStack* last, struct EventSta
   const struct UnwindStack* now = &stack->captured;
   const bool is_whole = now->is_apart || !last->is_followed || now->is_cut != last->is_cut;
   const uint32_t frames = (uint32_t)now->frames, kept = is_whole ? 0 : (uint32_t)now->kept;
+  must(kept <= frames);
   stack->head = (struct StackRecord){kept, frames - kept, last->number, now->is_cut, now->is_apart};
   stack->slots = !is_whole && kept == frames && frames == last->frames ? 0 : stack_slots(frames - kept);
 }
@@ -153,6 +155,7 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, const s
   const struct StackRecord* head = &stack->head;
   uint32_t frames[stack_frames_first] = {0};
   if (stack->slots == 0) return;
+  must(stack->slots == stack_slots(head->added) && head->number < stack_numbers);
   if (__builtin_expect(!head->is_apart && head->kept <= unwind_frames_max - stack_frames_first && self->unwinder, 1)) {
     // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
     for (uint32_t i = 0; i < stack_frames_first; i++)

@@ -101,6 +101,7 @@ static inline bool ring_is_held(const struct Thread* self, const struct HeldRing
 }
 
 static inline void slot_publish(struct Slot* all, uint32_t slots, uint64_t position, uint64_t head, uint64_t body) {
+  must((slots & (slots - 1)) == 0 && (head & (slot_valid | slot_parity)) == 0);
   struct Slot* slot = &all[position & (slots - 1)];
   slot->body = body;
   head |= slot_valid | (position & slots ? slot_parity : 0);

@@ -50,6 +50,7 @@ void tracing_stop(const char* what, const char* detail, long error) {
 
 bool tracing_start_collector(void) {
   if (tracing.is_collector_started) return true;
+  must(tracing.control != NULL);
   tracing.is_collector_started = true;
   long failed = collector_start(tracing.control);
   if (!failed) return true;
@@ -67,6 +68,7 @@ bool tracing_start_collector(void) {
 
 void ring_bell(uint32_t depth) {
   struct Control* control = tracing.control;
+  must(control != NULL && (depth == asleep_briefly || depth == asleep_deeply));
   __atomic_fetch_add(&control->bell, 1, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST) >= depth && !sandbox_entered)
     sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
@@ -157,7 +159,9 @@ static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_
 
 bool wait_for_room(struct Ring* ring, uint64_t position, uint64_t count) {
   uint64_t limit;
+  must(count != 0);
   if (!wait_until_below_limit(ring, position, count, &limit)) return false;
+  must(position + count <= limit);
   if (position + count > __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE)) {
     __atomic_store_n(&ring->soft, limit, __ATOMIC_RELAXED);
     if (tracing.is_collector_started) ring_bell(asleep_deeply);

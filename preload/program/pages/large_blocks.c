@@ -68,6 +68,7 @@ static struct Leaf** leaf_place(uintptr_t address, bool create) {
 }
 
 static void list_leaf(struct Leaf* leaf, uintptr_t address) {
+  must(!leaf->next && leaf->begin == 0);
   leaf->begin = address >> large_leaf_bits << large_leaf_bits;
   leaf->next = __atomic_load_n(&leaves, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&leaves, &leaf->next, leaf, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) continue;
@@ -99,6 +100,7 @@ static struct LargeBlock block_of(uint64_t word, uintptr_t page) {
 }
 
 bool large_block_note(const struct LargeBlock* block) {
+  must(block->address != 0);
   struct Leaf* leaf = leaf_of(block->address, true);
   if (!leaf || block->bytes > bytes_mask) return false;
   const uint32_t bit = large_filter_bit((const void*)block->address);
@@ -120,7 +122,9 @@ struct LargeBlock large_block_take(const void* address) {
   if (!(seen & word_used) || (seen & place_mask) != ((uintptr_t)address & place_mask)) return (struct LargeBlock){0};
   __atomic_store_n(&leaf->words[i], 0, __ATOMIC_RELEASE);
   __atomic_fetch_and(&leaf->used[i / 64], ~((uint64_t)1 << i % 64), __ATOMIC_RELEASE);
-  return block_of(seen, (uintptr_t)address >> large_page_bits);
+  const struct LargeBlock taken = block_of(seen, (uintptr_t)address >> large_page_bits);
+  must(taken.address == (uintptr_t)address);
+  return taken;
 }
 
 void large_blocks_forget(void) {

@@ -108,6 +108,7 @@ bool touched_begins(struct AskCredit* credit, const void* address, uint64_t byte
   const uint64_t end = page_count(&block), before = is_kept ? page_count(given) : 1;
   // Where it stays, the page of its end is new too: the allocator may have written behind it.
   const uint64_t from = (before < end ? before : end) - 1;
+  must(from < end);
   touched_clear(pages, bytes, 0);
   const bool is_known = ask_about_given(credit, &block, from, &pages->runs);
   pages->flags = (is_kept ? block_is_kept : 0) | (is_known ? block_is_asked : 0);
@@ -119,10 +120,12 @@ bool touched_begins(struct AskCredit* credit, const void* address, uint64_t byte
 enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, uint64_t* from,
                          struct PageRuns* runs) {
   const uint64_t end = page_count(block);
+  must(*from < end);
   runs->count = 0;
   if (*from == 0 && !can_ask(credit, end, true)) return touched_unknown;
   const uint64_t known = ask_pages(block->address, *from, end, true, runs);
   note_cost(credit, us_to_ask(end - *from, true));
+  must(runs->count <= page_runs_max);
   if (known <= *from) return touched_unknown;
   *from = known;
   return known < end ? touched_more : touched_all;
