@@ -1,7 +1,8 @@
-/// What cmttrace and libcmttrace.so share while the library is brought into a program that runs. C and C++.
+/// The memory that cmttrace and libcmttrace.so share while cmttrace brings the library into a running program. C and
+/// C++.
 ///
-/// The program gets a file without a name (memfd): the library, zeros up to a whole page, and behind them a struct
-/// Attach in whole pages, which both sides map. Then, on a thread of the program:
+/// The program gets a file without a name (memfd): the library, zeros up to a whole page, and then a struct Attach in
+/// whole pages, which both sides map. Then, on a thread of the program:
 ///
 ///     cmttrace                                   the library
 ///     dlopen("/proc/self/fd/N")            ->    its constructor calls cmttrace_attach(N)
@@ -47,7 +48,7 @@ struct Attach {
   char settings[attach_settings_bytes];  ///< variables of libcmttrace(1): "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0"
 };
 
-/// Of the file's end, in which the struct stands at the begin.
+/// The bytes at the file's end that are mapped. The struct is at their begin.
 enum { attach_bytes = (sizeof(struct Attach) + 4095) / 4096 * 4096 };
 
 static_assert(offsetof(struct Attach, rings_taken) == 48 && offsetof(struct Attach, message) == 72, "one layout");

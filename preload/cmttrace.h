@@ -18,8 +18,8 @@ static inline void cmt_mark(const char* label) {
 }
 
 /// Stops recording in all threads until cmt_resume(). The trace has a mark `cmt_pause` and a mark `cmt_resume` where
-/// they took effect. A block that is freed during the pause ends in the trace when its address is returned again, and
-/// is counted as a repair; the others keep their tags.
+/// they took effect. The trace does not have the frees during a pause. Such a block ends when its address is returned
+/// again, and is counted as a repair. The other blocks keep their tags.
 static inline void cmt_pause(void) {
   if (cmttrace_pause) cmttrace_pause();
 }

@@ -1,10 +1,10 @@
-/// What differs between processors and both sides of the rings do: reading the clock of the stamps, and waiting. C and
-/// C++.
+/// The code that differs between processors and that both sides of the rings need: it reads the clock of the stamps,
+/// and waits. C and C++.
 ///
 /// x86-64: the time stamp counter. A load waits for nothing but the fence; stores are seen in their order, and an
 /// atomic operation is a full fence. arm64: the system's counter (cntvct_el0), which is the same on all processors;
 /// loads and stores are seen in any order but for acquire, release and fences, and may also pass the counter's read. So
-/// the read has a full fence before it, and no instruction behind it begins before it is done.
+/// the read has a full fence before it, and no later instruction begins before it is done.
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static inline uint64_t processor_stamp(bool fenced) {
 
 static inline void processor_pause(void) { __builtin_ia32_pause(); }
 
-/// Behind an atomic operation: what follows happens when all before it is seen by others.
+/// After an atomic operation: others see all that came before it when later instructions run.
 static inline void processor_fence_after_atomic(void) { __asm__ volatile("" : : : "memory"); }
 
 #elif defined __aarch64__

@@ -22,51 +22,50 @@
 /// Slots below `limit` are backed by memory, so that no write raises SIGBUS. A thread whose record lies beyond `soft`
 /// rings the collector's bell and stores `soft` = `limit`. The collector stores `soft` = 0 to make a thread look at
 /// Control (`verdict`, `paused`) at its next event. It lowers `limit` in a ring without records, and releases the
-/// memory beyond it: a thread that has read the old limit writes one event at most, at `tail`. With CMTTRACE_RINGS this
+/// memory beyond it. A thread that has read the old limit writes one event at most, at `tail`. With CMTTRACE_RINGS this
 /// memory is a file, and `limit` rises only when the trace's files hold the records, in whole blocks.
 ///
 /// # Stamps
 ///
-/// A stamp is the low 32 bits of processor_stamp() (preload/processor.h). record_stamp_high gives the upper bits of the
-/// stamps behind it. A signal handler may record other upper bits: so a thread compares its own after step 1, and makes
+/// A stamp is the low 32 bits of processor_stamp() (preload/processor.h). record_stamp_high has the upper bits of the
+/// stamps after it. A signal handler may record other upper bits: so a thread compares its own after step 1, and makes
 /// the slot void where they differ.
 ///
-/// A *true* stamp is the clock, read when the event happens, behind a fence. A *told* stamp is `Control::clock`, or
+/// A *true* stamp is the clock, read when the event happens, after a fence. A *told* stamp is `Control::clock`, or
 /// an earlier one of its thread: the clock is not read. A stamp may be early, never late, and an event is published
 /// after all events that it depends on.
 ///
 /// An event that makes or ends a block has a true stamp if other rings have touched its memory last, or nobody knows
-/// who has (preload/program/owners.h). So of two events about the same memory in two rings the later one has a true
-/// stamp, and the earlier one none that is later than its own moment. In a process with one thread all have told ones.
+/// who has (preload/program/owners.h). So if two rings have an event about the same memory, the later event has a true
+/// stamp. The stamp of the earlier one is not after its own moment. In a process with one thread all have told ones.
 ///
-/// `clock` rises only. It is at least the clock at which the collector began its last pass. Whoever takes a true stamp
-/// for an event that others must not seem to come before raises it beyond that stamp: marks, begins and ends of
-/// threads; and allocations and releases whose owner cannot be noted.
+/// `clock` rises only. It is at least the clock at which the collector began its last pass. Some events must not seem
+/// to come after later ones of other threads: marks, begins and ends of threads, and allocations and releases whose
+/// owner cannot be noted. A thread that takes a true stamp for one of them raises `clock` beyond it.
 ///
 /// In a process whose threads often free each other's blocks each event has a true stamp, if reading the clock is fast.
-/// With CMTTRACE_TIME=1 each event reads it in any process, behind the fence from the second thread on. With a time
+/// With CMTTRACE_TIME=1 each event reads it in any process, after a fence from the second thread on. With a time
 /// step (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
 ///
 /// # Call stacks
 ///
 /// Where they are recorded (`stacks_at` is not 0), an event has its stack's records before its other ones: a
 /// record_stack, and record_frames if there are more than stack_frames_first new frames. A frame is an index of
-/// UnwindTable::rule (preload/stack_share.h). A stack is told as a difference from the ring's last stack: how many
-/// outer frames are kept, and the ones added to them, outermost first.
+/// UnwindTable::rule (preload/stack_share.h). A record has the difference from the ring's last stack: how many outer
+/// frames are kept, and the frames added to them, outermost first.
 ///
 ///     last stack   main  run  parse  list          record_stack   kept 2, added 3: parse item text
 ///     this stack   main  run  parse  item  text    kept 3, added 2: item text. Or kept 2, since `parse` calls from
 ///                                                  another place: a frame is a return address
 ///
 /// - Kinds that have stacks: those that allocate; with `stacks_of_frees` also those that only release. Such an event
-///   without a record_stack has the ring's last stack. Of a realloc, the event at its end has one.
+///   without a record_stack has the ring's last stack. A realloc has one in the event at its end.
 /// - The ring's last stack changes as soon as all its frames are there, whatever record follows. A stack too large for
 ///   one reservation comes in several record_stacks: each of the further ones keeps the frames that were sent.
 /// - is_cut: the stack has further frames outside of these, which are not known. It never changes where kept is not 0.
 ///   A cut stack of no frames: not known at all.
-/// - is_apart: the stack of a signal handler that interrupts a capture. All its frames are here. It belongs to the
-/// event
-///   behind it alone, and the ring's last stack stays as it is.
+/// - is_apart: the stack of a signal handler that interrupts a capture. All its frames are here. It belongs to the next
+/// event alone, and the ring's last stack stays as it is.
 /// - After a drop, a void, a pause, a fork and a new owner, kept is 0. So a reader that does not know the ring's last
 ///   stack knows it again. (Of events with a record_stack: others have nothing to lose.)
 /// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
@@ -74,19 +73,20 @@
 ///
 /// # Pages of large blocks
 ///
-/// Where they are recorded (`touched_min` is not 0), a record_block stands before the event that makes a block of at
-/// least so many bytes, and before the one that ends it, realloc's begin among them. It has the block's address. If
-/// block_is_asked is set, the record_page_runs behind it are all pages that were in memory then: before the program had
-/// the block, or at its end. If not, the kernel could not be asked.
+/// Where they are recorded (`touched_min` is not 0), a record_block comes before each event that makes or ends a block
+/// of at least so many bytes. The begin of a realloc is such an end. It has the block's address. If block_is_asked is
+/// set, the record_page_runs after it are all pages that were in memory then: before the program had the block, or at
+/// its end. If not, the kernel could not be asked.
 ///
-/// - record_pages is an event of its own: pages of a block that lives on. Of runs that do not fit one event, or with a
-///   record_since, of a moment between that stamp and its own: then it is about a block that lived all the time. With a
+/// - record_pages is an event of its own: pages of a block that lives on. Without a record_since it has runs that do
+/// not fit the next event. With one it is of a moment between that stamp and its own, and about a block that lived all
+/// the time. With a
 ///   size and no runs: the block lives on, because the realloc that has announced its end was refused.
 /// - The collector appends such events for what it has seen from outside, as those of a ring of its own. It has raised
 ///   `clock` to the first stamp before it looked, and beyond the second afterwards. So the memory was the block's if
 ///   its allocation has a stamp below the first one, and its end one above the second. It may have taken the block for
-///   one that was at the address before, and left out what it had seen of that one: only where block_is_whole is set,
-///   and the size is the block's, are all of its pages told.
+///   one that was at the address before, and left out what it had seen of that one: the runs are all of its pages only
+///   if block_is_whole is set and the size is the block's.
 #pragma once
 
 #include <assert.h>
@@ -133,8 +133,8 @@ enum {
   slot_address_shift = 16,
 };
 
-/// Kinds of records. Those below 64 are events (cmt/kinds.h). Records from record_stamp_high on have no stamp: `body`
-/// is a value, which belongs to the event behind them.
+/// Kinds of records. Numbers below 64 are events (cmt/kinds.h). Records from record_stamp_high on have no stamp: `body`
+/// is a value, which belongs to the next event.
 enum {
   record_events = 64,         // so many kinds of events
   record_realloc_begin = 64,  // with a stamp: a realloc of the block at `address` begins
@@ -206,7 +206,7 @@ enum {
   stack_numbers = 16,
 };
 
-/// What a record_stack says beside its frames.
+/// The fields of a record_stack beside its frames.
 struct StackRecord {
   uint32_t kept;    ///< outer frames of the ring's last stack
   uint32_t added;   ///< frames that follow, here and in record_frames
@@ -247,7 +247,7 @@ static inline struct Slot slot_of_stack(const struct StackRecord* stack, const u
 }
 static_assert(stack_count_bits == 13 && stack_index_bits == 17 && stack_frames_first == 5, "as slot_of_stack has it");
 
-/// The reverse, without the frames. Those that are in this record stand above 2 * stack_count_bits of its payload.
+/// The reverse, without the frames. Its frames are above the lowest 2 * stack_count_bits of its payload.
 static inline struct StackRecord stack_head_of_slot(const struct Slot* slot) {
   const uint64_t payload = (uint64_t)payload_of_slot(slot);
   const uint32_t flags = slot_alignment(slot->head), count_mask = (1u << stack_count_bits) - 1;
@@ -261,7 +261,7 @@ static inline struct StackRecord stack_head_of_slot(const struct Slot* slot) {
   return stack;
 }
 
-/// The reverse. Of `frames` the first `added` count.
+/// The reverse. The first `added` of `frames` are valid.
 static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_first]) {
   const SlotPayload payload = payload_of_slot(slot);
   for (uint32_t i = 0; i < stack_frames_first; i++)
@@ -277,7 +277,7 @@ static inline struct Slot slot_of_frames(const uint32_t frames[stack_frames_more
 }
 static_assert(stack_index_bits == 17 && stack_frames_more == 6, "as slot_of_frames has it");
 
-/// The reverse. Of `frames` as many count as are left of `added`.
+/// The reverse. As many of `frames` are valid as are left of `added`.
 static inline void frames_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_more]) {
   const SlotPayload payload = payload_of_slot(slot);
   for (uint32_t i = 0; i < stack_frames_more; i++)
@@ -383,7 +383,7 @@ static inline uint32_t process_of(const struct Control* control) {
   return control->process_outside != 0 ? (uint32_t)control->process_outside : control->process;
 }
 
-/// Of the layout: other bytes mean another one.
+/// Identifies the layout: other bytes mean another one.
 #define ring_magic "cmtring9"
 
 /// The collector's descriptors.
@@ -421,7 +421,7 @@ static inline struct Slot* ring_slots(const struct Control* control, const struc
   return (struct Slot*)((char*)control + ring->slots_at);
 }
 
-/// Of Control and the table of rings, in whole pages.
+/// The bytes of Control and the table of rings, in whole pages.
 static inline uint64_t rings_control_bytes(uint32_t rings) {
   return (sizeof(struct Control) + 128 + rings * sizeof(struct Ring) + 4095) & ~(uint64_t)4095;
 }

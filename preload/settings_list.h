@@ -1,6 +1,6 @@
-/// The settings of the recorder: one list, from which the library (preload/program/settings.c), the collector
-/// (encoder.cpp) and the launcher (cmttrace/options.cpp) take the variables, and tests/house/man_test.sh what the
-/// manual page must say. C and C++. To add a setting, add a line here and an entry in man/libcmttrace.1.
+/// The settings of the recorder, in one list for C and C++. The library (preload/program/settings.c), the collector
+/// (encoder.cpp) and the launcher (cmttrace/options.cpp) take variables and forms from it. tests/house/man_test.sh
+/// compares the manual page with it. To add a setting, add a line here and an entry in man/libcmttrace.1.
 #pragma once
 
 /// X(name, variable, option of cmttrace, form, default, help). The option is "" if cmttrace sets the variable by itself
@@ -47,7 +47,7 @@ static const char* const setting_names[settings_count] = {
 #undef CMT_SETTING
 };
 
-/// What the value of a setting may be. The library checks each form, the launcher those of its options.
+/// The values that a setting may have. The library checks each form, the launcher those of its options.
 enum SettingForm {
   form_paths,     ///< up to outputs_max paths with commas between them
   form_path,      ///< one path

@@ -1,9 +1,9 @@
-/// Addresses of code, in the memory that the traced program and its collector share: what the frames of call stacks
-/// stand for (preload/protocol.h, "Call stacks"). C and C++. The program writes, the collector only reads.
+/// Addresses of code, in the memory that the traced program and its collector share. The frames of call stacks are
+/// indices of them (preload/protocol.h, "Call stacks"). C and C++. The program writes, the collector only reads.
 ///
-/// A frame in a record is an index of UnwindTable::rule. That entry has the frame's address, `module_of_rule` at the
-/// same index the number of its module. Both are there before a record with the index is published, and never change:
-/// an index never gets another address. What an entry has as its rule is the program's own
+/// A frame in a record is an index of UnwindTable::rule. The entry has the frame's address. `module_of_rule` has the
+/// number of its module at the same index. Both are there before a record with the index is published, and never
+/// change: an index never gets another address. The rule in an entry is the program's own
 /// (preload/program/unwind/rules.h).
 #pragma once
 

@@ -41,7 +41,7 @@ static const struct Unit units_of_period[] = {{"s", 1000000000}, {"ns", 1}, {"us
 static const struct Unit units_of_size[] = {{"", 1},          {"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30},
                                             {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 0}};
 static const struct Unit units_of_count[] = {{"", 1}, {"", 0}};
-/// Of what is to be kept: none goes without a unit, which tells a time from a size.
+/// The units of CMTTRACE_KEEP. A number must have a unit, because the unit distinguishes a time from a size.
 static const struct Unit units_of_kept_time[] = {
     {"s", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"min", 60000000000u}, {"h", 3600000000000u}, {"", 0}};
 static const struct Unit units_of_kept_size[] = {{"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30}, {"KiB", 1 << 10},
@@ -65,7 +65,7 @@ static inline bool read_quantity(const char* text, const struct Unit* units, uin
 
 enum { keep_ns_min = 1000000000, keep_bytes_min = 64 << 10 };
 
-/// What CMTTRACE_KEEP asks for.
+/// The value of CMTTRACE_KEEP.
 struct Keep {
   uint64_t ns, bytes;  ///< 0: not given
 };

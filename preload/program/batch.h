@@ -1,5 +1,5 @@
-/// The records of one event of several slots, in the order in which the ring's reader expects them: what belongs to the
-/// event comes before the event itself (preload/protocol.h, "Records"). For record.c alone, into which it is inlined.
+/// Composes the records of one event of several slots, for record.c, into which it is inlined. The ring's reader
+/// expects the event itself last (preload/protocol.h, "Records").
 #pragma once
 
 #include <string.h>

@@ -251,7 +251,7 @@ long collector_start(struct Control* control) {
 const char* collector_refused_path(void) { return is_path_refused ? path : NULL; }
 const char* collector_refused_type(void) { return refused_type; }
 
-// The collector's last verdict is read behind this.
+// The collector's last verdict is read after this.
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
 void collector_reap(void) {

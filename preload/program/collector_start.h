@@ -6,10 +6,9 @@
 ///
 ///     program  --clone, exit signal 0-->  supervisor  --vfork, exec-->  collector
 ///
-/// The supervisor never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks
-/// all signals, calls nothing but the kernel, and waits for its child; then it sets a variable of ours, and we reap it
-/// with
-/// __WCLONE. After an exec of the program it is a zombie that no ordinary wait() sees, until the process ends.
+/// The supervisor never calls exec. It shares the program's memory, and costs one page of stack. It has no descriptors,
+/// blocks all signals and calls only the kernel. When its child has ended, it sets a variable of ours, and we reap it
+/// with __WCLONE. After an exec of the program it is a zombie that no ordinary wait() sees, until the process ends.
 ///
 /// Each of the two is a process group: signals of the terminal pass them by, and the kernel does not wake a stopped
 /// collector when the program ends. They stay in the program's session, where their priority counts against its threads
@@ -30,10 +29,10 @@ enum { collector_has_no_room = 1 };
 long collector_start(struct Control* control);
 /// The file that could not be created, after a failed collector_start(); NULL if the failure was another.
 const char* collector_refused_path(void);
-/// What is wrong with that file where it is there, and of another type than it has to be; else NULL.
+/// Says that the file exists and has another type than it must have, or returns NULL.
 const char* collector_refused_type(void);
 
-/// Tells the launcher (CMTTRACE_STATUS) that this process is not recorded.
+/// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded.
 void collector_report_refusal(void);
 
 /// Whether it was started and has ended.

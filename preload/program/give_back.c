@@ -24,7 +24,7 @@ EXPORT int malloc_trim(size_t pad) {
 
 OURS(malloc_trim);
 
-// Names of glibc's parameters; of others the number stands.
+// Writes the name of glibc's parameter, or the number of an unknown one.
 static char* put_parameter(char* out, int parameter) {
   static const char names[settings_known][20] = {"M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
                                                  "M_CHECK_ACTION",   "M_PERTURB", "M_ARENA_TEST",     "M_ARENA_MAX"};

@@ -57,7 +57,7 @@ enum {
 bool guard_is_of_allocator(const void* code);
 
 /// Whether the function that has set the guard has not returned: its frame lies above `frame`, and still holds its
-/// token. An allocator's operator new does not tell us its failures: there only calls by the allocator's code are
+/// token. An allocator's operator new does not report its failures to us. There only calls by the allocator's code are
 /// inside, not those of a new_handler, and not those that follow an exception.
 static inline bool guard_holds(const struct Guard* guard, const void* frame, const void* caller) {
   if ((const void*)guard <= frame || guard->token != (thread_self.guards ^ (uintptr_t)guard)) return false;

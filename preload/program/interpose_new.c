@@ -2,14 +2,14 @@
 //
 // operator new calls malloc, which is interposed as well: the guard makes one event of them. A failure inside is
 // recorded by malloc (interpose.c). Exceptions that do not come from a failed malloc (a bad alignment; another
-// allocator's operator new) leave a guard behind whose frame is gone: interpose.h, guard_holds.
+// allocator's operator new) leave a guard whose frame is gone: interpose.h, guard_holds.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "preload/program/hooks/find.h"
 #include "preload/program/interpose.h"
 
-// The function behind ours, if the program is linked with a C++ library; else that of the library that a plugin has
+// The next function after ours, if the program is linked with a C++ library; else that of the library that a plugin has
 // brought along, which no other library can see, or of the plugin itself.
 static void* find(const char* name, const void* caller) {
   void* found = find_one(name, real_order);

@@ -139,7 +139,7 @@ EXPORT int execveat(int folder, const char* path, char* const* arguments, char* 
 }
 OURS(execveat);
 
-// execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of those behind them.
+// execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of the further ones.
 #define LISTED(first, arguments, rest)                                               \
   va_list rest, counting;                                                            \
   va_start(rest, first);                                                             \

@@ -1,12 +1,12 @@
 /// All that the tracer asks of the kernel: system calls, clocks, waiting, and its line on standard error.
 ///
-/// System calls are made without libc's wrappers: so they leave errno alone, are no cancellation points, and are not
-/// caught by functions that the program or the tracer has put before those of libc.
+/// System calls are made without libc's wrappers. So they leave errno alone and are no cancellation points. Functions
+/// that the program or the tracer has put before those of libc do not see them.
 ///
 /// A program may forbid system calls to itself (seccomp(2)), and the kernel may end it at the next one. From then on,
-/// `sandbox_entered`, the tracer makes none in it: nobody is woken or awaited by a futex, the collector looks at the
-/// rings by itself a thousand times a second, threads are not told apart by the kernel's ids, and events of forked
-/// children are counted as lost. interpose_process.c notices the moment.
+/// `sandbox_entered`, the tracer makes none in it. Futexes neither wake nor wait; the collector looks at the rings a
+/// thousand times a second instead. Threads are not distinguished by the kernel's ids. Events of forked children are
+/// counted as lost. interpose_process.c notices the moment.
 #pragma once
 
 #include <errno.h>
@@ -21,12 +21,13 @@
 #include "preload/program/machine/machine.h"
 #include "preload/protocol.h"
 
-/// Of a variable: our code reaches it without the global offset table, one instruction less for each use.
+/// For variables: our code reaches them without the global offset table, with one instruction less for each use.
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /// An assertion for code in the traced program, where the C library's would allocate, write and call abort(), which is
-/// interposed: this one stops at an illegal instruction. On where NDEBUG is not defined. States what must be true for
-/// every program, in a signal handler and in a forked child too; what the program or the kernel does is no such thing.
+/// interposed: this one stops at an illegal instruction. On where NDEBUG is not defined. Use it for statements that are
+/// true in every program, in signal handlers and forked children too. Do not use it for the behaviour of the program or
+/// the kernel.
 #ifdef NDEBUG
 #define must(condition) ((void)sizeof((condition) ? 1 : 0))
 #else
@@ -73,7 +74,7 @@ static inline void restore_signals(const uint64_t* before) {
   sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, before, 0, 8);
 }
 
-/// Whether a filter of system calls stands already (seccomp(2)), or that cannot be told. 30 us.
+/// Whether the process has a filter of system calls already (seccomp(2)), or /proc does not say so. Takes 30 us.
 bool has_system_call_filter(void);
 
 extern bool sandbox_entered HIDDEN;

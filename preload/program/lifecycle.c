@@ -27,7 +27,8 @@ static struct {
   pthread_key_t key;
 } state;
 
-/// Of the library of threads. NULL: an older program has none, and so one thread, whose end is the process's.
+/// pthread_key_create and pthread_setspecific, or NULL in a program that was linked without libpthread. Such a program
+/// has one thread, which ends with the process.
 static struct {
   int (*create)(pthread_key_t*, void (*)(void*));
   int (*set)(pthread_key_t, const void*);
@@ -46,8 +47,8 @@ static void read_stack_settings(void) {
   stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
 }
 
-// A filter of system calls that stands already may end the program for those that ask about pages: so they are made
-// only where somebody wants them to be.
+// An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
+// pages are recorded only if the setting is given.
 static void read_touched_setting(void) {
   const bool is_asked_for = setting_is_given(setting_touched);
   const bool is_auto = setting_is(setting_touched, "auto") || (!is_asked_for && !has_system_call_filter());
@@ -122,8 +123,8 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   return 0;
 }
 
-// What the thread that has forked writes from here on is not for its parent's collector: a signal handler may have
-// forked within an event. A child that records nothing may exec soon: it has no more to do.
+// Detaches the forked thread from its parent's collector: a signal handler may have forked within an event, which goes
+// on here. A child that records nothing may exec soon: it has no more to do.
 static void part_from_parent(void) {
   generation_page_after_fork();
   if (sandbox_entered) return;
@@ -159,7 +160,7 @@ static void begin_process(void) {
   if (state.may_open_files) tracing_start_collector();
 }
 
-// Of a thread that had its name before the recording.
+// Records the name of a thread that had one before the recording.
 static void record_own_name(void) {
   char name[16] = {0};
   if (sandbox_entered || sys(SYS_prctl, get_name, name) != 0 || name[0] == 0) return;

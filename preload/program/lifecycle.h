@@ -2,7 +2,7 @@
 ///
 /// A forked child's first event makes rings of its own (tracing.h). Until then memory that nobody reads is where the
 /// parent's are, so that an event that a signal handler has interrupted and forked within goes on there. After _Fork()
-/// and clone(), which tell nobody, they stay mapped, and such an event gives back what it has reserved in them.
+/// and clone(), which call no handler, they stay mapped, and such an event gives its slots back.
 ///
 /// Starting a process and claiming a ring block signals, so that a handler finds them done or not begun.
 #pragma once
@@ -28,9 +28,9 @@ static inline bool tracer_is_ready(void) { return __builtin_expect(tracer_state 
 /// tracer_start() without the real functions.
 void start_recording(void);
 
-/// What an attached tracer does in place of tracer_start() and start_collecting(), while no module leads to it yet and
-/// signals are blocked. Returns NULL, or why the program cannot be recorded. The rings are there then, with their
-/// descriptor, and nothing is recorded until attached_resume().
+/// Replaces tracer_start() and start_collecting() in an attached tracer, while no module leads to it yet and signals
+/// are blocked. Returns NULL, or why the program cannot be recorded. The rings are there then, with their descriptor,
+/// and nothing is recorded until attached_resume().
 const char* attached_begin(void);
 /// The rings are the collector's. From here on all threads' events are recorded.
 void attached_resume(void);

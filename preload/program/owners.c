@@ -99,7 +99,7 @@ static bool split_page(struct OwnerGroup* group, uintptr_t address, uint8_t owne
   return true;
 }
 
-// Of memory within one page.
+// Takes memory within one page.
 static enum Ownership take_in_page(uint8_t self, uintptr_t address, size_t bytes) {
   must(bytes != 0 && address % page_bytes + bytes <= page_bytes);
   struct OwnerGroup* group = owner_group(address);
@@ -120,7 +120,7 @@ static enum Ownership take_in_page(uint8_t self, uintptr_t address, size_t bytes
   return ownership_changed;
 }
 
-// Whole pages of a large block are nobody's. Those that nobody has touched stay so without a write.
+// Whole pages of a large block are nobody's. Pages that nobody has touched stay so without a write.
 static void forget_pages(uintptr_t address, uintptr_t end) {
   for (; address < end; address += page_bytes) {
     struct OwnerGroup* group = owner_group(address);

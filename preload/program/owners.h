@@ -2,28 +2,28 @@
 /// order of the ring says all, and its events need no true stamp; where it changes hands, they do (preload/protocol.h,
 /// "Stamps"; doc/design/sparse_stamps.md has the argument).
 ///
-/// A owner is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
+/// An owner is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
 /// the heap has one, as long as a single ring has touched it. When another one does, the page gets one for each 16
 /// bytes. So memory that threads do not share costs 16 bytes for 64 KiB, other memory a sixteenth at most, and only
 /// from the second thread on. Where no memory can be had for that (a limit on address space, a sandbox), or another
 /// thread is just changing the page, the event cannot be noted: it raises Control::clock instead.
 ///
-/// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Of a block
-/// that was allocated before anything was noted, the begin may be held with its page, and then the rest is not known:
-/// a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches into it
-/// from the page before. While a ring has a page as a whole, no other is known to have touched any of it; so there
-/// blocks of any size are the ring's. Elsewhere not known are:
+/// A live block is held as a whole by one ring, or not known at all, so that the owner of its first 16 bytes is the
+/// owner of all. The begin of a block that is older than the notes may be held with its page, and then the rest is not
+/// known: a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches
+/// into it from the page before. While a ring has a page as a whole, no other is known to have touched any of it; so
+/// there blocks of any size are the ring's. Elsewhere not known are:
 ///  - the begins of blocks of owners_large bytes and more: both their events have true stamps, so that sums over
 ///    threads are right to within small blocks
 ///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address
 ///    that is no multiple of 16
 ///  - what rings beyond the first owners_max touch
 ///
-/// Whoever touches memory has it from the allocator, whose own synchronisation orders the touch behind the one before.
+/// Whoever touches memory has it from the allocator, whose own synchronization orders the touch after the one before.
 /// So a byte for 16 bytes of the heap is written as it is. The owner of a page is claimed by compare-and-swap before
 /// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's owners. A
-/// ring of the child may have the number of one of the parent's. That does no harm: then no other ring of the child has
-/// touched the memory.
+/// ring of the child may have the number of one of the parent's. The shared number does no harm: no other ring of the
+/// child has touched the memory.
 #pragma once
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@
 #include "preload/program/kernel.h"
 
 enum {
-  owners_max = 250,  // rings that can be told apart
+  owners_max = 250,  // rings that have an owner number of their own
   owners_large = 32768,
   owner_piece_bytes = 16,
   owner_page_bits = 12,
@@ -53,14 +53,14 @@ enum {
 /// Values of OwnerGroup::pages that are no owners.
 enum {
   owners_changing = 254,  // a thread is writing the owners of its pieces
-  owners_many = 255,      // the owners of its pieces tell
+  owners_many = 255,      // the pieces of the page have owners of their own
 };
 
-/// Of 2 GiB of addresses.
+/// The owners of 2 GiB of addresses.
 struct OwnerGroup {
   uint8_t pages[owner_group_pages];  ///< the owner of each page
-  uint8_t beyond[8];                 ///< 0: the page behind the last one is of the next group
-  /// Of each region, owners of 16 bytes each; NULL until one of its pages has several.
+  uint8_t beyond[8];                 ///< 0: the page after the last one belongs to the next group
+  /// For each region the owners of its pieces of 16 bytes; NULL until one of its pages has several.
   uint8_t* pieces[owner_group_regions];
 };
 

@@ -26,7 +26,7 @@ void __msan_init(void) __attribute__((weak));
 
 // A sanitizer's allocator has to come first in the search order: it looks functions up, and by that calls us, before it
 // can be called itself. The user would see its message only, or a crash at its start. It also has a dl_iterate_phdr of
-// its own, which cannot be called then: so the loader has to tell, by weak symbols.
+// its own, which cannot be called then: so the loader is asked, by weak symbols.
 static bool is_sanitized(void) { return __asan_init || __tsan_init || __msan_init; }
 
 static const struct Wanted required[] = {

@@ -1,5 +1,5 @@
-/// The functions behind ours, in the loader's search order: another preloaded allocator's come before libc's. And the
-/// arena that serves malloc while they are looked for.
+/// The next functions after ours, in the loader's search order: another preloaded allocator's come before libc's. And
+/// the arena that serves malloc while they are looked for.
 #pragma once
 
 #include <malloc.h>

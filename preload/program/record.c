@@ -22,8 +22,8 @@ enum Stamping stamping;
 size_t (*usable_size_of)(void*);
 uint64_t short_bytes = (uint64_t)1 << 32;
 
-// Where threads share much memory, the owners' bytes travel between processors: 50 ns an event of churn with four
-// threads, on processors without a common cache, where a fast clock cost 20.
+// Where threads share much memory, the owners' bytes travel between processors. An event of churn with four threads
+// then cost 50 ns on processors without a common cache; a fast clock cost 20.
 enum { foreign_frees_counted = 256, records_a_foreign_free = 40 };
 
 static bool has_times;
@@ -68,12 +68,12 @@ static void advance_clock(const struct Thread* self, uint64_t stamp) {
     continue;
 }
 
-// Behind a fence, unless no other thread can have had the memory.
+// Reads the clock after a fence, unless no other thread can have had the memory.
 static inline uint64_t clock_of_event(void) {
   return clock_stamp(__atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
 }
 
-// In a sandbox without a clock the stamp is a told one: then the word counts such events.
+// In a sandbox without a clock the stamp is a told one. Control::clock then counts such events.
 static uint64_t true_stamp(const struct Thread* self, enum Ownership ownership) {
   const uint64_t stamp = clock_stamp(true);
   if (ownership == ownership_unnoted || (sandbox_entered && clock_is_slow)) advance_clock(self, stamp);
@@ -110,7 +110,7 @@ static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const v
   return true_stamp(self, ownership);
 }
 
-// Marks and what threads tell of themselves stand between the events of all threads as they came.
+// Marks and the records of threads about themselves are in order with the events of all threads.
 static uint64_t stamp_of_label(const struct Thread* self) {
   const uint64_t stamp = clock_stamp(true);
   advance_clock(self, stamp);
@@ -124,7 +124,8 @@ static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* a
 }
 
 // False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void. Or if one has
-// forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or what stands before it.
+// forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or the stack whose records come
+// first.
 static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
   struct Batch batch;
   uint64_t floor = self->stamp_floor;
@@ -397,7 +398,7 @@ static __attribute__((noinline)) void record_short_stack_at(uint32_t kind, const
   if (capture_again(self, stack)) append_with_stack(self, &call, stamp, stack);
 }
 
-// What capturing quickly leaves to others.
+// Records an event whose stack could not be captured quickly.
 static __attribute__((noinline)) void record_short_stack_slowly(uint32_t kind, const void* address, uint64_t size,
                                                                 const void* stack_frame, int kept,
                                                                 uint32_t generation) {
@@ -426,7 +427,7 @@ __attribute__((always_inline)) static inline void publish_stack(struct Thread* s
                                                                 uint32_t kept, uint32_t added, uint64_t position) {
   const struct StackRecord head = {kept, added, self->last_stack.number, self->last_stack.is_cut, false};
   uint32_t frames[stack_frames_first];
-  // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
+  // The reader ignores frames beyond `added`. A loop that ends there would be mispredicted.
   for (uint32_t i = 0; i < stack_frames_first; i++)
     frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(kept + i));
   const struct Slot slot = slot_of_stack(&head, frames);
@@ -436,7 +437,7 @@ __attribute__((always_inline)) static inline void publish_stack(struct Thread* s
   self->last_stack.number = (head.number + 1) % stack_numbers;
 }
 
-// Whether the last stack, which was captured in `generation`, is told as a difference, and at once.
+// Whether the last stack, which was captured in `generation`, can be recorded as a difference, in one reservation.
 static inline bool is_told_quickly(const struct Thread* self, int kept, uint32_t generation) {
   const struct UnwindThread* unwinder = self->unwinder;
   return self->last_stack.is_followed && self->last_stack.is_cut == unwinder->is_cut &&

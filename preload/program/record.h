@@ -137,13 +137,13 @@ void record_short_stack(uint32_t kind, const void* address, uint64_t size, const
 /// Records a short event that may need a true stamp. `kind`: with flags of the head. `told`: its told_stamp().
 void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
-/// Records a short event that has reserved `position` of `ring`, in `generation`, if the position is beyond `soft`, the
-/// stamp has new upper bits, or the ring is not this process's any more.
+/// Records a short event that has reserved `position` of `ring`, in `generation`. For positions beyond `soft`, stamps
+/// with new upper bits, and rings that are not this process's any more.
 void record_short_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
                         uint64_t size, uint64_t stamp);
 
-/// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
-/// is found out that the event needs no true one (doc/design/sparse_stamps.md).
+/// The stamp of an event that needs no true one: its thread knows it without reading the clock. The caller reads it
+/// before it finds out that the event needs no true one (doc/design/sparse_stamps.md).
 static inline uint64_t told_stamp(const struct Thread* self) {
   const uint64_t told = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
   return told > self->stamp_floor ? told : self->stamp_floor;
@@ -162,7 +162,7 @@ static inline bool may_end_large(uint32_t kind, const void* address) {
 }
 
 /// Whether the stamp's upper bits are those of the ring. Valid once the position is reserved: a signal handler that
-/// records other ones has done so before, and is seen, or does so behind.
+/// records other ones has done so before, and is seen, or does so after this position.
 static inline bool is_stamp_high_known(const struct Thread* self, uint64_t stamp) {
   return (stamp ^ self->stamp_floor) >> 32 == 0;
 }
@@ -184,7 +184,8 @@ static inline void record_short(uint32_t kind, const void* address, uint64_t siz
     record_short_again(held.ring, held.generation, position, kind, address, size, stamp);
 }
 
-/// Whether a told stamp is enough for an event of the kind. Here of those whose pages are the ring's as a whole.
+/// Whether a told stamp is enough for an event of the kind, because the ring has the block's pages as a whole. False:
+/// not known.
 static inline bool is_told_enough(uint32_t kind, const void* block, uint64_t size) {
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_alone) return true;

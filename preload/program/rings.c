@@ -34,7 +34,7 @@ static uint64_t limit_of(int resource) {
   return limit.rlim_cur;
 }
 
-// Of the slots of the first rings.
+// The bytes of the slots of the first rings.
 static uint64_t slots_bytes(uint32_t large, uint32_t rings) {
   const uint64_t first = rings < large ? rings : large;
   return (first * ring_slots_large + (rings - first) * ring_slots_small) * slot_bytes;
@@ -133,8 +133,8 @@ void rings_forget(struct Control* control) {
   kept.bytes = 0;
 }
 
-// One call of mremap exchanges the mappings. What has been handed out of the rings is the same in the copy, so that no
-// address follows from it that is outside.
+// One call of mremap exchanges the mappings. The copy has the same rings as the original, so that no address in it
+// leads outside.
 long rings_detach(const struct Control* control) {
   const uint64_t bytes = control->bytes, rings = control->rings_used;
   const uint64_t used = rings_control_bytes((uint32_t)(rings < control->rings_limit ? rings : control->rings_limit));

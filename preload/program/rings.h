@@ -11,7 +11,7 @@
 #include "preload/protocol.h"
 
 /// Creates the rings of this process. Returns 0 or -errno. Their descriptor stays open, for the collector to inherit.
-/// `stacks_bytes`: of a struct StackShare behind them (Control::stacks_at), or 0.
+/// `stacks_bytes`: the size of a struct StackShare after them (Control::stacks_at), or 0.
 long rings_map(struct Control** control, uint64_t stacks_bytes);
 /// The StackShare, backed by memory; NULL if there is none for it. `address`: where it has to be, or NULL.
 void* rings_map_stacks(const struct Control* control, void* address);
@@ -25,15 +25,15 @@ void rings_forget(struct Control* control);
 
 /// From here on the rings are mapped to where the last ones were, if they fit.
 void rings_keep_place(void);
-/// Puts memory that nobody shares in the place of the rings: the recording is over, but a thread that was interrupted
-/// in it may still write there. 0 or -errno.
+/// Replaces the rings by memory that nobody shares. The recording is over, but a thread that was interrupted in it may
+/// still write there. Returns 0 or -errno.
 long rings_detach(const struct Control* control);
 
 /// Removes the file of rings that no collector has ever read.
 void rings_discard(const struct Control* control);
 
-/// Gives the calling thread a ring: one whose owner has recorded its exit and is gone, or a new one, or, where there
-/// are no more, one whose owner is gone. NULL if there is none, or no memory for it. Threads end after they have
-/// recorded their exit, because other destructors and libc itself free memory after that. So 1,000 short threads need a
-/// few rings; records that the collector has not read yet stay in front of the new owner's.
+/// Gives the calling thread a ring: first one whose owner has recorded its exit and is gone, then a new one, last one
+/// whose owner is gone. Returns NULL if there is none, or no memory for it. Threads end after they have recorded their
+/// exit, because other destructors and libc itself free memory after that. So 1,000 short threads need a few rings;
+/// records that the collector has not read yet stay in front of the new owner's.
 struct Ring* rings_claim(struct Control* control);

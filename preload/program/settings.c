@@ -25,7 +25,8 @@ static const char* attached;  // settings in place of the environment's variable
 
 extern char** environ;
 
-/// What a setting may be: units, or words to choose from, or both, or a path, or several with commas between them.
+/// The values of a setting: a number with units, words to choose from, or both; or a path, or several with commas
+/// between them.
 struct Form {
   const struct Unit* units;
   const char* words[4];
@@ -157,7 +158,7 @@ static const char* fault_of(const char* entry) {
 
 static bool is_setting(const char* variable) { return strncmp(variable, "CMTTRACE_", 9) == 0; }
 
-// What is kept is encoded as .cmt, in one file, of which nothing is written before it is asked for.
+// A flight recorder writes one .cmt, and nothing before it is asked to.
 static const char* fault_of_keep(void) {
   const char* out = getenv(setting_names[setting_out]);
   const size_t length = out ? strlen(out) : 0;

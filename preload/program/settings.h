@@ -48,8 +48,8 @@ enum { path_rings = outputs_max, path_control, path_status, paths_max };
 
 bool path_is_given(uint32_t which);
 
-/// Whether the file of path_status is not to be created: a launcher has made it, and removes it when it ends; processes
-/// that it leaves behind do not make it again.
+/// Whether the file of path_status must not be created: a launcher has made it, and removes it when it ends. Processes
+/// that go on after the launcher do not make it again.
 bool status_must_exist(void);
 
 /// Fills in the template, absolute where the folder is known. False if there is no template, or the path is too long.

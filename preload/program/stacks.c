@@ -33,7 +33,7 @@ bool stacks_is_busy(const struct Thread* self) { return self->unwinder && self->
 
 void stacks_end_process(void) {
   stacks_kinds = 0;
-  unwind_loader_bytes = 0;  // nothing is told to the table of modules
+  unwind_loader_bytes = 0;  // the table of modules gets no more entries
 }
 
 void stacks_reserve(void) {
@@ -157,7 +157,7 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, const s
   if (stack->slots == 0) return;
   must(stack->slots == stack_slots(head->added) && head->number < stack_numbers);
   if (__builtin_expect(!head->is_apart && head->kept <= unwind_frames_max - stack_frames_first && self->unwinder, 1)) {
-    // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
+    // The reader ignores frames beyond `added`. A loop that ends there would be mispredicted.
     for (uint32_t i = 0; i < stack_frames_first; i++)
       frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(head->kept + i));
   } else {

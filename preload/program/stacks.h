@@ -1,4 +1,4 @@
-/// Call stacks of events: the memory that captures need, and the records that stand before an event's own
+/// Call stacks of events: the memory that captures need, and the records that come before an event's own
 /// (preload/protocol.h, "Call stacks"). The stacks themselves come from unwind/unwind.h.
 ///
 ///     struct EventStack stack;
@@ -32,11 +32,11 @@ struct RingStack {
   uint32_t frames;
   uint8_t number;  ///< of the next record_stack that is not apart
   bool is_cut;
-  bool is_followed;  ///< it is the unwinder's last stack too, and the next one can be told as a difference
-  bool is_unknown;   ///< it was told to be unknown, for lack of memory
+  bool is_followed;  ///< it is the unwinder's last stack too, and the next one can be recorded as a difference
+  bool is_unknown;   ///< it was recorded as unknown, for lack of memory
 };
 
-/// Of one reservation, the most slots and new frames.
+/// The most slots and new frames of one reservation.
 enum {
   stacks_slots_at_once = 64,
   stacks_frames_at_once = stack_frames_first + (stacks_slots_at_once - 1) * stack_frames_more,

@@ -11,7 +11,7 @@
 #include "preload/program/tracing.h"
 #include "preload/protocol.h"
 
-/// In the frame of an interposed function (interpose.h).
+/// Marks a running interposed function, in whose frame it is (interpose.h).
 struct Guard {
   uint64_t token;
   struct Guard* interrupted;  ///< of the function that a signal handler has interrupted, in which this one is called
@@ -21,8 +21,8 @@ struct Guard {
   const void* stack_frame;  ///< of operator new, where stacks are recorded
 };
 
-/// In the place of a guard where no guarded function runs, but a module was loaded whose words are to be looked at when
-/// the loader has returned (hooks/loads.h): so that each of the thread's next calls is seen, at no cost for others.
+/// Takes the place of a guard while no guarded function runs, but the loader has loaded a module whose words are to be
+/// looked at when it has returned (hooks/loads.h). So each of the thread's next calls is seen, at no cost for others.
 extern struct Guard guard_of_load HIDDEN;
 
 /// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
@@ -31,7 +31,7 @@ struct Thread {
   struct Slot* slots;
   struct Ring* ring;
   uint64_t* clock;           ///< Control::clock
-  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring was told last; no later one is less
+  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring got last; no later one is less
   uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
   uint8_t owner;             ///< the ring's number in owners.h
   uint64_t guards;           ///< for tokens
@@ -45,7 +45,7 @@ struct Thread {
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
   struct AskCredit asking;
-  uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen stands,
+  uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen is,
   const void* load_caller;  ///< and what it is
   bool load_is_deep;        ///< the dlopen has RTLD_DEEPBIND
   uint32_t foreign_frees;   ///< of blocks that another ring had, since foreign_since
@@ -93,9 +93,9 @@ static inline uint64_t ring_reserve(struct HeldRing* held, uint64_t count) {
 #endif
 }
 
-/// Whether the ring is this process's. If so, what was reserved in it is to be published, by this process: where a
-/// signal handler forks from here on, the child's goes to the memory that fork() has put in its place. (_Fork() and
-/// clone() put none there: then the child publishes the same records once more.)
+/// Whether the ring is this process's. If so, this process must publish the slots that it has reserved. If a signal
+/// handler forks from here on, the child publishes into the memory that fork() has put in the ring's place. (_Fork()
+/// and clone() put none there: then the child publishes the same records once more.)
 static inline bool ring_is_held(const struct Thread* self, const struct HeldRing* held) {
   return self->ring == held->ring && recording_generation() != 0;
 }
@@ -122,8 +122,8 @@ enum Reservation {
   reserved_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to record the event anew
 };
 
-// The handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so that this one
-// was made there, and the parent, which makes its own, would wait for it.
+// Called if the handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so
+// that the child has reserved slots of its parent, whose collector would wait for them.
 static inline void give_slots_back(const struct HeldRing* held, uint64_t position, uint64_t count) {
   uint64_t end = position + count;
   if (__atomic_compare_exchange_n(&held->ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -131,7 +131,7 @@ static inline void give_slots_back(const struct HeldRing* held, uint64_t positio
   if (ring_is_below_soft(held->ring, position, count)) held_publish_void(held, position, count);
 }
 
-/// What has become of `count` slots from `position` on.
+/// Returns the state of `count` slots from `position` on, after waiting for room.
 static inline enum Reservation ring_reservation(const struct Thread* self, const struct HeldRing* held,
                                                 uint64_t position, uint64_t count) {
   const bool has_room = ring_has_room(held->ring, position, count);

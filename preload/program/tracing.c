@@ -88,7 +88,7 @@ static bool is_collector_lost(void) {
   return true;
 }
 
-// False if a signal handler has reserved slots behind these.
+// False if a signal handler has reserved slots after these.
 static bool drop_event(struct Ring* ring, uint64_t position, uint64_t count) {
   uint64_t end = position + count;
   if (!__atomic_compare_exchange_n(&ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -107,7 +107,8 @@ static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
 // Whether the collector waits at a position of this thread that is not published and lies before `position`. Then a
 // signal handler has interrupted that event, and this is the handler or it never returned, or a vfork child was killed
 // there: waiting is in vain. `tail` may be stored later than `limit`; then another lap is in the slot. But it is stored
-// before the slot is released, which empties it: the slot at `tail` tells only if `tail` is still the same afterwards.
+// before the slot is released, which empties it: the slot at `tail` is evidence only if `tail` is still the same
+// afterwards.
 static bool is_behind_unpublished(const struct Ring* ring, uint64_t position, uint64_t limit) {
   uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
   const struct Slot* slot = &ring_slots(tracing.control, ring)[tail & (ring->slots - 1)];

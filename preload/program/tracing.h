@@ -19,10 +19,10 @@ struct Tracing {
 };
 extern struct Tracing tracing HIDDEN;
 
-/// [0] is the generation while events are recorded. Otherwise it is a value that no thread has: not_recording, or 0
-/// before the start and in a forked child, where the kernel wipes this page (MADV_WIPEONFORK, after _Fork and clone
-/// too). [1] is the process id. A thread compares its own generation with this one before each event. So no lock is
-/// involved that a lost thread could hold.
+/// [0] is the generation while events are recorded. Otherwise it is a value that no thread has: not_recording or 0. It
+/// is 0 before the start and in a forked child, where the kernel wipes this page (MADV_WIPEONFORK, after _Fork and
+/// clone too). [1] is the process id. A thread compares its own generation with this one before each event. So no lock
+/// is involved that a lost thread could hold.
 extern uint32_t generation_page[1024] HIDDEN;
 static const uint32_t not_recording = 0xffffffffu;
 
@@ -33,7 +33,7 @@ static inline void set_recording_generation(uint32_t generation) {
 
 /// Makes the kernel wipe the page in forked children.
 void generation_page_start(void);
-/// In a forked child, if libc tells: kernels before 4.14 wipe nothing.
+/// Called in a forked child, if libc calls handlers of forks: kernels before 4.14 wipe nothing.
 void generation_page_after_fork(void);
 
 /// The id of this process. A child of vfork, which has a process id of its own, is no process here: it borrows its

@@ -75,7 +75,7 @@ static int fail(const char* why, const char* detail, int error) {
 }
 
 static const char* read_settings(void) {
-  memcpy(settings, shared->settings, attach_settings_bytes);  // two zeros stay behind it
+  memcpy(settings, shared->settings, attach_settings_bytes);  // two zeros remain after it
   settings_attach(settings);
   if (setting_is_given(setting_rings)) return "CMTTRACE_RINGS is not for a program that is attached to";
   return settings_fault();

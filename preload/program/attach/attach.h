@@ -3,9 +3,9 @@
 /// anywhere outside of the loader and the allocator.
 ///
 /// After cmttrace_release the library stays loaded: a program may have copied the address of one of its functions, from
-/// a word, into memory of its own. Such a call goes on to the real function. What stays with it: its own segments; the
-/// addresses of the rings, as private memory of which some 100 KiB are used; and, if threads had recorded, tables by
-/// address (owners.h, pages/large_blocks.h), emptied.
+/// a word, into memory of its own. Such a call goes on to the real function. Three things remain in memory: its own
+/// segments, the addresses of the rings (some 100 KiB of private memory), and the emptied tables of owners.h and
+/// pages/large_blocks.h.
 #pragma once
 
 #include <stdbool.h>

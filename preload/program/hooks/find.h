@@ -1,7 +1,7 @@
 /// The functions of other modules, by name.
 ///
-/// The order is that in which the loader has the modules: the program, preloaded libraries, then what they need. That
-/// is the order of the global search scope, with modules behind it that were loaded while the program ran.
+/// The order is that in which the loader has the modules: the program, preloaded libraries, then what they need. The
+/// order is that of the global search scope. Modules that were loaded while the program ran come after it.
 #pragma once
 
 #include "preload/program/hooks/object.h"

@@ -1,5 +1,5 @@
-/// Words of other modules in which an address of a function stands, and which get one of ours: mostly words of the
-/// global offset table. All are remembered, so that they can be put back.
+/// Words of other modules that contain the address of a function, and get the address of one of ours: mostly words of
+/// the global offset table. All are remembered, so that they can be put back.
 ///
 /// A word is changed by one aligned store, while other threads jump by it: they get the one function or the other. The
 /// loader makes most of these words read-only once they are bound ("RELRO"); their pages are made writable for the time
@@ -17,7 +17,7 @@ struct ModuleWords {
   bool is_seen;  ///< words_forget_unseen() keeps it
 };
 
-/// What is known of a module; NULL: nothing. It stays valid until another one is added or forgotten.
+/// A module as the dynamic loader describes it; NULL: nothing. It stays valid until another one is added or forgotten.
 struct ModuleWords* words_of(const struct Object* object);
 /// Adds a module without words. NULL: there is no memory.
 struct ModuleWords* words_add_module(const struct Object* object);
@@ -35,7 +35,7 @@ void words_keep(const struct ModuleWords* former, AnyFunction** word);
 /// Closes the module's pages again.
 void words_close(const struct Object* object);
 
-/// Puts back what stood in the words of a module, where ours still stands there.
+/// Restores the former addresses in the words of a module, where ours are still in them.
 void words_restore(const struct Object* object);
 /// Whether a module that has words has lost one of them: it is another one, loaded to the same addresses.
 bool words_are_lost(const struct ModuleWords* module);

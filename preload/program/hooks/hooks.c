@@ -50,7 +50,7 @@ static struct Hook {
 enum { hooks_count = sizeof hooks / sizeof *hooks };
 
 static uint32_t wanted_sets;
-/// The begins of the names, a bit for each hash: most other names are told from them without a comparison.
+/// The begins of the names, a bit for each hash: most other names are excluded without a comparison.
 static uint64_t begins[1024 / 64];
 /// The process that changes words; 0: none. A forked child takes it over.
 static uint32_t owner;
@@ -82,7 +82,7 @@ static uint32_t hash_of_begin(const char* name) {
   return hash % 1024;
 }
 
-// Of a C++ library that a plugin has brought along, which is not in the search order.
+// Finds the function of a C++ library that a plugin has brought along: it is not in the search order.
 static void find_operators(void) {
   static const char library[] = "libstdc++.so.6";
   if (!find_in_library(library, "_Znwm")) return;

@@ -29,11 +29,11 @@
 enum HookSet {
   hooks_of_mallctl = 1,
   hooks_of_recording = 2,
-  hooks_of_symbols = 4,  ///< dlsym, which tells that a module has been loaded (hooks/loads.h)
+  hooks_of_symbols = 4,  ///< dlsym, whose call shows that a module has been loaded (hooks/loads.h)
   hooks_of_all = 7,
 };
 
-/// What has come of it.
+/// The outcome.
 struct HookReport {
   uint32_t words;      ///< that lead to us now
   uint32_t bypasses;   ///< modules that call another allocator

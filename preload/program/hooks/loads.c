@@ -71,7 +71,7 @@ static void await_load(uintptr_t place, bool is_deep) {
   self->guard = &guard_of_load;
 }
 
-// Of a module whose calls do not come to us: another namespace has a libc of its own.
+// Counts a module whose calls do not reach us: another namespace has a libc of its own.
 static void note_unseen(const char* module) {
   if (module && (!strchr(module, '/') || sys_access(module, F_OK) == 0)) count_bypasses(1, module);
 }
@@ -94,7 +94,7 @@ __attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module,
     note_unseen(module);
 }
 
-// Who loads a module asks for its functions next, and perhaps another thread calls them.
+// The code that loads a module asks for its functions next, and perhaps another thread calls them.
 __attribute__((used)) static void note_dlsym(void* handle, const char* name, long unused, uintptr_t place) {
   (void)handle;
   (void)name;

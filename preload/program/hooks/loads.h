@@ -3,7 +3,7 @@
 ///
 /// dlopen looks for a module as its caller's library says, whom it knows by its return address. So our dlopen jumps to
 /// the real one, and does not see it return. The thread's next call of an interposed function shows it. While dlopen
-/// runs, for constructors and the loader allocate too, its return address stands on the stack:
+/// runs, for constructors and the loader allocate too, its return address is on the stack:
 ///
 ///     caller     |          |
 ///     place  --> | return   |  of dlopen, as long as it runs; then of the caller's next call, or below the stack
@@ -11,16 +11,16 @@
 ///                | ...      |
 ///                | malloc   |  this one is called by the loader: not yet
 ///
-/// To find that out costs other calls nothing: a guard stands in the thread's place for one (interpose.h), which every
-/// interposed function looks at anyway.
+/// The check costs other calls nothing: the thread's place for a guard contains a special one (interpose.h), and every
+/// interposed function looks at that place anyway.
 ///
-/// What a module's constructors allocate is not seen. Where a module is loaded without dlopen, as the C library does
+/// Allocations by a module's constructors are not seen. Where a module is loaded without dlopen, as the C library does
 /// with those of iconv, its words are changed when the next one is loaded with it.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/// What could not be reached: counts in Control, which the report of the trace has.
+/// Counts modules that could not be reached, in Control. The trace reports them.
 struct HookReport;
 void loads_tell(const struct HookReport* report);

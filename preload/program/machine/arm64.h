@@ -26,8 +26,8 @@ static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_
   return __atomic_fetch_add(word, count, __ATOMIC_RELAXED);
 }
 
-// A handler returns to an address that no frame need have. So the frame is told by what the kernel puts first behind
-// the registers, those of floating point: their mark and their size.
+// A handler returns to an address that no frame need have. So the frame is recognized by the mark and the size of the
+// floating-point registers, which the kernel puts directly after the other registers.
 static inline uintptr_t machine_interrupted_stack(const uintptr_t* word, const char* end, uintptr_t handlers_return) {
   enum { mark = 0x46508001, bytes = 528 };
   const mcontext_t* context = (const mcontext_t*)word;

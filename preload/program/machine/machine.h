@@ -1,4 +1,4 @@
-/// What the tracer has to write for each processor by itself: system calls, functions that pass on a call without a
+/// The code that the tracer needs for each processor: system calls, functions that pass on a call without a
 /// frame of their own, and what the loader and the kernel leave in memory. The clock is in preload/processor.h.
 ///
 ///     sys6()                        a system call

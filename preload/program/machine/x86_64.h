@@ -29,7 +29,7 @@ static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_
   return count;
 }
 
-// The return address of a handler, and the ucontext_t behind it.
+// The return address of a handler, and the ucontext_t after it.
 static inline uintptr_t machine_interrupted_stack(const uintptr_t* word, const char* end, uintptr_t handlers_return) {
   const greg_t* registers = ((const ucontext_t*)(word + 1))->uc_mcontext.gregs;
   if ((const char*)(registers + NGREG) > end || *word != handlers_return) return 0;

@@ -74,7 +74,7 @@ static uint64_t scan_pages(uintptr_t begin, uint64_t from, uint64_t end, struct 
 
 enum PageState { page_absent, page_written, page_unsure };
 
-// Of pages that are in memory. move_pages says -EFAULT of a page of zeros.
+// Asks about pages that are in memory. move_pages returns -EFAULT for a page of zeros.
 static void find_written(uintptr_t begin, uint64_t first, uint64_t count, uint8_t* states) {
   uintptr_t pages[states_at_once];
   int nodes[states_at_once];

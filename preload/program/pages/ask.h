@@ -32,9 +32,9 @@ static inline uint64_t pages_of_block(uintptr_t address, uint64_t bytes) {
 /// Before the first question.
 void ask_begin(void);
 
-/// Whether so many pages are asked about by PAGEMAP_SCAN, where those that were only read are to be told apart.
+/// Whether so many pages are asked about by PAGEMAP_SCAN, where pages that were only read are to be excluded.
 bool ask_scans(uint64_t pages);
 
-/// Appends the runs of pages in memory from page `from` up to `end`, as many as there is room for. Returns up to where
-/// they are known; 0: not at all, they cannot be told. `written`: not those that were only read.
+/// Appends the runs of pages in memory from page `from` up to `end`, as many as there is room for. Returns the page up
+/// to which they are known, or 0 if the kernel did not answer. `written`: not those that were only read.
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs);

@@ -2,7 +2,7 @@
 /// address alone.
 ///
 /// Large blocks begin in different pages. So the table has one word for each page of the address space in which such
-/// blocks are: groups of 2 GiB point to leaves of 1 MiB. A filter of 8 KiB stands before it, so that the free of
+/// blocks are: groups of 2 GiB point to leaves of 1 MiB. A filter of 8 KiB is asked first, so that the free of
 /// another block costs one load from the cache.
 ///
 /// No lock and no allocation: a word is written by the thread that has the block from the allocator, and leaves are

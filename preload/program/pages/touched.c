@@ -106,7 +106,7 @@ bool touched_begins(struct AskCredit* credit, const void* address, uint64_t byte
   if (bytes < large_blocks_min || bytes >> large_address_bits != 0) return false;
   const bool is_kept = given && given->address == block.address;
   const uint64_t end = page_count(&block), before = is_kept ? page_count(given) : 1;
-  // Where it stays, the page of its end is new too: the allocator may have written behind it.
+  // Where it stays, the page of its end is new too: the allocator may have written after it.
   const uint64_t from = (before < end ? before : end) - 1;
   must(from < end);
   touched_clear(pages, bytes, 0);

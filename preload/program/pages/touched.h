@@ -4,9 +4,9 @@
 /// back, which are now. Meanwhile the collector asks from outside (preload/collector/pages/scanner.h). In a sandbox the
 /// program asks nothing any more.
 ///
-/// Blocks that live for a few ms only would be told one after the other, each at its own end, and so the sum of all
-/// would never be seen. So before a block is given back the others are asked about too, if many were allocated since
-/// the last time.
+/// Blocks that live for a few ms only would be recorded one after the other, each at its own end, so that the trace
+/// would never show their sum. So before a block is given back the others are asked about too, if many were allocated
+/// since the last time.
 ///
 /// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most, and the first one 2 ms more, so
 /// that programs which run for a tenth of a second are seen too. A block that could not be asked about is recorded so,
@@ -25,7 +25,7 @@ struct AskCredit {
   uint64_t left;
 };
 
-/// What an event about a block says of its pages.
+/// The pages of a block, for an event about it.
 struct BlockPages {
   uint32_t flags;  ///< of record_block
   uint64_t bytes;  ///< of the block that begins; else 0
