@@ -1,3 +1,4 @@
+// Starts supervisor and collector as collector_start.h describes: first checks limits and creates files, then clones.
 #include "preload/program/collector_start.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// The parts of kernel.h that are more than one system call: stamps, bounded waits, the line on standard error.
 #include "preload/program/kernel.h"
 
 #include <fcntl.h>

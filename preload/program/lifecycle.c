@@ -1,3 +1,5 @@
+// Begins and ends the recording of processes and threads, as lifecycle.h describes: at the start, after a fork, when
+// attached.
 #include "preload/program/lifecycle.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+// Writes the owners that owners.h reads inline, with one lock that nobody waits for: a signal handler may interrupt its
+// holder.
 #include "preload/program/owners.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Finds the functions of real.h, refuses programs that cannot be recorded, and serves the first calls from the arena.
 #include "preload/program/real.h"
 
 #include <link.h>

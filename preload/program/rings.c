@@ -1,3 +1,4 @@
+// Creates, maps and replaces the memory of the rings, and hands rings to threads (rings.h).
 #include "preload/program/rings.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// Checks the settings of settings_list.h, keeps copies of paths and environment, and creates files by their templates.
 #include "preload/program/settings.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+// Turns a captured stack into records, as a difference from the ring's last one, and keeps the memory of captures
+// (stacks.h).
 #include "preload/program/stacks.h"
 
 #include <string.h>

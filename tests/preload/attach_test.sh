@@ -9,7 +9,7 @@ status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 started=()
 trap 'kill -KILL "${started[@]}" 2>/dev/null || true' EXIT
 
-# A program that makes as many blocks as it is told to. start HOW [COMMAND...]: "marked HOW", by that command; its pid is $target.
+# Starts a program that makes as many blocks as a line of its input says. start HOW [COMMAND...]: "marked HOW", by that command; its pid is $target.
 start() {
   rm -f in said
   mkfifo in said
@@ -50,7 +50,7 @@ status_of cmttrace --attach="$target" --duration=1ms -o /dev/full
 [ "$status" = 125 ] && [ "$(cat err)" = 'cmttrace: /dev/full: a trace is a regular file, and this is none' ] || complain "to a device: $status $(cat err)"
 stub=$(left) files=$(ls "/proc/$target/fd" | wc -l)
 
-# What is called between attach and detach is in the trace, and nothing else; three times, by three ways to detach.
+# The trace has the calls between attach and detach, and no others; three times, with three ways to detach.
 for how in INT TERM --detach; do
   make_blocks 100
   attach -o "app$how.cmt" --stacks
@@ -146,7 +146,7 @@ ended 0 "^cmttrace: [0-9,]+ events of [01] threads? in alone.cmt: "
 stop
 [ ! -s target_err ] || complain "on a child's standard error: $(cat target_err)"
 
-# What cannot be attached to is told, in one line.
+# One line says why a process cannot be attached to.
 refused() {  # PID PATTERN
   status_of cmttrace --attach="$1" -o refused.cmt
   [ "$status" = 125 ] && [ "$(wc -l <err)" = 1 ] && grep -qE "$2" err && [ ! -e refused.cmt ] || complain "$2: $status $(cat err)"

@@ -22,7 +22,7 @@ has() {  # RECORDING COUNT LINE
 }
 b='[0-9a-f]+<[0-9]+>'
 
-# What is called between attach and detach is recorded, all of it and nothing else; words are as before afterwards.
+# All calls between attach and detach are recorded, and no others. Afterwards the words of the modules are as before.
 for how in LD_BIND_NOW=1 lazy=1; do
   run counts "$how"
   [ "$(wc -l <out)" = 3 ] || complain "$(cat out)"

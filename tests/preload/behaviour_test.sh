@@ -45,7 +45,7 @@ if g++ -x c - -fsanitize=thread -o sanitized 2>/dev/null <<<'int main(void) { re
     { echo "sanitized: $status, $(cat err)" >&2; failed=1; }
 fi
 
-# Another allocator behind ours is traced, and does the work.
+# Another allocator that is preloaded after ours is traced, and does the work.
 if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
   MALLOC_CONF=stats_print:true CMTTRACE_OUT=je.trace LD_PRELOAD="$TRACER libjemalloc.so.2" \
     "$BUILD/tests/preload/exchange" stated 2>err

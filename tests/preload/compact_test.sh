@@ -27,7 +27,7 @@ out=f.%p.cmt traced "$programs/children" forks || complain "forks: $?"
 [ "$(ls f.*.cmt | wc -l)" = 3 ] || complain "forks: $(ls f.*)"
 for file in v.*.cmt f.*.cmt; do text "$file"; check "${file%.cmt}.trace"; done
 
-# What is killed has all its events too, and says that it broke off. The collector may take a moment longer than the
+# The trace of a killed program has all its events too, and says that it broke off. The collector may take a moment longer than the
 # program, which did not live to wait for it.
 status=0
 out=killed.cmt traced "$programs/endings" kill 2>err || status=$?

@@ -34,7 +34,7 @@ until_true "test -p control.$!"
 echo 'mark from outside' >control.$!
 echo flush >control.$!
 until_true "grep -q 'mark(\"from outside\")' t.trace"
-# What was recorded is in the file after a second, in whole blocks, whether asked for or not.
+# After a second the file has the recorded events, in whole blocks, with a command or without.
 make 60005
 until_true "grep -q '^malloc(60005)' t.trace"
 # Commands that are none, and more of them than are read at once.
@@ -92,7 +92,7 @@ wait $! || complain "samples: exit $?"
 grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24\( stack=[0-9]*\)\?$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
 /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
 
-# Of events there are as many as wanted.
+# The trace has as many events as wanted.
 for events in 1 7 1000 100003; do
   rm -f t.*
   CMTTRACE_MAX_EVENTS=$events CMTTRACE_OUT=t.trace,t.cmt LD_PRELOAD=$TRACER "$marked" many || complain "$events events: exit $?"

@@ -1,4 +1,4 @@
-# Real programs: a trace has a line for every call that an independent shim, loaded behind the tracer, counted.
+# Real programs: a trace has a line for every call that an independent shim, loaded after the tracer, counted.
 
 here=$SOURCE/tests/preload/checks
 counter=$BUILD/tests/preload/libcountmalloc.so

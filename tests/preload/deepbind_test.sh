@@ -1,5 +1,4 @@
-# Libraries that a program loads with RTLD_DEEPBIND, as PHP does its own, are bound past a preloaded tracer: all that they
-# call is recorded all the same, but for their constructors.
+# Libraries that a program loads with RTLD_DEEPBIND, as PHP does its own, are bound past a preloaded tracer. Their calls are recorded all the same, but for their constructors.
 
 failed=0
 complain() { echo "deepbind ($how $stacks): $*" >&2; failed=1; }

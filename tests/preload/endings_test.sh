@@ -46,7 +46,7 @@ ended kill 137 60001 60002
 grep -qx 'mark("killed by signal 9")' t.trace || { echo "kill: no mark" >&2; failed=1; }
 ended segv 139 60001 60002
 
-# A program waits for its trace only where it was told to: here the collector stands still until it has ended.
+# A program waits for its trace only with CMTTRACE_WAIT: here the collector is stopped until the program has ended.
 CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/preload/checks" -Mcollector -e '
   my @blocks = map { "x" x $_ } 1..500;
   my $collector = collector("w.trace");
@@ -55,7 +55,7 @@ CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/pre
   print F $collector;'
 ! grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has ended" >&2; failed=1; }
 kill -CONT $(cat stopped)
-# Who reads it waits for its end. Where the program has been for a second the collector has to ask for that again.
+# A reader of the trace waits for its end. Where the program has been for a second the collector has to ask for that again.
 /usr/bin/python3 - "$(cat stopped)" <<'END'
 import fcntl, os, sys
 awaited = 2**61 + 1

@@ -2,7 +2,7 @@
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
-# refused LINE VARIABLE=VALUE...: says so, whatever else is asked for, and leaves nothing behind.
+# refused LINE VARIABLE=VALUE...: the tracer says so, whatever else is asked for, and leaves no file.
 refused() {
   line=$1 status=0
   shift
@@ -22,7 +22,7 @@ done
 refused "CMTTRACE_OUT cannot be '$(printf 'x%.0s' {1..64})...'; the program goes on untraced" "CMTTRACE_OUT=$(printf 'x%.0s' {1..4000})"
 refused 'CMTTRACE_MAX_EVENT is not a variable that the tracer knows; the program goes on untraced' CMTTRACE_MAX_EVENT=7
 
-# What cannot be created. Numbers are for files: a device or a folder is not gone round.
+# Files that cannot be created. Numbers are for files: a device or a folder is not gone round.
 refused "cannot create $PWD/no/t.trace: No such file or directory" CMTTRACE_OUT=no/t.trace
 refused '/dev/full: a trace is a regular file, and this is none; the program goes on untraced' CMTTRACE_OUT=/dev/full
 refused "cannot create $PWD/t: Is a directory" CMTTRACE_OUT=t

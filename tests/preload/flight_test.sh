@@ -32,7 +32,7 @@ for with in '' CMTTRACE_STACKS=1 'CMTTRACE_STACKS_OF_FREES=1 CMTTRACE_USABLE=1';
 done
 trace2cmt --info end.cmt | grep -Eq '^  kept +the last [0-9.]+ [mun]?s of [0-9.]+ [mun]?s$' || complain "no word of it: $(trace2cmt --info end.cmt)"
 
-# What fits is kept whole, and is no slice.
+# A recording that fits is kept whole, and is no slice.
 CMTTRACE_OUT=end.cmt CMTTRACE_KEEP=1h,1G LD_PRELOAD=$TRACER "$kept" 120000 1
 ! trace2cmt --info end.2.cmt | grep -Eq '^  (slice|kept) ' || complain "an hour: $(trace2cmt --info end.2.cmt)"
 [ "$(trace2cmt --to=text end.2.cmt | grep -cv '^#')" = "$(trace2cmt --to=text all.cmt | grep -cv '^#')" ] || complain "an hour: not all"
@@ -66,7 +66,7 @@ for n in 1 2 3; do
   trace2cmt --verify $file >said || complain "$file: $(cat said)"
   trace2cmt --slice="$(first $file):" -o sliced.cmt all2.cmt
   plain sliced.cmt >expected; plain $file >got
-  # A whole recording goes on behind it, and its last event before a pause is not the same to the thread.
+  # A whole recording goes on after it, and its last event before a pause is not the same to the thread.
   head -n "$(wc -l <got)" expected | cmp -s - got || complain "$file: $(head -n "$(wc -l <got)" expected | diff - got | head -n 5)"
   [ "$(first $file)" -gt $before ] || complain "$file begins at $(first $file), not behind $before"
   before=$(first $file)
@@ -91,7 +91,7 @@ echo >&3
 wait $! || complain "without a collector: exit $?"
 [ "$(wc -l <err)" = 1 ] && grep -q '^libcmttrace: ' err || complain "without a collector: $(cat err)"
 
-# What does not go together, and what is none.
+# Settings that exclude each other, and values that are refused.
 refused() {  # refused TEXT OPTION...
   status=0
   cmttrace "${@:2}" -- true 2>err || status=$?

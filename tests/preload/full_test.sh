@@ -4,7 +4,7 @@
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 mkfifo in out
-# begin ON_FULL: a program that makes as many blocks as it is told, with a collector that stands still.
+# begin ON_FULL: starts a program that makes as many blocks as a line of its input says, with a stopped collector.
 begin() {
   rm -f t.trace status
   LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_STATUS=status CMTTRACE_ON_FULL=$1 "$BUILD/tests/preload/marked" blocks <in >out &

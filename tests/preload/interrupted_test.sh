@@ -1,3 +1,3 @@
-# Events behind one that was never completed are not lost.
+# Events after one that was never completed are not lost.
 
 /usr/bin/python3 "$SOURCE/tests/preload/checks/interrupted_check.py" "$BUILD/tests/preload/interrupted"

@@ -1,4 +1,4 @@
-# cmttrace: a command is recorded and does not notice it; a line says what was recorded.
+# cmttrace: it records a command that does not notice it, and a line says what the trace has.
 
 . "$SOURCE/tests/behaviours.sh"
 . "$SOURCE/tests/waiting.sh"
@@ -9,7 +9,7 @@ export TMPDIR=$PWD/temporary
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
 
-# The line at the end, and the trace that it tells of.
+# The line at the end agrees with the trace.
 line_at_the_end() {
   status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
   [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
@@ -27,7 +27,7 @@ second_run() {
     complain "the variable alone: $(ls env)"
 }
 
-# Behind a symbolic link the trace is the link's target, there or not.
+# If the output is a symbolic link, the trace is its target, whether it exists or not.
 symbolic_link() {
   mkdir -p target
   for name in there missing; do
@@ -38,7 +38,7 @@ symbolic_link() {
   done
 }
 
-# The name is that of the last program that the first process becomes. Those before it, and other processes, have its id.
+# The name is that of the last program that the first process becomes. The traces of programs before it, and of other processes, have a process id in their names.
 exec_and_children() {
   status_of cmttrace -o x/x.cmt -- true
   [ "$status" = 125 ] || complain 'a folder that is not there'
@@ -72,7 +72,7 @@ daemon() {
   [ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace ([a-z]*) and d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
   [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
   : >go
-  # Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
+  # The collectors of processes that go on do not create the launcher's file anew, and a program that such a process starts later is recorded.
   mkdir -p late
   status_of cmttrace -o 'late/%n.%p.trace' -- perl -e 'exit 0 if fork; open F, "<", "go"; exec "perl", "-e", 1'
   [ "$status" = 0 ] || complain "a daemon that starts another program: $status $(cat err)"
@@ -80,7 +80,7 @@ daemon() {
   until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 }
 
-# What could not be written is not passed over.
+# A trace that could not be written is reported.
 unwritten() {
   (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
   [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
@@ -192,7 +192,7 @@ ctrl_c() {
   grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
 }
 
-# What it is sent itself it passes on.
+# It passes on a signal that it gets itself.
 passed_on_signal() {
   mkfifo ready
   cmttrace -o usr1.trace -- perl -e '$SIG{USR1} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' 2>err &
@@ -223,7 +223,7 @@ signals_while_waiting() {
   wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
 }
 
-# On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. Its lines are ours here: it stands still.
+# On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. The test writes the collector's lines here, because the collector is stopped.
 terminal_progress() {
   PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
     my $n = collector("left.cmt");
@@ -240,7 +240,7 @@ terminal_progress() {
   trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || complain 'Ctrl-C while it waits: the trace is not whole'
 }
 
-# What cannot be started, and what cannot be recorded.
+# Commands that cannot be started, and wrong use.
 wrong_use() {
   status_of cmttrace ./nowhere
   [ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
@@ -300,14 +300,14 @@ other_rights() {
   fi
 }
 
-# What is not followed is not recorded, and the command is, even where a shell starts it.
+# With --follow=no the command is recorded, even if a shell starts it, and its children are not.
 not_followed() {
   mkdir -p n
   status_of cmttrace --follow=no -o 'n/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
   [ "$(ls n | sed 's/\..*//')" = sh ] || complain "--follow=no: $(ls n; cat err)"
 }
 
-# What the tracer offers reaches it.
+# The options reach the tracer.
 options() {
   status_of cmttrace --usable --time -o u.trace -- perl -e 1
   grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"

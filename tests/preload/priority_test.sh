@@ -6,7 +6,7 @@ failed=0
 complain() { echo "$*" >&2; failed=1; }
 mkfifo in out
 
-# begin VARIABLE...: a program that makes as many blocks as it is told
+# begin VARIABLE...: starts a program that makes as many blocks as a line of its input says
 begin() {
   rm -f t.trace
   env LD_PRELOAD="$TRACER" CMTTRACE_OUT=t.trace CMTTRACE_CONTROL=control "$@" "$BUILD/tests/preload/marked" blocks <in >out &
@@ -40,7 +40,7 @@ encode() {
   until_true "[ \"\$(grep -c '^malloc(60006)' t.trace)\" = $made ]"
   turns=$(($(idle_turns) - before))
 }
-# encode_until CONDITION [COMMAND]: encodes until the turns are so. What was begun before somebody waited is still done.
+# encode_until CONDITION [COMMAND]: encodes until the turns are so. A step that began before somebody waited is still finished.
 encode_until() {
   local give_up=$((SECONDS + 240))
   until encode "${2:-}" && [ "$turns" "$1" 0 ]; do

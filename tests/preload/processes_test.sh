@@ -30,7 +30,7 @@ for how in closefrom close_range loop overwrite; do
   expect "closes $how" 50001 50002 50003
 done
 traced lonely
-# Where the kernel tells: /proc/PID/syscall and children.
+# If the kernel has /proc/PID/syscall and children.
 if [ -r /proc/self/syscall ] && [ -r /proc/$$/task/$$/children ]; then
   traced all
   expect all 50001 50002 50003

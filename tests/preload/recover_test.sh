@@ -27,7 +27,7 @@ killed() {
   trace2cmt --to=text t.recovered.$form >text 2>err || complain "$form: $(cat err)"
   /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
   [ "$(grep -c '^malloc(60006)' text)" = $sum ] || complain "$form $*: $(grep -c '^malloc(60006)' text) blocks, not $sum; $(cat said)"
-  # All were made in one place, those before a saved position and those behind it.
+  # All were made in one place, those before a saved position and those after it.
   places=$(sed -n 's/^malloc(60006).* stack=/stack=/p' text | sort | uniq -c | tr -s ' ')
   [ "${places% stack=*}" = "$([ "$stacks" = 0 ] || echo " $sum")" ] || complain "$form $*: $places, not $sum; $(cat said)"
 }
@@ -37,7 +37,7 @@ kill_both() {
   kill -KILL $! "$writer"
 }
 
-# A place that was never filled, because a signal handler came between, and what the handler recorded behind it.
+# A place that was never filled, because a signal handler came between, and the handler's records after it.
 # With stacks the place comes some thousand instructions later, and may not be met.
 steps=$([ -n "${CMTTRACE_STACKS:-}" ] && seq 30 397 9000 || seq 30 4 90)
 for step in $steps; do
@@ -85,7 +85,7 @@ refused empty 'empty: holds no rings'
 refused short 'short: holds no rings'
 refused table 'table: is cut off in the table of its rings'
 refused again.trace 'again.trace: holds no rings'
-# Cut off behind the table, in the first ring: what the trace's file has is still written.
+# The file is cut off after the table, in the first ring: events in the trace's file are still written.
 for kilobytes in $(seq 64 64 8192); do
   status=0
   rm -f back.trace

@@ -1,4 +1,4 @@
-# The pages of large blocks that a program has written to are told, and no others: by the program's own knowledge of them,
+# The pages of large blocks that a program has written to are recorded, and no others: by the program's own knowledge of them,
 # by /proc/PID/smaps, and in time.
 
 . "$SOURCE/tests/waiting.sh"
@@ -41,7 +41,7 @@ for option in '' --touched --touched=auto --touched=20K --touched=off; do
   case $option in *20K) wanted=20480 ;; *off) wanted= ;; *) wanted=65536 ;; esac
   [ "$told" = "$wanted" ] || complain "$option: from $told, not $wanted"
 done
-# Not where a filter of system calls stands already, unless it is asked for.
+# With a filter of system calls pages are recorded only if the setting is given.
 filtered() { /usr/bin/python3 "$SOURCE/tests/preload/checks/with_filter.py" "$@"; }
 if filtered true; then
   for wanted in '' 65536; do
@@ -54,7 +54,7 @@ fi
 ! cmttrace --touched=much true 2>said || complain 'a size that is none'
 grep -q -- '--touched' said || complain 'no message'
 
-# Each piece of a MiB is told before the small block behind it, or with the next piece: in one of six runs at least, because
+# Each piece of a MiB is recorded before the small block after it, or with the next piece: in one of six runs at least, because
 # whoever waits long for a processor looks late.
 for how in slow refused; do
   is_prompt=
@@ -68,7 +68,7 @@ for how in slow refused; do
   [ "$is_prompt" ] || complain 'pieces late'
 done
 
-# What the kernel says of the mapping, with its first page and the one of the program's last read.
+# The kernel's figures for the mapping, with its first page and the page of the program's last read.
 how=smaps
 trace "$program" $how
 check

@@ -1,3 +1,4 @@
+// Attaches, detaches and releases as attach.h describes, and reports each step to cmttrace in the shared struct Attach.
 #include "preload/program/attach/attach.h"
 
 #include <errno.h>

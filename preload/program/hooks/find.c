@@ -1,3 +1,4 @@
+// Looks symbols up in the tables of loaded modules, without dlsym, which allocates and takes locks.
 #include "preload/program/hooks/find.h"
 
 #include <string.h>

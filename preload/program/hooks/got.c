@@ -1,3 +1,4 @@
+// Keeps a list of the words that were changed, makes their pages writable for a change, and restores the words (got.h).
 #include "preload/program/hooks/got.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+// Walks all modules, chooses the names that are led to the tracer, and counts calls that cannot be seen (hooks.h).
 #include "preload/program/hooks/hooks.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Notices that the loader has loaded a module, as loads.h describes, and changes its words when dlopen has returned.
 #include "preload/program/hooks/loads.h"
 
 #include <dlfcn.h>

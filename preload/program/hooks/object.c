@@ -1,3 +1,4 @@
+// Reads the dynamic section of a loaded module: its symbols, strings, hash table and relocations (object.h).
 #include "preload/program/hooks/object.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Asks the kernel about pages, in the three ways of ask.h.
 #include "preload/program/pages/ask.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Keeps the table that large_blocks.h describes: units of 8 KiB for leaves and groups, taken from mapped chunks.
 #include "preload/program/pages/large_blocks.h"
 
 enum {

@@ -1,3 +1,4 @@
+// Decides what is asked about a block and when, within the time that touched.h allows. The caller records the answers.
 #include "preload/program/pages/touched.h"
 
 #include "preload/program/kernel.h"

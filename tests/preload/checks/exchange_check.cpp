@@ -59,7 +59,7 @@ class LiveBytes {
   };
   using Place = std::pair<const std::uint64_t, Block>;
 
-  /// Of two blocks at one address, only the later one is kept.
+  /// If two blocks have one address, only the later one is kept.
   void erase(std::uint64_t address, cmt::Tag tag) {
     const auto found = blocks_.find(address);
     if (found != blocks_.end() && found->second.tag == tag) blocks_.erase(found);

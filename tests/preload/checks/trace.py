@@ -6,7 +6,7 @@ import sys
 BLOCK = r'(0|[1-9a-f][0-9a-f]*<[1-9][0-9]*>)'
 NUMBER = r'(0|[1-9][0-9]*)'
 OPTIONS = r'(?:, [1-9][0-9]*)?(?:, align=[1-9][0-9]*)?(?:, nothrow)?'
-# kind: what stands between the parentheses: b the block given, n a number, o what operators may have
+# kind: the arguments between the parentheses: b the block given, n a number, o what operators may have
 ARGUMENTS = {
     'malloc': 'n', 'free': 'b', 'calloc': 'nn', 'realloc': 'bn', 'reallocarray': 'bnn', 'aligned_alloc': 'nn',
     'posix_memalign': 'nn', 'memalign': 'nn', 'valloc': 'n', 'pvalloc': 'n', 'free_sized': 'bn',

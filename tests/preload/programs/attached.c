@@ -5,7 +5,7 @@
 //
 //     attached MODE LIBRARY COLLECTOR FOLDER [PLUGIN]
 //
-// counts   attaches three times; between the phases its threads stand still, so that each call is known to be recorded
+// counts   attaches three times; between the phases its threads wait, so that each call is known to be recorded
 //          or not. Prints what each trace has to have.
 // storm    attaches and detaches while all threads allocate, one forks and one loads and unloads PLUGIN.
 // killed   the collector is killed: the program goes on, and can be attached to again.

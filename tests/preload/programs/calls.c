@@ -17,7 +17,7 @@ extern void free_aligned_sized(void*, size_t, size_t) __attribute__((weak));
 // Hides the sizes from the compiler.
 static volatile size_t huge = SIZE_MAX / 2;
 
-// Every function once; the sizes, from 70001 on, tell which.
+// Calls every function once; the size, from 70001 on, says which it was.
 static void all(void) {
   void* block = NULL;
   free(malloc(70001));

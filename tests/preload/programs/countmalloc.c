@@ -1,5 +1,5 @@
-// Counts a program's calls of malloc(3) behind the tracer: calls by kind, and bytes asked for, in a mapped file, so
-// that no end of the process loses any. COUNT_OUT names the folder; a file is named by program and process, and
+// Counts a program's calls of malloc(3), loaded after the tracer: calls by kind, and bytes asked for, in a mapped file,
+// so that no end of the process loses any. COUNT_OUT names the folder; a file is named by program and process, and
 // numbered as the tracer's.
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-// faults WHAT [ARGUMENT]: does things that a tracer may not expect. Sizes from 30000 on tell which part of the program
+// faults WHAT [ARGUMENT]: does things that a tracer may not expect. Sizes from 30000 on say which part of the program
 // allocates.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static int is_bound_deeply(const char* path, int how) {
   return 0;
 }
 
-// Overwrites the memory behind the newest block; malloc notices, and calls abort.
+// Overwrites the memory after the newest block; malloc notices, and calls abort.
 static int corrupts(void) {
   char* block = malloc(33000);
   memset(block + malloc_usable_size(block), 1, 8);

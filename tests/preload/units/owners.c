@@ -1,4 +1,4 @@
-// Who is said to have touched memory last (preload/program/owners.h), against a model that keeps it byte for byte.
+// Compares the owners of memory (preload/program/owners.h) with a model that keeps them byte for byte.
 #include "preload/program/owners.h"
 
 #include <assert.h>
@@ -52,8 +52,8 @@ static bool is_free(uint32_t at, uint32_t room) {
 // How many events had told stamps.
 static long kept;
 
-// The event's stamp: now, if it is a true one, or else the last one of its ring, if the clock that threads are told
-// never rises by itself. It has to be behind those of all events of other rings about the same bytes.
+// The event's stamp: now, if it is a true one, or else the last one of its ring, if Control::clock never rises by
+// itself. It must be later than those of all events of other rings about the same bytes.
 static void check_order(uint8_t owner, enum Ownership ownership, uint32_t at, uint32_t size) {
   now++;
   uint32_t* const stamp = &ring_stamp[owner];

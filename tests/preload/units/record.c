@@ -85,7 +85,7 @@ static void long_event(uintptr_t block) {
 }
 static void release(uintptr_t block) { record(kind_free, address_of(block), 0, NULL); }
 
-// Meanwhile the collector raises the clock that threads are told.
+// Meanwhile the collector raises Control::clock.
 static void handler_event(void) {
   now = told = after;
   short_event(block_of_handler);
@@ -151,7 +151,7 @@ static void drop(void) {
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
 }
 
-// The clock that threads are told stays behind the real one: which stamp has an event?
+// Control::clock stays below the real one: is the event's stamp true?
 static bool has_true_stamp(void (*event)(uintptr_t), bool is_own) {
   struct Seen seen[blocks];
   begin(is_own);
@@ -166,7 +166,7 @@ static void check_stamps_where_memory_changes_hands(void) {
   void (*const events[])(uintptr_t) = {short_event, long_event, release};
   for (int i = 0; i < 3; i++) assert(!has_true_stamp(events[i], true) && has_true_stamp(events[i], false));
   assert(told == before);
-  owners_usable_size = NULL;  // others are told instead of the bytes
+  owners_usable_size = NULL;  // Control::clock rises instead of a note at the bytes
   assert(has_true_stamp(release, false) && told == now + 1);
   owners_usable_size = usable;
   begin(true);

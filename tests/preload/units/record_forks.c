@@ -1,8 +1,9 @@
 // Whether the child's rings are whole where a signal handler forks within an event. The handler
-// comes after each instruction, or each third, from where the stamp is read to where the event is published. It is told
-// here as the child of _Fork() sees it: the generation is wiped, and with the child's first event the thread has
-// another ring, and memory that nobody reads is in the place of its old one. That event is the handler's own, or comes
-// when it has returned. Until then the child shares its parent's ring, and is to leave it as it is.
+// comes after each instruction, or each third, from where the stamp is read to where the event is published. The fork
+// is simulated as the child of _Fork() sees it: the generation is wiped, and with the child's first event the thread
+// has another ring, and memory that nobody reads is in the place of its old one. The child's first event is the
+// handler's own, or comes when it has returned. Until then the child shares its parent's ring, and is to leave it as it
+// is.
 #include <assert.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -29,7 +30,7 @@ static uint64_t told = 0x2fffff000, memory_used;
 static bool handler_records, has_stacks;
 static int reservations_in_parent;  // that the child has made, and left
 // Steps begin where the event's stamp is read, or where its ring seems to be full: before it has reserved slots, or
-// behind.
+// afterwards.
 static enum { no_steps, from_stamp, from_room } begin_of_steps;
 static volatile long steps_left;
 
@@ -110,7 +111,7 @@ static void at_step(int signal, siginfo_t* info, void* context) {
   if (handler_records) make_event(block_of_handler, 8);
 }
 
-// What a ring says.
+// The contents of a ring.
 struct Seen {
   int events[blocks];
   uint32_t frames[blocks];  // of their stacks

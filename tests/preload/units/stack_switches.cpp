@@ -69,7 +69,7 @@ __attribute__((noinline)) void capture_in_handler() {
   const bool was_busy = mine.thread.busy != 0, is_third = mine.thread.busy_apart != 0;
   unwind_capture(&mine.thread, __builtin_frame_address(0), &stack);
   if (stack.is_apart && !was_busy) std::abort();
-  if (was_busy && !stack.is_apart && !jumps) std::abort();  // a jump may have left a capture behind
+  if (was_busy && !stack.is_apart && !jumps) std::abort();  // a jump may have left a capture unfinished
   if (stack.frames < 4 && !is_third) std::abort();
   apart += stack.is_apart;
   if (!stack.is_apart) {

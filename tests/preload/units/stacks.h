@@ -21,7 +21,7 @@ namespace stacks {
 inline StackShare* share;
 inline UnwindTable* table;
 
-// What a reader of a thread's records knows.
+// The state of a reader of a thread's records.
 struct Reader {
   UnwindThread thread{};
   std::vector<uint32_t> frames;  // outermost first
