@@ -1,6 +1,10 @@
+// Adds stacks to the tree of call_tree.h. Labels of frames become functions once per frame, because a frame is in many
+// stacks.
+
 #include "cmtreport/report/call_tree.h"
 
 #include <algorithm>
+#include <cassert>
 #include <span>
 
 #include "analysis/stacks/labels.h"
@@ -13,9 +17,9 @@ using analysis::Labels;
 
 namespace {
 
-/// Adds to each stack's weight those of the stacks that it calls.
+/// Adds to each stack's weight the weights of the stacks that it calls. A parent has a lower number.
 void add_callees(std::span<const StackNode> stacks, std::vector<std::uint64_t>& weights) {
-  for (std::size_t node = stacks.size(); --node > 0;) weights[stacks[node].parent] += weights[node];  // that is lower
+  for (std::size_t node = stacks.size(); --node > 0;) weights[stacks[node].parent] += weights[node];
 }
 
 }  // namespace
@@ -95,6 +99,7 @@ void CallTree::finish() {
 
 /// The node's slot, or the free one where it belongs.
 std::size_t CallTree::slot_of(const Node& node) const {
+  assert(!slots_.empty());  // finish() gives them up
   const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.function) * 0x9e3779b97f4a7c15;
   std::size_t slot = hash >> 32 & (slots_.size() - 1);
   while (slots_[slot] != 0 && !(nodes_[slots_[slot]] == node)) slot = (slot + 1) & (slots_.size() - 1);
@@ -102,6 +107,7 @@ std::size_t CallTree::slot_of(const Node& node) const {
 }
 
 NodeNumber CallTree::child_in_slots(const Node& node) {
+  assert(used_slots_ * 2 <= slots_.size());  // so that each search ends at a free slot
   NodeNumber& slot = slots_[slot_of(node)];
   if (slot != 0) return slot;
   const auto number = static_cast<NodeNumber>(nodes_.size());
@@ -117,6 +123,7 @@ NodeNumber CallTree::child_in_slots(const Node& node) {
 
 std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
                                              std::vector<std::uint64_t> weights, const FunctionOptions& options) {
+  assert(!stacks.empty() && weights.size() <= stacks.size());
   weights.resize(stacks.size());
   std::vector<bool> has_weight(stacks.size());
   for (std::size_t id = 0; id < stacks.size(); ++id) has_weight[id] = weights[id] != 0;
@@ -126,6 +133,7 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
   std::vector<NodeNumber> node_of(stacks.size());
   for (StackId id = 1; id < stacks.size(); ++id) {
     if (sums[id] == 0) continue;
+    assert(stacks[id].parent < id);
     const FrameId frame = stacks[id].frame;
     NodeNumber node = node_of[stacks[id].parent];
     for (const auto& [function, name] : functions.of_frame(frame)) {
@@ -133,6 +141,7 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
       if (sums[id] <= functions_[function].weight) continue;
       const std::span<const FrameName> names = frames.names(frame);
       if (names.empty()) continue;
+      assert(name < names.size());
       functions_[function].weight = sums[id];
       functions_[function].file = std::string(names[name].file);
       functions_[function].line = names[name].line;
@@ -144,7 +153,7 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
     if (!has_weight[id])
       node_of[id] = left_out;
     else if (node_of[id] == 0)
-      node_of[id] = unknown_node;  // not known, or all its functions are left out
+      node_of[id] = unknown_node;  // the stack is not known, or all its functions are left out
   }
   return node_of;
 }

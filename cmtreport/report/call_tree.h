@@ -1,5 +1,8 @@
+/// Merges the call stacks of all processes of a report into one tree of functions. The hard part is memory: traces with
+/// millions of stacks leave few bytes for each node.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,18 +45,18 @@ class CallTree {
 
   CallTree();
 
-  /// Adds those stacks of a process that have a weight: what they have allocated. `frames` has the names of their
-  /// frames. Returns the node of each stack, `left_out` of those without a weight.
+  /// Adds the stacks of a process that have a weight, which is the amount that they allocated. `frames` has the names
+  /// of their frames. Returns the node of each stack, and `left_out` for a stack without a weight.
   std::vector<NodeNumber> add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
                                      std::vector<std::uint64_t> weights, const FunctionOptions& options);
 
-  /// A child of the root, for what is no stack.
+  /// Returns a child of the root that is no stack, such as a class of sizes.
   NodeNumber add_named(const std::string& name);
 
-  /// To be called when all are added.
+  /// Gives up the tables that only adding needs. Call it after the last stack.
   void finish();
 
-  /// After finish().
+  /// Valid after finish().
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Function>& functions() const { return functions_; }
 
@@ -62,6 +65,7 @@ class CallTree {
  private:
   FrameNumber function_of(std::string name, std::string library);
   NodeNumber child_of(NodeNumber parent, FrameNumber function) {
+    assert(parent < nodes_.size() && function < functions_.size());
     const Node node{parent, function};
     const NodeNumber next = parent + 1;
     if (next != nodes_.size()) return nodes_[next] == node ? next : child_in_slots(node);
@@ -73,8 +77,8 @@ class CallTree {
   class FrameFunctions;
 
   std::vector<Node> nodes_;
-  // By a hash of the node; 0: free. At most half full. As in StackTable, a node that was added right behind its parent
-  // is not here: it is found by its number.
+  // Node numbers by a hash of the node; 0 is a free slot, and at most half of the slots are used. A node whose number
+  // follows its parent's needs no slot, as in StackTable: child_of() compares that number first.
   std::vector<NodeNumber> slots_;
   std::size_t used_slots_ = 0;
   std::vector<Function> functions_;

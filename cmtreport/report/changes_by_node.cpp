@@ -1,12 +1,16 @@
+// Sorts the changes of a recording by node in two passes. The first one counts the bytes of each node. The second one
+// copies them and adds up the memory that is live at the peak.
+
 #include "cmtreport/report/changes_by_node.h"
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace cmt::report {
 namespace {
 
-/// Which measures of a change are a part of what is live at the peak.
+/// Which measures of a change are a part of the memory that is live at the peak.
 enum class PeakPart { none, live, at_peak };
 
 PeakPart part_of_peak(const PeakPlace& peak, std::size_t peak_interval, const ChangePlace& place) {
@@ -29,6 +33,7 @@ void add_part(heap::LiveTotals& sum, std::string_view packed, PeakPart part) {
 std::size_t peak_interval_of(const TraceFigures& trace) {
   const std::vector<Interval>& intervals = trace.model->intervals().intervals();
   const auto has_peak = [&](const Interval& each) { return each.peak.bytes == trace.process.peak_live_bytes; };
+  assert(std::any_of(intervals.begin(), intervals.end(), has_peak));
   return static_cast<std::size_t>(std::find_if(intervals.begin(), intervals.end(), has_peak) - intervals.begin());
 }
 
@@ -46,6 +51,7 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
     const PeakPart part = part_of_peak(peak, peak_interval, at);
     if (part != PeakPart::none) add_part(at_peak_[place], packed, part);
   });
+  assert(std::equal(next.begin(), next.end(), begins_.begin() + 1));  // both passes have seen the same changes
 }
 
 /// Finds the nodes, their places in `nodes_`, and where the changes of each begin.

@@ -1,8 +1,12 @@
+// Folds a call tree in two passes, as fold.h describes. Parents come before children, so one pass over the nodes finds
+// the kept node of each. A second pass adds up the functions that were folded below it.
+
 #include "cmtreport/report/fold.h"
 
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -17,7 +21,8 @@
 namespace cmt::report {
 namespace {
 
-/// Of what is folded below a node, a function is told apart that has this part of the share that a node needs.
+/// A function that is folded below a node becomes a child of "[other, N functions]" if it has this part of the share
+/// that a node needs.
 constexpr double function_part = 0.125;
 
 float share_of(std::uint64_t figure, std::uint64_t all) {
@@ -40,7 +45,7 @@ class FrameNames {
     frames_.line.push_back(function.line);
   }
 
-  /// To be called once, last: takes away the short names that tell nothing, and those that several functions have.
+  /// Removes short names that equal the full name, and short names that several functions have. Call it once, last.
   void keep_unique_short_names() {
     std::unordered_map<std::string, std::string_view> full_names;
     std::unordered_set<std::string> shared;
@@ -59,7 +64,7 @@ class FrameNames {
   std::unordered_map<std::string, std::uint32_t> libraries_;
 };
 
-/// What is folded below a node that is kept, and was allocated by one function.
+/// The figures that one function has in the nodes that are folded below a kept node.
 struct FoldedFunction {
   NodeNumber below = 0;
   FrameNumber function = 0;
@@ -84,6 +89,7 @@ class Folder {
     const auto is_kept = [&](NodeNumber node) { return node == 0 || (shares[node] != 0 && shares[node] >= least); };
     for (NodeNumber node = 0; node < shares.size(); ++node) {
       const CallTree::Node& call = tree_.nodes()[node];
+      assert(node == 0 || call.parent < node);
       const NodeNumber parent = folded_.node_of[call.parent];
       folded_.node_of[node] = is_kept(node) ? append(parent, frame_of(call.function)) : parent;  // for now
       folded_.folded.nodes += !is_kept(node);
@@ -113,6 +119,7 @@ class Folder {
 
   void add_folded(NodeNumber node, const NodeTotals& totals) {
     const NodeNumber below = folded_.node_of[node];
+    assert(below < folded_.nodes.parent.size());
     const FrameNumber function = tree_.nodes()[node].function;
     const auto next = static_cast<std::uint32_t>(functions_.size());
     const auto [place, is_new] = places_.try_emplace(std::uint64_t{below} << 32 | function, next);
@@ -130,7 +137,8 @@ class Folder {
     return false;
   }
 
-  /// A node "[other, N functions]" below each that something was folded into, and below it those functions that matter.
+  /// Adds a node "[other, N functions]" below each node that functions were folded into, and below it the functions
+  /// that are large enough.
   void append_others() {
     std::vector<std::uint32_t> order(functions_.size());
     std::iota(order.begin(), order.end(), std::uint32_t{0});
@@ -164,6 +172,7 @@ class Folder {
 
 Folding::Folding(const CallTree& tree, const TotalsByNode& totals)
     : tree_(tree), totals_(totals), shares_(tree.nodes().size()) {
+  assert(totals.size() == tree.nodes().size());
   std::vector<std::uint64_t> with_callees(tree.nodes().size());
   for (std::size_t i = 0; i < all_.size(); ++i) {
     std::fill(with_callees.begin(), with_callees.end(), 0);
@@ -201,6 +210,7 @@ double Folding::least_share(const FoldBudget& budget) const {
 FoldedTree Folding::fold_nodes(double share) const { return Folder(tree_, totals_, all_, share).fold(shares_); }
 
 void Folding::name_frames(FoldedTree& folded) const {
+  assert(folded.frames.function.empty());  // short names are unique only if all are named at once
   FrameNames names(folded.frames);
   for (const auto& [function, count] : folded.origins) {
     if (count == 0)

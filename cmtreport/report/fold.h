@@ -1,3 +1,4 @@
+/// Folds the small calls of a tree, so that a page can hold the tree of any program and its sums stay exact.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,12 @@
 
 namespace cmt::report {
 
-/// A call tree without what is small: nodes below a share of the total of every measure, with all that they call, are
-/// one node "[other, N functions]" below their caller. The functions that allocate there are its children, each with
-/// the sum of its allocations; those that are small even for that are left to the node itself.
+/// A call tree without its small nodes. A node is small if it has less than a share of the total of every measure.
+/// Small nodes, with all that they call, become one node "[other, N functions]" below their caller. The functions that
+/// allocate there are its children, each with the sum of its allocations. Functions that are small even for that count
+/// for the node itself.
+///
+/// Before, and after:
 ///
 ///     main (100 %)                                main (100 %)
 ///       parse (60 %)                                parse (60 %)
@@ -19,15 +23,15 @@ namespace cmt::report {
 ///       b (0.02 %) calls make (0.02 %)     ->         make (0.04 %)
 ///       c (0.01 %), d (0.001 %)                       c (0.01 %)
 struct FoldedTree {
-  /// What a frame is of: a function of the whole tree, or so many that were folded.
+  /// The function of the whole tree that a frame is of, or the number of functions that were folded into it.
   struct FrameOrigin {
     FrameNumber function = 0;
     std::uint32_t folded_functions = 0;  ///< 0: a function
   };
 
   Nodes nodes;
-  std::vector<FrameOrigin> origins;  ///< of frames
-  Frames frames{};                   ///< their names, once they are asked for
+  std::vector<FrameOrigin> origins;  ///< by frame
+  Frames frames{};                   ///< the names; empty before name_frames()
   Folded folded;
   std::vector<NodeNumber> node_of;  ///< by the number of a node of the whole tree
 };
@@ -43,22 +47,22 @@ class Folding {
   /// Borrows both.
   Folding(const CallTree& tree, const TotalsByNode& totals);
 
-  /// The least share of which the nodes that are not folded fit a budget.
+  /// Returns the least share with which the nodes that are not folded fit a budget.
   double least_share(const FoldBudget& budget) const;
   FoldedTree fold(double share) const {
     FoldedTree folded = fold_nodes(share);
     name_frames(folded);
     return folded;
   }
-  /// The same in two parts: what is tried out needs no names.
+  /// fold() in two parts. A caller that tries several shares needs names only for the last one.
   FoldedTree fold_nodes(double share) const;
   void name_frames(FoldedTree& folded) const;
 
  private:
   const CallTree& tree_;
   const TotalsByNode& totals_;
-  FoldFigures all_{};          // of the root, with all that it calls
-  std::vector<float> shares_;  // by node, with all that it calls: its largest one of any figure
+  FoldFigures all_{};          // the figures of the root, with all that it calls
+  std::vector<float> shares_;  // by node, with all that it calls: the largest share that it has of any figure
 };
 
 }  // namespace cmt::report

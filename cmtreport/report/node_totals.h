@@ -1,3 +1,5 @@
+/// The figures of each node of a call tree in few bytes, for folding and findings. A tree can have millions of nodes,
+/// and most figures of most nodes are 0.
 #pragma once
 
 #include <array>
@@ -16,32 +18,32 @@ inline constexpr std::array<Measure, 8> judged_measures{
     Measure::other_thread_blocks, Measure::reallocated_blocks, Measure::untouched_bytes,  Measure::leaked_bytes};
 using FoldFigures = std::array<std::uint64_t, judged_measures.size() + 1>;  ///< the last: bytes at the peak
 
-/// What a node's own allocations have in all, and live at the peak.
+/// The figures of a node's own allocations: in the whole trace, and live at the peak.
 struct NodeTotals {
-  Measures sum;  ///< TotalsByNode keeps those that are judged
+  Measures sum;  ///< TotalsByNode keeps the judged ones
   std::uint64_t peak_bytes = 0;
   std::uint64_t peak_blocks = 0;
-  std::uint64_t changes = 0;  ///< of a measure from a moment to the next
+  std::uint64_t changes = 0;  ///< counts each measure that differs between a moment and the next
 
   std::uint64_t figure(std::size_t i) const {
     return i == judged_measures.size() ? peak_bytes : sum[judged_measures.at(i)];
   }
-  /// Adds what was done up to a moment; moments never fall.
+  /// Adds the changes up to a moment. Moments never fall.
   void add(std::size_t moment, const SparseMeasures& more);
 
  private:
-  std::size_t moment_ = 0;     // the last
-  std::uint32_t changed_ = 0;  // measures in it, a bit for each
+  std::size_t moment_ = 0;     // the last one
+  std::uint32_t changed_ = 0;  // the measures that changed in it, a bit for each
 };
 
 /// NodeTotals of the nodes of a tree that have allocations of their own, in few bytes: some 20 for each of these nodes.
 class TotalsByNode {
  public:
-  /// `nodes`: how many the tree has.
+  /// `nodes` is the number of nodes of the tree.
   explicit TotalsByNode(std::size_t nodes) : size_(nodes) {}
 
   std::size_t size() const { return size_; }
-  /// Nodes rise.
+  /// Adds a node. Numbers of nodes rise.
   void append(NodeNumber node, const NodeTotals& totals);
 
   /// Calls `visit(node, totals)` for each with allocations of its own, by rising number.
@@ -49,7 +51,7 @@ class TotalsByNode {
   void for_each(Visit visit) const {
     for_each_if([](NodeNumber) { return true; }, visit);
   }
-  /// The same for those of which `is_wanted(node)` is true.
+  /// The same for the nodes for which `is_wanted(node)` is true.
   template <class IsWanted, class Visit>
   void for_each_if(IsWanted is_wanted, Visit visit) const {
     for_each_packed([&](NodeNumber node, const char* at) {
@@ -84,8 +86,11 @@ class TotalsByNode {
 
   std::size_t size_;
   NodeNumber last_ = 0;
-  // For each node: its number less the one before; how many bytes follow; which of the figures, then of blocks at the
-  // peak and changes, are not 0; and these.
+  // For each node:
+  // - its number less the number of the node before, as a varint
+  // - how many bytes follow, in one byte
+  // - a bit for each number that is not 0: the figures, the blocks at the peak, the changes
+  // - these numbers, as varints
   std::string bytes_;
 };
 

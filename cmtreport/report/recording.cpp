@@ -1,12 +1,16 @@
+// Computes the moments of a recording. On an axis of time or events all intervals get the width of the widest trace. On
+// an axis of shares each trace keeps its intervals, and the axis is 256 equal parts of the trace's events.
+
 #include "cmtreport/report/recording.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace cmt::report {
 namespace {
 
-constexpr std::size_t shares = 256;  // moments of an axis of shares
+constexpr std::size_t shares = 256;  // the number of moments of an axis of shares
 
 }  // namespace
 
@@ -16,6 +20,7 @@ Recording::Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> tra
   for (TraceFigures& trace : traces_) {
     IntervalCollector& intervals = trace.model->intervals();
     if (unit_ != AxisUnit::share) intervals.widen_to(width_);
+    assert(unit_ == AxisUnit::share || intervals.width() == width_);
     last_moment_ = std::max(last_moment_, intervals.intervals().size());
     end_position_ = std::max(end_position_, intervals.end_position());
   }
@@ -27,6 +32,7 @@ Recording::Recording(AxisUnit unit, CallTree tree, std::vector<TraceFigures> tra
 std::size_t Recording::moment_of(const TraceFigures& trace, std::size_t interval) const {
   if (unit_ != AxisUnit::share) return interval + 1;
   const IntervalCollector& intervals = trace.model->intervals();
+  assert(intervals.end_position() != 0);  // there is an interval, so there is an event
   const std::uint64_t end = std::min((interval + 1) * intervals.width(), intervals.end_position());
   return (end * shares + intervals.end_position() - 1) / intervals.end_position();
 }

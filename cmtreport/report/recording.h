@@ -1,5 +1,8 @@
+/// Puts the traces of several processes on one axis of moments and on one tree of calls. The hard part: their intervals
+/// have different widths, and a process that ends early leaves memory that the others never see freed.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,22 +16,22 @@
 
 namespace cmt::report {
 
-/// How the moments of a report lie.
+/// The unit of the axis on which the moments of a report are.
 enum class AxisUnit { time, events, share };
 
-/// One trace that has been read: its figures by key, and the node of the call tree that each key is.
+/// One trace that has been read: its figures by key, and the node of the call tree for each key.
 struct TraceFigures {
   Process process;
   std::unique_ptr<TraceModel> model;
   std::vector<NodeNumber> node_of_key;
-  std::uint64_t start = 0;  ///< where it begins on the axis
+  std::uint64_t start = 0;  ///< its begin on the axis
 };
 
-/// Where a change of a recording is from.
+/// The trace and the interval that a change of a recording is from.
 struct ChangePlace {
   std::size_t trace = 0;
-  std::size_t interval = 0;  ///< one behind its last: the process has ended
-  std::size_t moment = 0;    ///< up to which it counts
+  std::size_t interval = 0;  ///< equal to the number of its intervals after the process has ended
+  std::size_t moment = 0;    ///< the moment up to which the change counts
 };
 
 /// All traces of a report, on one axis, by the nodes of one tree.
@@ -39,19 +42,19 @@ class Recording {
   AxisUnit unit() const { return unit_; }
   const CallTree& tree() const { return tree_; }
   const std::vector<TraceFigures>& traces() const { return traces_; }
-  /// How many there are, moment 0 not counted.
+  /// The number of moments, moment 0 not counted.
   std::size_t last_moment() const { return last_moment_; }
   /// The width of an interval and the end of the last one, on the axis.
   std::uint64_t width() const { return width_; }
   std::uint64_t end_position() const { return end_position_; }
 
-  /// Calls `visit(place, node, packed)` with all that a node's own allocations did up to a moment since the moment
-  /// before, as packed measures, by rising moments; a node may be visited several times for the same moment.
+  /// Calls `visit(place, node, packed)` with the changes of a node's own allocations between the moment before and this
+  /// one, as packed measures. Moments rise. A node may be visited several times for the same moment.
   template <class Visit>
   void for_each_change(Visit visit) const {
     visit_changes(visit, [](const ChangePlace&) {});
   }
-  /// The same, once: the changes of an interval are gone when it was visited.
+  /// The same, only once: it frees the changes of an interval after visiting them.
   template <class Visit>
   void take_changes(Visit visit) {
     visit_changes(visit,
@@ -59,11 +62,12 @@ class Recording {
     for (TraceFigures& trace : traces_) trace.node_of_key = {};
   }
 
-  /// The moment up to which an interval of a trace counts.
+  /// Returns the moment up to which an interval of a trace counts.
   std::size_t moment_of(const TraceFigures& trace, std::size_t interval) const;
-  /// The moment at which the blocks of a process are gone that has ended before the others; nothing: it has not.
+  /// Returns the moment at which the blocks of an ended process are gone, or nullopt if the process did not end before
+  /// the others.
   std::optional<std::size_t> moment_after(const TraceFigures& trace) const;
-  /// Where a mark of a trace lies between the moments.
+  /// Returns the place of a mark between the moments: 1.5 is halfway from moment 1 to moment 2.
   double place_of(const TraceFigures& trace, std::uint64_t position) const;
 
  private:
@@ -98,11 +102,12 @@ void Recording::visit_changes(Visit& visit, End end_interval) const {
   }
 }
 
-/// What the keys of a trace did in an interval, and what of it is live at the end.
+/// Visits the changes of the keys of a trace in an interval, and the blocks from it that are live at the end.
 template <class Visit>
 void Recording::visit_interval(const ChangePlace& at, Visit& visit) const {
   const TraceFigures& trace = traces_[at.trace];
   const auto visit_key = [&](KeyId key, std::string_view measures) {
+    assert(key < trace.node_of_key.size());
     const NodeNumber node = trace.node_of_key[key];
     if (node != CallTree::left_out) visit(at, node, measures);
   };
@@ -115,7 +120,7 @@ void Recording::visit_interval(const ChangePlace& at, Visit& visit) const {
   }
 }
 
-/// The process has ended, and the memory is gone that was live at its end.
+/// Visits the end of a process: the memory that was live at its end is gone.
 template <class Visit>
 void Recording::visit_end(const ChangePlace& at, Visit& visit) const {
   const TraceFigures& trace = traces_[at.trace];

@@ -1,9 +1,9 @@
 /// The report of one or several traces, as plain numbers: what --json prints, and what the page and the text show.
 ///
-/// Moments divide the axis, time where it was recorded, else events, evenly; moment 0 is the start. `nodes` is a tree
-/// of calls, from which all that is small has been folded together. `deltas` say what the own allocations of a node did
-/// between a moment and the one before; so sums over moments and nodes answer any question about a span and a part of
-/// the program:
+/// Moments divide the axis evenly; moment 0 is the start. The axis is time if it was recorded, else events. `nodes` is
+/// a tree of calls in which all small calls are folded together. `deltas` contain the changes of a node's own
+/// allocations between a moment and the moment before. Sums over moments and nodes answer any question about a span and
+/// a part of the program:
 ///
 ///     live at moment j             the sum of live_bytes up to j
 ///     growth from i to j           the sum of live_bytes from i + 1 to j
@@ -28,9 +28,9 @@ namespace cmt::report {
 using FrameNumber = std::uint32_t;
 using NodeNumber = std::uint32_t;
 
-/// What could not be recorded or read.
+/// Counts of the events and facts that could not be recorded or read.
 struct Lost {
-  bool is_known = true;  ///< whether the trace tells what the recorder lost
+  bool is_known = true;  ///< whether the trace states how much the recorder lost
   std::uint64_t repairs = 0;
   std::uint64_t defects = 0;
   std::uint64_t unknown_ends = 0;
@@ -218,7 +218,7 @@ void describe(Visitor& field, N& nodes) {
   field("frame", nodes.frame, "index in frames");
 }
 
-/// What was folded, since it is small.
+/// The small nodes that were folded.
 struct Folded {
   double share = 0;
   double function_share = 0;
@@ -257,7 +257,7 @@ void describe(Visitor& field, A& deltas) {
     field(measure_texts[i].name, deltas.by_measure[i], measure_texts[i].doc);
 }
 
-/// What was live at the peak.
+/// The memory that was live at the peak.
 struct PeakNodes {
   std::uint64_t moment = 0;
   std::optional<std::uint32_t> process;
@@ -318,7 +318,7 @@ struct Figure {
   std::uint64_t value = 0;
 };
 
-/// Something that stands out, in words with numbers.
+/// One remarkable fact about the trace, in words with numbers.
 struct Finding {
   std::string kind;
   std::string text;

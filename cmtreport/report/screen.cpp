@@ -1,3 +1,5 @@
+// Wraps and numbers texts for a terminal. Widths are columns of the screen, not bytes: names may have any UTF-8.
+
 #include "cmtreport/report/screen.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Writes the head of a report, its findings, and a hint if a wrapper such as xmalloc is blamed for its callers' memory.
+
 #include "cmtreport/report/text.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ using output::with_commas;
 
 constexpr std::size_t name_width = 60, hint_lines = 2;
 
-/// What several processes had together is known at some moments only.
+/// The peak. For several processes it is a lower bound: their common memory is known at some moments only.
 std::string peak_text(const Report& report) {
   std::string name = "peak ";
   if (report.processes.size() > 1)
@@ -37,7 +39,7 @@ std::string head_text(const Report& report) {
   return wrapped(first, 2) + wrapped("  " + second, 2);
 }
 
-/// Whether a function's name says that it may only hand memory on, as xmalloc does.
+/// Whether a function may only hand memory on, judged by its name: xmalloc does.
 bool is_like_malloc(const std::string& function) {
   std::string name;
   for (const char c : function) {
@@ -47,7 +49,7 @@ bool is_like_malloc(const std::string& function) {
   return name.ends_with("malloc") || name.ends_with("calloc") || name.ends_with("realloc");
 }
 
-/// How the callers of such a function are charged.
+/// The option that charges the callers of such a function.
 std::string hint_text(const Report& report, std::size_t shown) {
   for (std::size_t i = 0; i < shown; ++i) {
     const std::string& function = report.findings[i].function;

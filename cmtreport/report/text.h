@@ -1,3 +1,4 @@
+/// Writes a report as text for a terminal: cmtreport without -o and --json.
 #pragma once
 
 #include <string>
@@ -6,7 +7,7 @@
 
 namespace cmt::report {
 
-/// For people: what was recorded, and the findings that matter, up to ten, in a screen of 80 by 24.
+/// Returns what was recorded and up to ten findings, in a screen of 80 columns and 24 lines.
 std::string to_text(const Report& report);
 
 }  // namespace cmt::report
