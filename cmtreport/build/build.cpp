@@ -1,6 +1,10 @@
+// Fills in a report: each function computes one part of it. The order in build_report() keeps memory low: the changes
+// are taken out of the recording as soon as no earlier part needs them.
+
 #include "cmtreport/build/build.h"
 
 #include <algorithm>
+#include <cassert>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +18,7 @@ namespace {
 PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const TotalsByNode& totals) {
   std::vector<heap::LiveTotals> live(folded.nodes.parent.size());
   totals.for_each([&](NodeNumber node, const NodeTotals& own) {
+    assert(folded.node_of[node] < live.size());
     live[folded.node_of[node]] += {own.peak_bytes, own.peak_blocks};
   });
   PeakNodes nodes{.moment = peak.moment,
@@ -69,7 +74,7 @@ std::vector<Thread::Activity> activity_of(const Recording& recording, const Trac
   return activity;
 }
 
-/// The threads that have allocated most, and the sum of the others.
+/// The threads that have allocated most, and the sum of all others.
 std::vector<Thread> threads_of(const Recording& recording) {
   std::vector<Thread> threads;
   for (std::size_t i = 0; i < recording.traces().size(); ++i) {
@@ -137,10 +142,11 @@ Sizes sizes_of(const Recording& recording) {
     }
   }
   if (first_size <= last_size) sizes.size_edges.push_back(edge_after(SizeClasses::high(last_size)));
+  assert(sizes.size_edges.empty() || sizes.size_edges.size() == sizes.allocated_blocks.size() + 1);
   return sizes;
 }
 
-/// The sum of all processes. What is of one process only is that of the first, or not known.
+/// The sum of all processes. A field that cannot be added up is that of the first process, or is left unknown.
 Process total_of(const Recording& recording) {
   Process total = recording.traces().front().process;
   for (std::size_t i = 1; i < recording.traces().size(); ++i) {
@@ -164,7 +170,7 @@ Process total_of(const Recording& recording) {
   return total;
 }
 
-/// What each node's own allocations have in all.
+/// The figures of each node's own allocations in the whole recording.
 TotalsByNode totals_of(const ChangesByNode& changes, std::size_t nodes) {
   TotalsByNode totals(nodes);
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -180,6 +186,7 @@ TotalsByNode totals_of(const ChangesByNode& changes, std::size_t nodes) {
 }  // namespace
 
 PeakPlace peak_of(const Recording& recording, const Moments& moments) {
+  assert(moments.live_bytes.size() == recording.last_moment() + 1);
   const auto highest = std::max_element(moments.live_bytes.begin(), moments.live_bytes.end());
   PeakPlace peak{static_cast<std::size_t>(highest - moments.live_bytes.begin()), std::nullopt, *highest};
   const std::vector<TraceFigures>& traces = recording.traces();

@@ -1,3 +1,4 @@
+/// Builds the report of a recording: folds its tree until it fits a page, and fills in all figures and findings.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +12,16 @@
 
 namespace cmt::report {
 
-/// How many nodes and changes of measures a report has at most: a page of some 2 MB, which chooses a span in 100 ms.
+/// The most nodes and changes of measures of a report. Its page then has some 2 MB, and shows a chosen span in 100 ms.
 inline constexpr FoldBudget report_max{.nodes = 28'000, .changes = 800'000};
 
-/// The figures at each moment.
+/// Returns the figures at each moment, added up over all processes.
 Moments moments_of(const Recording& recording);
 
-/// Where the peak of all processes is.
+/// Finds the peak of all processes.
 PeakPlace peak_of(const Recording& recording, const Moments& moments);
 
-/// The largest tree that is small enough, with the changes of its nodes.
+/// The largest tree that fits report_max, with the changes of its nodes.
 struct SmallTree {
   FoldedTree folded;
   AllDeltas deltas;
@@ -28,7 +29,8 @@ struct SmallTree {
 SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, const ChangesByNode& changes,
                            std::size_t last_moment);
 
-/// All of the report. `pages`: who holds these, where it is known. Takes the changes out of the recording.
+/// Returns the whole report. `pages` has the holders of pages, if they are known. Takes the changes out of the
+/// recording.
 Report build_report(Recording& recording, const HeldPages& pages);
 
 }  // namespace cmt::report

@@ -1,6 +1,7 @@
-// The figures at each moment: those of all processes, added up.
+// Computes the figures at each moment: those of all processes, added up.
 
 #include <algorithm>
+#include <cassert>
 
 #include "cmtreport/build/build.h"
 
@@ -38,6 +39,7 @@ void add_process(Moments& moments, const Recording& recording, const TraceFigure
     std::optional<std::uint64_t>& resident = (*moments.resident_bytes)[moment];
     resident = resident.value_or(0) + now.resident;
   }
+  assert(next == intervals.size());  // each interval counts up to one of the moments
 }
 
 }  // namespace

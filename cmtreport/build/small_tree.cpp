@@ -1,9 +1,11 @@
-// Folds the tree of calls until it and what its nodes did are small enough.
+// Folds the tree of calls until its nodes and their changes fit report_max. The number of changes is known only after
+// folding, so that fold_until_small() tries rising shares.
 
 #include <tsl/robin_map.h>
 
 #include <array>
 #include <bit>
+#include <cassert>
 #include <span>
 #include <utility>
 
@@ -13,13 +15,15 @@
 namespace cmt::report {
 namespace {
 
-/// The nodes of the whole tree with own allocations, as ChangesByNode counts them, by the folded node that each is in.
+/// For each folded node its members: the nodes of the whole tree in it that have own allocations, as ChangesByNode
+/// counts them.
 class Members {
  public:
   Members(const FoldedTree& folded, const ChangesByNode& changes)
       : begins_(folded.nodes.parent.size() + 1), places_(changes.size()) {
     for (std::size_t i = 0; i < changes.size(); ++i) ++begins_[folded.node_of[changes.node(i)] + std::size_t{1}];
     for (std::size_t node = 1; node < begins_.size(); ++node) begins_[node] += begins_[node - 1];
+    assert(begins_.back() == places_.size());
     std::vector<std::uint32_t> next = begins_;
     for (std::size_t i = 0; i < changes.size(); ++i)
       places_[next[folded.node_of[changes.node(i)]]++] = static_cast<std::uint32_t>(i);
@@ -41,6 +45,7 @@ class MomentSums {
   explicit MomentSums(std::size_t last_moment) : sums_(last_moment + 1), touched_(last_moment / bits + 1) {}
 
   void add(std::size_t moment, const SparseMeasures& measures) {
+    assert(moment < sums_.size());
     touched_[moment / bits] |= std::uint64_t{1} << moment % bits;
     sums_[moment].present |= measures.present;
     measures.add_to(sums_[moment].all);
@@ -65,7 +70,7 @@ class MomentSums {
  private:
   static constexpr std::size_t bits = 64;
 
-  std::vector<SparseMeasures> sums_;    // those that are present may be 0
+  std::vector<SparseMeasures> sums_;    // a measure that is present may be 0
   std::vector<std::uint64_t> touched_;  // a bit for each moment
 };
 
@@ -80,15 +85,15 @@ class FoldedChanges {
  public:
   FoldedChanges(const ChangesByNode& changes, std::size_t last_moment) : changes_(changes), sums_(last_moment) {}
 
-  /// Whether there are at most so many. Most nodes have the same members with the next share that is tried: how many
-  /// changes these have is kept.
+  /// Whether the nodes have at most `most` changes. Most nodes have the same members with the next share, so the counts
+  /// are kept by members.
   bool are_at_most(std::size_t most, const Members& members) {
     std::size_t count = 0;
     for (std::size_t node = 0; node < members.nodes() && count <= most; ++node) {
       const std::span<const std::uint32_t> places = members.of(node);
       if (places.empty()) continue;
       const auto added = counts_.try_emplace(key_of(places), 0);
-      const auto known = added.first;  // which a lambda may take, unlike a structured binding in clang 14
+      const auto known = added.first;  // in clang 14 a lambda cannot capture a structured binding
       if (added.second) {
         for_each_of(places, [&](std::size_t, std::size_t, std::uint64_t) { ++known.value(); });
       }
@@ -108,7 +113,7 @@ class FoldedChanges {
   }
 
  private:
-  /// Identifies a set of members: a hash of all, then the first (upper 32 bits) and their number.
+  /// Identifies a set of members: a hash of all; then the first member (upper 32 bits) and their number.
   using Key = std::array<std::uint64_t, 2>;
   struct KeyHash {
     std::size_t operator()(const Key& key) const { return key[0] ^ key[1]; }
@@ -138,7 +143,7 @@ class FoldedChanges {
 
 }  // namespace
 
-/// What the functions in its folded nodes change is not known beforehand.
+/// Tries rising shares, since the number of changes in folded nodes is known only after folding.
 SmallTree fold_until_small(const CallTree& tree, const TotalsByNode& totals, const ChangesByNode& changes,
                            std::size_t last_moment) {
   const Folding folding(tree, totals);

@@ -1,6 +1,10 @@
+// Builds the report of a difference. Both traces become one tree of calls, so that a function is one node in both, and
+// the tree is folded by the size of the changes.
+
 #include "cmtreport/diff/build_diff.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "analysis/differences/compared_trace.h"
@@ -18,16 +22,18 @@ using analysis::DiffUse;
 using analysis::DiffUses;
 using analysis::Metric;
 
-/// So many nodes are some megabytes of a page.
+/// The most nodes of a page of some megabytes.
 constexpr std::size_t nodes_max = 60'000;
 
-/// The figures whose changes findings tell of.
+/// The figures whose changes become findings.
 constexpr std::array<Metric, 5> told{Metric::peak, Metric::bytes, Metric::live, Metric::temporary, Metric::blocks};
 
 std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>(number < 0 ? -number : number); }
 
-/// What nodes are judged by: what has changed by the figures that findings tell of; and, so that what is large stays in
-/// sight, what they have in both traces together.
+/// The figures that decide whether a node is folded:
+/// - the sizes of its changes, in the figures that become findings
+/// - its bytes in both traces together, so that large nodes stay visible. They take the place of two measures that a
+///   difference does not have.
 NodeTotals judged_by(const DiffUse& use) {
   NodeTotals totals;
   const auto both = [&use](Metric metric) {
@@ -44,7 +50,7 @@ NodeTotals judged_by(const DiffUse& use) {
   return totals;
 }
 
-/// The tree of both traces, with what each node's own allocations have.
+/// The tree of both traces, with the figures of each node's own allocations.
 struct ComparedTree {
   CallTree tree;
   std::vector<DiffUse> uses;  ///< by node
@@ -59,7 +65,10 @@ ComparedTree tree_of_stacks(const analysis::MergedStacks& merged) {
       compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {});
   compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
-  for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;
+  for (const DiffUses::Entry& entry : merged.uses.entries) {
+    assert(node_of[entry.key] < compared.uses.size());  // each entry has a weight, so none is left out
+    compared.uses[node_of[entry.key]] += entry.use;
+  }
   return compared;
 }
 
@@ -86,6 +95,7 @@ void set_tree(DiffReport& report, const ComparedTree& compared) {
   double share = folding.least_share({.nodes = nodes_max / 2, .changes = ~std::uint64_t{0}});
   FoldedTree folded = folding.fold(share);
   for (; folded.nodes.parent.size() > nodes_max && share <= 0.5; share *= 2) folded = folding.fold(2 * share);
+  assert(folded.node_of.size() == compared.uses.size());
   std::vector<DiffUse> uses(folded.nodes.parent.size());
   for (std::size_t node = 0; node < compared.uses.size(); ++node) uses[folded.node_of[node]] += compared.uses[node];
   for (std::size_t i = 0; i < diff_measures.size(); ++i) {

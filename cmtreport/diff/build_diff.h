@@ -1,3 +1,5 @@
+/// Builds the report of cmtreport --diff: reads two traces, matches their functions by name, and finds what changed
+/// most.
 #pragma once
 
 #include <string>
@@ -7,16 +9,16 @@
 
 namespace cmt::report {
 
-/// Reads two traces at the same time, and tells what changed from the first to the second: by function, matched by name
-/// (analysis/differences/merged_stacks.h), where both have call stacks, else by size. Throws FormatError and
-/// std::system_error.
+/// Reads two traces at the same time, and reports the changes from the first to the second. If both have call stacks,
+/// changes are by function, matched by name (analysis/differences/merged_stacks.h); else they are by size. Throws
+/// FormatError and std::system_error.
 DiffReport compare_traces(const std::string& before, const std::string& after, const ReadSettings& settings);
 
-/// The findings of a report that has all else; `differences` by function, or without stacks by size, one for each
-/// figure that is told of.
+/// Returns the findings of a report that has all other fields. `differences` has one for each figure that findings are
+/// about: by function, or without stacks by size.
 std::vector<DiffFinding> find_changes(const DiffReport& report, const std::vector<analysis::Difference>& differences);
 
-/// One screen of 24 lines for people.
+/// Returns the report as text for a terminal of 24 lines.
 std::string to_text(const DiffReport& report);
 
 }  // namespace cmt::report

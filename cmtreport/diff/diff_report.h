@@ -1,5 +1,5 @@
-/// What changed from one trace to another, as plain numbers: what cmtreport --diff --json prints, and what its page and
-/// its text show.
+/// The changes from one trace to another, as plain numbers. cmtreport --diff --json prints them; its page and its text
+/// show them.
 #pragma once
 
 #include <array>
@@ -79,7 +79,7 @@ void describe(Visitor& field, A& figures) {
     field(diff_measures[i].name, figures.by_measure[i], diff_measures[i].doc);
 }
 
-/// A change that stands out, in words with numbers.
+/// One remarkable change, in words with numbers.
 struct DiffFinding {
   std::string kind;
   std::string text;
@@ -105,7 +105,7 @@ void describe(Visitor& field, F& finding) {
   field("weight", finding.weight, "findings are sorted by it");
 }
 
-/// How many contributors of each difference are told.
+/// The most contributors that a report has of each difference.
 inline constexpr std::size_t diff_contributors_max = 100;
 
 struct DiffReport {
@@ -125,7 +125,7 @@ struct DiffReport {
 
 inline constexpr std::string_view diff_schema = "cmt.diff_report/1";
 
-/// The report without its differences, of which only the first diff_contributors_max contributors are told.
+/// Describes the report. Its difference by function has only the first diff_contributors_max contributors.
 template <class Visitor>
 void describe(Visitor& field, const DiffReport& report) {
   field("schema", diff_schema, "the name and version of this form");

@@ -1,3 +1,5 @@
+// Writes the report of a difference as text for a terminal: both traces, the totals in a table, and the findings.
+
 #include <array>
 
 #include "cmtreport/diff/build_diff.h"

@@ -1,6 +1,7 @@
-// What has changed most, in words.
+// Puts the largest changes into words. The changes of one contributor in several figures become one finding.
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <utility>
 
@@ -17,13 +18,13 @@ using analysis::ChangedContributor;
 using analysis::Difference;
 using analysis::Metric;
 
-/// The least share of all changes of a figure that is worth a finding, and of the figure itself.
+/// The least share of all changes of a figure, and of the figure itself, that is worth a finding.
 constexpr double least_share_of_changes = 0.02, least_share_of_all = 0.0005;
 
-/// What a change that may be chance counts, of what it counts else.
+/// The factor for the weight of a change that may be chance.
 constexpr double chance_weight = 0.01;
 
-/// What a share of a figure counts in the order of findings: memory first.
+/// The weight of a share of a figure in the order of findings: memory comes first.
 double weight_of(Metric metric) {
   switch (metric) {
     case Metric::peak:
@@ -68,21 +69,21 @@ std::string change_words(Metric metric, std::int64_t change, bool is_function) {
   }
 }
 
-/// "+35.2 %"; nothing of what was not there before.
+/// "+35.2 %", or empty if there was nothing before.
 std::string percent_change(std::int64_t before, std::int64_t after) {
   if (before <= 0) return "";
   const double percent = 100 * static_cast<double>(after - before) / static_cast<double>(before);
   return (percent > 0 ? "+" : "") + output::fixed(percent, size_of(after - before) >= before ? 0 : 1) + " %";
 }
 
-/// The largest change of each figure, of one contributor.
+/// The change of one contributor in one figure.
 struct Candidate {
   const ChangedContributor* contributor = nullptr;
   const Difference* difference = nullptr;
   double weight = 0;
 };
 
-/// The figures of all that the share is judged by.
+/// The figure of all contributors, in the trace that has more. Shares are of it.
 double whole_of(const Difference& difference) {
   return static_cast<double>(std::max(size_of(difference.total.before.metric(difference.metric)),
                                       size_of(difference.total.after.metric(difference.metric))));
@@ -116,6 +117,7 @@ std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
 }
 
 DiffFinding finding_of(const std::vector<Candidate>& candidates, bool has_stacks) {
+  assert(!candidates.empty());
   const Candidate& first = candidates.front();
   const ChangedContributor& each = *first.contributor;
   const Metric metric = first.difference->metric;

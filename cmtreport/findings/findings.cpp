@@ -1,6 +1,10 @@
+// Looks for each kind of finding, and puts it into words. The limits and weights at the top decide what is reported,
+// and in which order.
+
 #include "cmtreport/findings/findings.h"
 
 #include <algorithm>
+#include <cassert>
 #include <unordered_map>
 #include <utility>
 
@@ -23,24 +27,27 @@ using output::with_commas;
 constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_growth = 0.015, least_temporary = 0.03,
                  least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05, least_short_lived = 0.1;
 
-/// What a share of the whole counts in the order of findings. What is used at the peak may be needed. What leaks or
-/// grows has no end, so it counts the more, however small it is so far.
+/// The weight of a share of the whole in the order of findings. Memory at the peak may be needed, so it weighs little.
+/// Leaks and growth have no end, so they weigh more, however small they are so far.
 constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
                  short_lived_weight = 0.05, burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
 
-/// The least part of all pages that old blocks pin, of that the part of one function, and the part of the pages that
-/// its old blocks are on, for a finding.
+/// The least parts for a finding about pinned pages:
+/// - of all pages, the part that old blocks pin
+/// - of the pinned bytes, the part of one function
+/// - of the pages with its old blocks, the part that would be free
 constexpr double least_pinned = 0.1, least_of_pinned = 0.2, least_of_old_pages = 0.5;
 constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 
-/// So many functions are near: the function and its callers, where functions that rise alike have one cause.
+/// How many functions of a stack are near, from the allocating one outwards. Functions that rise alike and share a near
+/// one have one cause.
 constexpr std::size_t near_callers = 3;
 
 /// Longer names are shortened in texts.
 constexpr std::size_t name_columns = 48;
 
-/// Nothing below these stands out, whatever its share.
+/// Less than this is no finding, whatever its share.
 constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -53,8 +60,8 @@ struct Rising {
   Growth growth;
   std::vector<FrameNumber> path;  ///< itself and its near callers
   std::size_t functions_alike = 0;
-  std::uint64_t grown_alike = 0;  ///< by those
-  FrameNumber common = 0;         ///< a caller of theirs and its own
+  std::uint64_t grown_alike = 0;  ///< the bytes by which these have grown
+  FrameNumber common = 0;         ///< a function that calls these and this one
 };
 
 class Finder {
@@ -115,8 +122,8 @@ class Finder {
     return findings_.back();
   }
 
-  /// A finding about a function. `figure(totals)`, of `other_totals` or the recording's, is what it is about; the text
-  /// names the caller with most of it.
+  /// Adds a finding about a figure of a function: `figure(totals)`, of `other_totals` or of the recording. Finds the
+  /// caller with most of the figure, which the text names.
   template <class GetFigure>
   Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure,
                            const TotalsByNode* other_totals = nullptr) {
@@ -155,7 +162,8 @@ class Finder {
     return report_.total.truncated ? "live where the recording breaks off" : "still live at the end";
   }
 
-  /// What is never freed and is most of what is live at the end counts by its share of that, too.
+  /// The weight of memory that is never freed. If it is most of the memory that is live at the end, its share of that
+  /// memory counts too.
   double weight_of_end(double usual, std::uint64_t bytes, std::uint64_t blocks) const {
     const double of_end = share(bytes, report_.total.end_live_bytes);
     const bool is_most = of_end >= 0.5 && blocks > 1 && !report_.total.truncated;
@@ -193,7 +201,7 @@ class Finder {
     find_calls(function, Measure::temporary_blocks, "temporary", least_temporary, temporary_weight,
                "temporary: the thread's next event frees them");
   }
-  /// Of functions whose blocks are rather short-lived than temporary.
+  /// Adds a finding for a function most of whose short-lived blocks are not temporary.
   void find_short_lived(const FunctionTotals& function) {
     const Measures& sum = function.totals.sum;
     if (2 * sum[Measure::temporary_blocks] < sum[Measure::short_lived_blocks])
@@ -223,7 +231,7 @@ class Finder {
     add_caller(finding);
   }
 
-  /// What leaks, is still live or grows: of the functions with much at the peak or at the end.
+  /// Adds leaks, memory that is still live, and growth, for functions with much memory at the peak or at the end.
   void find_trends() {
     std::vector<FrameNumber> candidates;
     for (const FunctionTotals& each : functions_) {
@@ -312,6 +320,7 @@ class Finder {
 
   void add_growth(const Rising& rising, std::size_t end) {
     const Growth& growth = rising.growth;
+    assert(growth.last_mean > growth.first_mean);
     const std::uint64_t grown = growth.last_mean - growth.first_mean + rising.grown_alike;
     Finding& finding =
         add_of_function("growth", rising.series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
@@ -336,7 +345,7 @@ class Finder {
   }
 
   void find_burst() {
-    if (recording_.traces().size() != 1) return;  // what several had together between two moments is not known
+    if (recording_.traces().size() != 1) return;  // the common memory of several between two moments is not known
     const auto burst = burst_of(report_.moments.peak_bytes);
     if (!burst || peak_bytes_ < least_bytes) return;
     const auto& peaks = report_.moments.peak_bytes;
@@ -355,7 +364,7 @@ class Finder {
     finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
   }
 
-  /// Whose old blocks keep pages from being given back, at the moment when they keep most.
+  /// Adds functions whose old blocks keep pages from being given back, at the moment when they keep most.
   void find_pins() {
     if (pages_.pass == nullptr) return;
     const analysis::Summary& summary = pages_.pass->summary;
@@ -372,8 +381,8 @@ class Finder {
     }
   }
 
-  /// What would be given back if these old blocks lay packed, apart from others. Nothing of those that leave less than
-  /// half of their pages: blocks as large as theirs find no room beside them, whether others were there or not.
+  /// Returns the bytes that would be free if these old blocks were packed, apart from others. Returns 0 if they would
+  /// free less than half of their pages: such large blocks leave no room for others anyway.
   static std::uint64_t pinned_bytes(const PageHolder& holder) {
     const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(holder.use.separable_bytes, 0));
     return share(bytes, holder.use.old_page_bytes) < least_of_old_pages ? 0 : bytes;
@@ -414,7 +423,7 @@ class Finder {
     add_caller(finding);
   }
 
-  /// At the moment of most resident memory.
+  /// Compares resident with live memory, at the moment of most resident memory.
   void find_allocator() {
     if (!report_.moments.resident_bytes || recording_.traces().size() != 1) return;
     const auto& resident = *report_.moments.resident_bytes;
@@ -431,7 +440,7 @@ class Finder {
                     static_cast<std::uint32_t>(std::max<std::size_t>(moment, 1))};
   }
 
-  /// What makes the other findings doubtful.
+  /// Adds losses and defects, which make the other findings doubtful.
   void find_lost() {
     const Lost& lost = report_.total.lost;
     const std::uint64_t doubtful = lost.repairs + lost.defects + lost.unknown_ends;
@@ -472,7 +481,7 @@ class Finder {
   Callers callers_;
   std::vector<FunctionTotals> functions_;
   std::unordered_map<std::string, std::uint32_t> short_names_;  // how many functions have it
-  std::string caller_;                                          // of the finding that was added last; empty: none
+  std::string caller_;                                          // for the finding that was added last; empty: none
   std::uint64_t caller_amount_ = 0;
   std::vector<Rising> rising_;
   std::vector<Finding> findings_;

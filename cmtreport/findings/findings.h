@@ -1,3 +1,4 @@
+/// Finds what is worth a look in a report: leaks, growth, temporary blocks, pinned pages and more.
 #pragma once
 
 #include <vector>
@@ -10,11 +11,11 @@
 
 namespace cmt::report {
 
-/// What stands out, in words with numbers, the most to be won first. Every number is a sum over the trace, none is an
-/// estimate; bench/report_findings counts them again by other means.
+/// Returns the findings, in words with numbers. The finding with the largest possible gain comes first. Every number is
+/// a sum over the trace, and no number is an estimate. bench/report_findings counts them again by other means.
 ///
-/// `report` has its figures but for the tree and the findings; `totals`, `changes` and `node_of`, the node in the
-/// folded tree, are by node of the whole tree. `pages`: who holds these, where it is known.
+/// `report` has all figures except the tree and the findings. `totals`, `changes` and `node_of`, which is the node in
+/// the folded tree, are by node of the whole tree. `pages` has the holders of pages, if they are known.
 std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
                                    const ChangesByNode& changes, const std::vector<NodeNumber>& node_of,
                                    const HeldPages& pages);

@@ -1,6 +1,11 @@
+// Adds up nodes by function, as functions.h describes. A name counts as one of the C++ library if it begins with std::
+// or
+// __gnu_cxx::.
+
 #include "cmtreport/findings/functions.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "analysis/stacks/short_name.h"
 
@@ -50,6 +55,7 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesB
   std::vector<std::size_t> place_of(recording.tree().functions().size(), functions.size());
   std::vector<FunctionSeries> series;
   for (const FrameNumber function : functions) {
+    assert(place_of[function] == functions.size());  // each function comes once
     place_of[function] = series.size();
     const std::vector<std::uint64_t> zeros(count);
     series.push_back({function, zeros, zeros, zeros});
@@ -76,6 +82,7 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesB
 std::size_t end_of_allocation(const Moments& moments) {
   const std::uint64_t all = moments.allocated_bytes.back(), enough = all - all / 100;
   const auto found = std::lower_bound(moments.allocated_bytes.begin(), moments.allocated_bytes.end(), enough);
+  assert(found != moments.allocated_bytes.end());
   return static_cast<std::size_t>(found - moments.allocated_bytes.begin());
 }
 

@@ -1,3 +1,4 @@
+/// Adds up nodes by function, finds the callers of a function that findings name, and makes series over the moments.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +10,23 @@
 
 namespace cmt::report {
 
-/// What a function's own allocations have, from all its callers.
+/// The figures of a function's own allocations, from all its callers.
 struct FunctionTotals {
   FrameNumber function = 0;
   NodeTotals totals{};
 };
 
-/// By function of the tree.
+/// Returns the totals of each function of the tree, by its number.
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals);
 
-/// The function that is to be told as the caller of a node's: the nearest one outwards of another name that is none of
-/// the C++ library's; where there is none, the nearest; 0: it is called by none.
+/// Finds the caller that a report names for a node: the nearest function outwards that has another name and is not of
+/// the C++ library. Without such a function it is the nearest caller. 0 means that nothing calls the node.
 class Callers {
  public:
   /// Borrows `tree`.
   explicit Callers(const CallTree& tree);
   FrameNumber caller_of(NodeNumber node) const;
-  /// The first `most` functions outwards from the node's own that are none of the C++ library's, from it on.
+  /// Returns the first `most` functions from the node's own one outwards, without those of the C++ library.
   std::vector<FrameNumber> path_of(NodeNumber node, std::size_t most) const;
 
  private:
@@ -33,14 +34,14 @@ class Callers {
   std::vector<bool> is_of_library_;  // by function
 };
 
-/// The caller of a function that most of a figure comes from, and the node with most of it.
+/// The caller with most of a figure of a function, and the node with most of it.
 struct LargestCaller {
-  FrameNumber caller = 0;  ///< 0: the function is called by none
+  FrameNumber caller = 0;  ///< 0: nothing calls the function
   std::uint64_t amount = 0;
   NodeNumber node = 0;
 };
 
-/// `figure(totals)` of a node.
+/// Finds the largest caller of a function. `figure(totals)` returns the figure of a node.
 template <class GetFigure>
 LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const TotalsByNode& totals,
                              FrameNumber function, GetFigure figure) {
@@ -63,7 +64,7 @@ LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const
   return largest;
 }
 
-/// What a function had live at each moment, and what it allocated up to there and never freed.
+/// The memory of a function that was live at each moment, and the memory that it allocated until then and never freed.
 struct FunctionSeries {
   FrameNumber function = 0;
   std::vector<std::uint64_t> live_bytes;
@@ -71,11 +72,11 @@ struct FunctionSeries {
   std::vector<std::uint64_t> leaked_blocks;
 };
 
-/// Of some functions. Memory: 24 bytes for each and moment.
+/// Returns the series of some functions, each of them once. Memory: 24 bytes for each function and moment.
 std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesByNode& changes,
                                       const std::vector<FrameNumber>& functions);
 
-/// The first moment by which 99 % of all bytes were allocated: behind it a program that ends only frees.
+/// Returns the first moment by which 99 % of all bytes were allocated. After it a program that ends only frees.
 std::size_t end_of_allocation(const Moments& moments);
 
 }  // namespace cmt::report

@@ -1,15 +1,19 @@
+// Judges series of live bytes by the limits that trends.h states.
+
 #include "cmtreport/findings/trends.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
 namespace cmt::report {
 namespace {
 
-constexpr std::size_t moments_least = 24;  // fewer tell no trend
+constexpr std::size_t moments_least = 24;  // fewer moments show no trend
 
 std::uint64_t mean_of(const std::vector<std::uint64_t>& figures, std::size_t begin, std::size_t end) {
+  assert(begin < end && end <= figures.size());
   const auto first = figures.begin() + static_cast<std::ptrdiff_t>(begin);
   const auto last = figures.begin() + static_cast<std::ptrdiff_t>(end);
   return std::accumulate(first, last, std::uint64_t{0}) / (end - begin);
@@ -18,6 +22,7 @@ std::uint64_t mean_of(const std::vector<std::uint64_t>& figures, std::size_t beg
 }  // namespace
 
 StillLive still_live_of(const FunctionSeries& series, std::size_t end) {
+  assert(end < series.leaked_bytes.size());
   StillLive found;
   found.moment = end * 9 / 10;
   found.bytes = series.leaked_bytes[found.moment];
@@ -67,10 +72,11 @@ bool rise_alike(const FunctionSeries& a, const FunctionSeries& b, std::size_t en
 }
 
 std::optional<Burst> burst_of(const std::vector<std::uint64_t>& peak_bytes) {
+  assert(!peak_bytes.empty());  // moment 0 is the start
   const std::uint64_t peak = *std::max_element(peak_bytes.begin(), peak_bytes.end());
   const auto is_high = [&](std::uint64_t bytes) { return bytes > peak / 2; };
   const auto first = std::find_if(peak_bytes.begin(), peak_bytes.end(), is_high);
-  const auto last = std::find_if(peak_bytes.rbegin(), peak_bytes.rend(), is_high).base();  // behind it
+  const auto last = std::find_if(peak_bytes.rbegin(), peak_bytes.rend(), is_high).base();  // one after it
   const std::size_t moments = peak_bytes.size() - 1, length = static_cast<std::size_t>(last - first);
   if (moments < moments_least || length == 0 || length * 20 > moments || !std::all_of(first, last, is_high))
     return std::nullopt;

@@ -1,3 +1,5 @@
+/// Judges how live bytes change over the moments of a trace: leaks, growth and short peaks. The limits were chosen so
+/// that a cache that fills, or a phase of a program, is no growth.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +10,9 @@
 
 namespace cmt::report {
 
-/// What a function allocated in the first nine tenths of the moments up to `end` and never freed.
+/// The memory that a function allocated in the first nine tenths of the moments up to `end` and never freed.
 struct StillLive {
-  std::size_t moment = 0;  ///< where the nine tenths end
+  std::size_t moment = 0;  ///< the end of the nine tenths
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   bool is_steady = false;  ///< all of the nine tenths but at most one have added at least a quarter of their even part
@@ -26,20 +28,23 @@ struct Growth {
   std::uint64_t recording_end = 0;  ///< live bytes at the last moment of all
   bool is_freed = false;            ///< by then a tenth or more is gone
 };
-/// Nothing where live bytes do not rise steadily: by at least 9 of 11 steps between twelfths, none of which loses more
-/// than a twentieth of what was gained, by no step with more than half of it all, and in the last third by half of an
-/// even part or more.
+/// Returns nullopt if live bytes do not rise steadily. The moments are divided into twelfths. A steady rise has all of
+/// these:
+/// - at least 9 of the 11 steps between twelfths rise
+/// - no step loses more than a twentieth of the whole gain
+/// - no step has more than half of the whole gain
+/// - the last third has at least half of an even part of the gain
 std::optional<Growth> growth_of(const FunctionSeries& series, std::size_t end);
 
-/// Whether live bytes of two functions rise alike: at no moment up to `end` their shares of their own live bytes at
-/// `end` differ by more than a twentieth.
+/// Whether live bytes of two functions rise alike. Each function's live bytes are taken as a share of its live bytes at
+/// `end`. At no moment up to `end` do the shares differ by more than a twentieth.
 bool rise_alike(const FunctionSeries& a, const FunctionSeries& b, std::size_t end);
 
 /// A peak that lasts only for a short time.
 struct Burst {
   std::size_t begin = 0, end = 0;  ///< moments between which live bytes are above half of the peak
 };
-/// Nothing where they are so for more than a twentieth of the moments, or several times.
+/// Returns nullopt if live bytes are that high for more than a twentieth of the moments, or several times.
 std::optional<Burst> burst_of(const std::vector<std::uint64_t>& peak_bytes);
 
 }  // namespace cmt::report
