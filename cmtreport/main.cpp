@@ -1,4 +1,5 @@
-// cmtreport: one page, text or JSON about one or several traces: where the memory went, and who asked for it.
+// cmtreport: reads one or several traces, or two to compare, and writes a page, text or JSON. The report shows where
+// the memory went and which functions asked for it.
 
 #include <algorithm>
 #include <filesystem>
@@ -83,7 +84,7 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 using analysis::pattern_option;
 
-/// What other tools have said about the same run.
+/// The reports of other tools about the same run.
 struct OtherReports {
   std::optional<Json> pages;
   std::optional<Json> replay;
@@ -98,7 +99,8 @@ OtherReports read_others(const CommandLine& line) {
   return others;
 }
 
-/// A name of "-" is standard input, which may be the same trace.
+/// Throws FormatError if overhead's report is about another trace. The name "-" is standard input, which may be the
+/// same.
 void refuse_other_trace(const std::string& path, const Json& overhead, const Report& report) {
   const auto name = overhead.value("name", Json()), events = overhead.value("events", Json());
   const bool is_named_alike = report.name == "-" || name == "-" || name == report.name;
@@ -107,7 +109,8 @@ void refuse_other_trace(const std::string& path, const Json& overhead, const Rep
                               report.name + " of " + std::to_string(report.total.events));
 }
 
-/// A replay is of one of the traces, which may have been renamed or converted since.
+/// Throws FormatError if the replay is of none of the traces. They may have been renamed or converted since, so only
+/// the number of events is compared.
 void refuse_replay_of_other(const std::string& path, const Json& replay, const Report& report) {
   const Json trace = replay.value("trace", Json());
   const Json events = trace.is_object() ? trace.value("events", Json()) : Json();
@@ -126,7 +129,7 @@ void write_report(output::JsonWriter& json, const Report& report, const OtherRep
   json.end_object();
 }
 
-/// All files that are read.
+/// Returns the names of all files that are read.
 std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::string> paths) {
   for (const char* const option : {"overhead", "replay", "watch"}) {
     if (line.has(option)) paths.push_back(line.value(option, ""));
@@ -134,7 +137,7 @@ std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::str
   return paths;
 }
 
-/// What is asked for: a page, JSON, text.
+/// The outputs that the user asks for: a page, JSON, text.
 class Outputs {
  public:
   /// Opens the page's file.
@@ -192,11 +195,11 @@ void refuse_mixed_outputs(const CommandLine& line) {
 }
 
 bool is_regular_file(const std::string& path) {
-  std::error_code error;  // a file that cannot be opened is told when it is
+  std::error_code error;  // a missing file is reported when it is opened
   return std::filesystem::is_regular_file(path, error);
 }
 
-/// Not a pipe; what is not there is told when it is opened.
+/// Whether a file is no pipe. A missing file counts as one too: it is reported when it is opened.
 bool may_be_read_twice(const std::string& path) {
   std::error_code error;
   return !std::filesystem::exists(path, error) || is_regular_file(path);
@@ -238,7 +241,7 @@ int compare(const CommandLine& line, const ReadSettings& settings) {
   return 0;
 }
 
-/// What was read; or nothing, where only the addresses are damaged.
+/// Returns the finished pass over the pages, or nullopt if only the addresses are damaged.
 std::optional<PagePass> pages_of(PageReading& reading) {
   try {
     return reading.finish();

@@ -1,5 +1,4 @@
-// Folds the tree of calls until its nodes and their changes fit report_max. The number of changes is known only after
-// folding, so that fold_until_small() tries rising shares.
+// Folds the tree of calls until its nodes and their changes fit report_max.
 
 #include <tsl/robin_map.h>
 

@@ -32,8 +32,9 @@ std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>
 
 /// The figures that decide whether a node is folded:
 /// - the sizes of its changes, in the figures that become findings
-/// - its bytes in both traces together, so that large nodes stay visible. They take the place of two measures that a
-///   difference does not have.
+/// - its bytes in both traces together, so that large nodes stay visible. They take the places of short_lived_blocks
+/// and
+///   untouched_bytes.
 NodeTotals judged_by(const DiffUse& use) {
   NodeTotals totals;
   const auto both = [&use](Metric metric) {
@@ -65,10 +66,10 @@ ComparedTree tree_of_stacks(const analysis::MergedStacks& merged) {
       compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {});
   compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
-  for (const DiffUses::Entry& entry : merged.uses.entries) {
-    assert(node_of[entry.key] < compared.uses.size());  // each entry has a weight, so none is left out
-    compared.uses[node_of[entry.key]] += entry.use;
-  }
+  assert(std::all_of(merged.uses.entries.begin(), merged.uses.entries.end(), [&](const DiffUses::Entry& entry) {
+    return node_of[entry.key] < compared.uses.size();  // each entry has a weight, so none is left out
+  }));
+  for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;
   return compared;
 }
 

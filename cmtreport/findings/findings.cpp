@@ -382,7 +382,7 @@ class Finder {
   }
 
   /// Returns the bytes that would be free if these old blocks were packed, apart from others. Returns 0 if they would
-  /// free less than half of their pages: such large blocks leave no room for others anyway.
+  /// free less than half of their pages: no other block of such a size has room beside one of them anyway.
   static std::uint64_t pinned_bytes(const PageHolder& holder) {
     const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(holder.use.separable_bytes, 0));
     return share(bytes, holder.use.old_page_bytes) < least_of_old_pages ? 0 : bytes;

@@ -1,5 +1,4 @@
-/// Judges how live bytes change over the moments of a trace: leaks, growth and short peaks. The limits were chosen so
-/// that a cache that fills, or a phase of a program, is no growth.
+/// Judges how live bytes change over the moments of a trace: leaks, growth and short peaks.
 #pragma once
 
 #include <cstdint>

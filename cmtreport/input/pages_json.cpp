@@ -1,3 +1,5 @@
+// Adds the holders of pages, by function, to the JSON of overhead.
+
 #include "cmtreport/input/pages_json.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Writes the holders of pages as JSON, beside the figures of overhead --json.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,9 @@
 
 namespace cmt::report {
 
-/// The figures of the pages as overhead --json has them, or those that it has written, and in holders.by_function the
-/// first 100 holders: [name, blocks, live_bytes, page_bytes, unused_bytes, sole_bytes].
+/// Returns the figures of the pages: `written`, which overhead --json wrote, or else figures of the same form. To these
+/// it adds in holders.by_function the first 100 holders: [name, blocks, live_bytes, page_bytes, unused_bytes,
+/// sole_bytes].
 Json pages_json(const HeldPages& held, const Recording& recording, const std::optional<Json>& written);
 
 }  // namespace cmt::report

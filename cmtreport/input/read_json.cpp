@@ -1,3 +1,5 @@
+// Reads and checks the JSON of other tools, and sums up an exported recording of cmtwatch.
+
 #include "cmtreport/input/read_json.h"
 
 #include <algorithm>
@@ -14,10 +16,10 @@
 namespace cmt::report {
 namespace {
 
-constexpr int depth_max = 64;  // of a report; the code below is recursive
+constexpr int depth_max = 64;  // the deepest report that is read; write_json() is recursive
 constexpr std::string_view sqlite_magic = "SQLite format 3";
 
-/// The object that a file has as JSON, of one of these schemas.
+/// Reads a file that is a JSON object of one of these schemas.
 Json read_object(const std::string& path, std::initializer_list<std::string_view> schemas, const std::string& what) {
   const auto input = command::open_decompressed(path);
   const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
@@ -55,7 +57,7 @@ std::uint64_t count_of(const Json& number) {
   return number.get<std::uint64_t>();
 }
 
-/// The proportional memory of all processes, or where that is not known the resident one, at each moment.
+/// The proportional memory of all processes at each moment, or the resident memory where the proportional is unknown.
 Json series_of_recording(const Json& recording) {
   const std::size_t tick_of = column_of(recording, "samples", "tick_id"),
                     proportional = column_of(recording, "samples", "proportional_bytes"),

@@ -1,3 +1,5 @@
+/// Reads the JSON that other tools wrote about the same run: cmtreplay, overhead and cmtwatch. The files may come from
+/// anyone, so depth, schema and figures are checked.
 #pragma once
 
 #include <initializer_list>
@@ -11,14 +13,14 @@ namespace cmt::report {
 
 using Json = nlohmann::ordered_json;
 
-/// What cmtreplay --json has written. Throws FormatError for anything else, and std::system_error.
+/// Reads the report of cmtreplay --json. Throws FormatError for anything else, and std::system_error.
 Json read_replay(const std::string& path);
 
-/// What overhead --json has written. Throws as read_replay().
+/// Reads the report of overhead --json. Throws as read_replay().
 Json read_overhead(const std::string& path);
 
-/// What cmtwatch run --json or export --json has written, or its recording itself; of a recording, the memory of all
-/// processes at each moment, in the form of cmt.kinds/1 without kinds. Throws as read_replay().
+/// Reads the report of cmtwatch run --json or export --json, or the recording itself. A recording becomes the memory of
+/// all processes at each moment, in the form of cmt.kinds/1 without kinds. Throws as read_replay().
 Json read_watch(const std::string& path);
 
 /// Writes a value as a field of the object that is open.

@@ -1,3 +1,5 @@
+// Reads the tables of a recording of cmtwatch, after a check that the file is one of a known version.
+
 #include "cmtreport/input/read_recording.h"
 
 #include <array>
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::string_view database_magic = "SQLite format 3";
 
-/// Of cmtwatch's recordings: "cmtw", and the version of their tables.
+/// The recordings of cmtwatch have the application id "cmtw", and this version of their tables.
 constexpr std::int64_t application_id = 0x636d7477, recording_version = 2;
 
 }  // namespace
@@ -45,7 +47,7 @@ Json RecordedSums::series(const std::vector<std::pair<std::int64_t, std::uint64_
 
 bool is_database(const std::string& path) {
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return false;  // what a pipe has can be read only once
+  if (!std::filesystem::is_regular_file(path, none)) return false;  // a pipe can be read only once
   std::array<char, database_magic.size()> begin{};
   std::ifstream file(path, std::ios::binary);
   return file.read(begin.data(), begin.size()) && std::string_view(begin.data(), begin.size()) == database_magic;
@@ -71,7 +73,7 @@ Json read_recording(const std::string& path) try {
   }
   return sums.series(ticks);
 } catch (const database::DatabaseError& error) {
-  // Its text begins with the path, which a FormatError has by itself.
+  // The text of the error begins with the path, which a FormatError has by itself.
   throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
 }
 

@@ -1,3 +1,4 @@
+/// Reads the memory of all processes from a recording of cmtwatch, which is a SQLite file.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,13 @@
 
 namespace cmt::report {
 
-/// The memory of all processes of a recording at each moment: proportional, or where that is not known resident.
+/// Sums up the memory of all processes of a recording at each moment: proportional memory, or resident memory where the
+/// proportional is unknown.
 class RecordedSums {
  public:
   void add(std::int64_t tick, std::optional<std::uint64_t> proportional, std::optional<std::uint64_t> resident);
 
-  /// As cmt.kinds/1 has it; `ticks`: number and time of each.
+  /// Returns the sums in the form of cmt.kinds/1. `ticks` has the number and time of each moment.
   Json series(const std::vector<std::pair<std::int64_t, std::uint64_t>>& ticks) const;
 
  private:
@@ -24,11 +26,11 @@ class RecordedSums {
   bool has_proportional_ = false, has_resident_ = false;
 };
 
-/// Whether a file is one of SQLite.
+/// Whether a file is a SQLite database.
 bool is_database(const std::string& path);
 
-/// The series of a recording that cmtwatch has written, its database itself. It may come from anyone: views and
-/// triggers are off, and a statement that works longer than a file of its size warrants ends. Throws FormatError.
+/// Reads the database of cmtwatch. It may come from anyone: views and triggers are off, and a statement ends if it
+/// works longer than a file of that size warrants. Throws FormatError.
 Json read_recording(const std::string& path);
 
 }  // namespace cmt::report

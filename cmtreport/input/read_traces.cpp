@@ -1,3 +1,5 @@
+// Counts each trace event by event, names the frames of its stacks, and adds these to one tree of calls.
+
 #include "cmtreport/input/read_traces.h"
 
 #include <algorithm>
@@ -30,13 +32,13 @@ std::optional<std::uint64_t> number_of(const Header& header, std::string_view ke
 
 std::string text_of(const Header& header, std::string_view key) { return std::string(header.find(key).value_or("")); }
 
-/// The axis of all traces, and where each begins on it.
+/// The axis of all traces, and the begin of each on it.
 struct Axis {
   AxisUnit unit = AxisUnit::share;
   std::vector<std::uint64_t> starts{};
 };
 
-/// When a trace began: by the machine's monotonic clock, which begins anew with each boot, and by the wall's.
+/// The start of a trace by two clocks. The monotonic clock begins anew with each boot of the machine.
 struct Start {
   std::uint64_t monotonic_ns = 0;
   std::optional<std::time_t> wall{};
@@ -49,9 +51,9 @@ std::optional<Start> start_of(const std::string& path) {
   return Start{*monotonic, symbols::start_of(reader.header())};
 }
 
-/// Whether two starts can be of one boot of one machine: both clocks then tell the same time between them.
+/// Whether two starts can be of one boot of one machine: both clocks then have the same time between them.
 bool are_of_one_clock(const Start& first, const Start& second) {
-  constexpr double seconds_apart = 5;  // the wall's clock is told in seconds, and is set now and then
+  constexpr double seconds_apart = 5;  // a header has the wall clock in seconds, and that clock may be adjusted
   if (!first.wall || !second.wall) return true;
   const double monotonic = (static_cast<double>(second.monotonic_ns) - static_cast<double>(first.monotonic_ns)) / 1e9;
   return std::abs(std::difftime(*second.wall, *first.wall) - monotonic) <= seconds_apart;
@@ -82,7 +84,7 @@ bool overlap(const std::vector<TraceFigures>& traces) {
          }) != spans.end();
 }
 
-/// Says what the sum of several processes is not.
+/// Warns of the limits of a sum of several processes.
 void complain_of_axis(const std::string& tool, AxisUnit unit, const std::vector<TraceFigures>& traces) {
   if (unit == AxisUnit::share)
     command::complain(tool,
@@ -94,9 +96,10 @@ void complain_of_axis(const std::string& tool, AxisUnit unit, const std::vector<
 
 /// The stacks that have allocated.
 struct UsedStacks {
-  std::vector<std::uint64_t> weights;  ///< by stack, what it has allocated: bytes, 1 for each block; at least 1
+  std::vector<std::uint64_t>
+      weights;  ///< by stack: its allocated bytes, and 1 for each block; at least 1 if it is used
   std::uint64_t count = 0;
-  std::uint64_t unknown_blocks = 0;  ///< whose stack is not known
+  std::uint64_t unknown_blocks = 0;  ///< blocks whose stack is not known
 };
 
 UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
@@ -118,7 +121,7 @@ UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
   return uses;
 }
 
-/// The frames of the stacks that have a weight, and of those that call them, each once.
+/// The frames of the stacks that have a weight, and of the stacks that call them, each once.
 std::vector<FrameId> used_frames(const StackTable& stacks, const std::vector<std::uint64_t>& weights) {
   std::vector<bool> is_used(stacks.node_count()), is_known(stacks.frame_count());
   for (StackId node = stacks.node_count(); --node > 0;) {  // a parent has a lower number

@@ -1,3 +1,4 @@
+/// Reads the traces of a report, and puts them on one axis.
 #pragma once
 
 #include <string>
@@ -16,13 +17,17 @@ struct ReadSettings {
   unsigned jobs = 1;  ///< threads that may work at once
 };
 
-/// Reads each trace once, one after the other, and puts all on one axis: time, where every trace has times and, of
-/// several, says when it began on the monotonic clock of one boot of one machine (their wall clocks agree with it);
-/// else events, or of several shares of each trace's events. Of several, each is opened twice. Throws FormatError and
-/// std::system_error.
+/// Reads each trace once, one after the other, and puts all on one axis. The axis of one trace is time, or events if it
+/// has no times. Several traces have an axis of time if all of these hold:
+/// - each trace has times
+/// - each states its start on the monotonic clock
+/// - the wall clocks agree with these starts, so that all can be of one boot of one machine
+///
+/// Otherwise their axis is shares of each trace's events. Each of several traces is opened twice. Throws FormatError
+/// and std::system_error.
 Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings);
 
-/// Throws FormatError where an option about functions is given, and the trace has no stacks.
+/// Throws FormatError if an option about functions is given and the trace has no stacks.
 void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path);
 
 }  // namespace cmt::report

@@ -1,4 +1,4 @@
-// Which code allocated: the flame graph of the chosen span and measure, and the same numbers in tables.
+// The code that allocated: the flame graph of the chosen span and measure, and the same numbers in tables.
 "use strict";
 (() => {
   const {el, choice} = cmt.elements;
@@ -261,7 +261,7 @@
       event.preventDefault();
     }
 
-    /// What a function's callers asked for through it, and what it called.
+    /// The memory that a function's callers asked for through it, and the functions that it called.
     callersTable(id) {
       if (id == null || !this.model.functions[id]) return el("p", {class: "hint"}, "Choose a function in the graph or in the table of functions.");
       const {callers, callees, itself} = this.around(id);

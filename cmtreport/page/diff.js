@@ -1,4 +1,4 @@
-// Builds the page of a difference: what the two traces are, what has changed most, and where.
+// Builds the page of a difference: the two traces, the largest changes, and the functions and sizes that changed.
 "use strict";
 (async () => {
   const {el, table, plain} = cmt.elements;
@@ -69,7 +69,7 @@
   };
 
   const exact = (number) => BigInt(number).toLocaleString("en");
-  /// Of "960 - 1,023 bytes", which comes sorted by its change.
+  /// The 960 of "960 - 1,023 bytes". The report has these classes sorted by their change.
   const leastOf = (name) => Number(name.replaceAll(",", "").match(/\d+/)?.[0] ?? 0);
   const sizes = ({by_size: {contributors}}) => {
     const rows = contributors.map(({name, self: {before, after}}) => [name.replace(" - ", " to "), before.allocated_bytes, after.allocated_bytes, leastOf(name)])

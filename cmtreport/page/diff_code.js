@@ -1,11 +1,11 @@
-// Which code allocates more or less than before: the graph, and tables with both traces' figures.
+// The code that allocates more or less than before: the graph, and tables with both traces' figures.
 "use strict";
 (() => {
   const {el, choice} = cmt.elements;
   const {label} = cmt.numbers;
   const {Code, number, share} = cmt.code;
 
-  /// "+35.2 %"; of what was not there before "new", of what is no more "gone".
+  /// "+35.2 %", or "new" if there was nothing before, or "gone" if there is nothing after.
   const relative = (before, after) => {
     if (before === after) return "±0 %";
     if (before <= 0) return "new";
@@ -44,7 +44,7 @@
         node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
     }
 
-    /// Of a function's own allocations, or with those of its callees.
+    /// The cells of a row: of a function's own allocations first, or with those of its callees first.
     figures({self, total, before, after}, isOwn = false) {
       const {measure, changed} = this.view;
       const part = isOwn ? "self" : "total", change = isOwn ? self : total, other = isOwn ? total : self;

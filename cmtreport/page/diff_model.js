@@ -1,4 +1,4 @@
-// The numbers of a difference: what each node's own allocations have in the first trace and in the second. Draws nothing.
+// The numbers of a difference: the figures of each node's own allocations in both traces. Draws nothing.
 "use strict";
 (() => {
   /// [key, group, words, unit]
@@ -30,8 +30,9 @@
 
     isWhole() { return true; }
 
-    /// self and total are the changes. A frame is as wide as what has changed below it, each stack's change without its
-    /// sign, or as what its stacks have in the trace that has more.
+    /// self and total are the changes. The width of a frame is one of these, as the user chooses:
+    /// - the sum of the changes below it, each stack's change without its sign
+    /// - the figure of its stacks in the trace that has more
     view(measure, span, keep) {
       const sides = ["before", "after"].map((key) => {
         const self = this.figures[measure.key][key].slice();

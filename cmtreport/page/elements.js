@@ -1,8 +1,8 @@
 // Makes elements. Text only ever becomes text: no name from a trace is read as markup.
 "use strict";
 (() => {
-  /// el("button", {class: "plain", onclick: f}, "Reset"): a property that is a function or names one of the element's
-  /// ("value", "checked") is set as such, all others become attributes; null and false are left out.
+  /// Makes an element: el("button", {class: "plain", onclick: f}, "Reset"). A function, "value" and "checked" become
+  /// properties of the element. All others become attributes. null and false are left out.
   const el = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -14,7 +14,7 @@
     return element;
   };
 
-  /// A table of rows of cells. A heading that begins with "#" is of numbers, which stand to the right.
+  /// A table of rows of cells. A heading that begins with "#" makes a column of numbers, aligned to the right.
   const table = (caption, headings, rows) => {
     const numeric = headings.map((heading) => heading.startsWith("#"));
     const cell = (tag, text, i) => el(tag, {class: numeric[i] ? "number" : null, scope: tag === "th" ? "col" : null}, text);
@@ -23,7 +23,7 @@
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, i) => cell("td", text, i))))));
   };
 
-  /// Buttons of which one is pressed: [[value, words]…].
+  /// A group of buttons with one pressed: [[value, words]…].
   const choice = (name, values, current, choose) => el("span", {class: "choice", role: "group", "aria-label": name},
     values.map(([value, text]) => el("button", {
       type: "button", "aria-pressed": String(value === current), "data-value": value,
@@ -33,7 +33,7 @@
       },
     }, text)));
 
-  /// What a terminal or a reader would obey, as a name from a hostile trace may have it, becomes U+FFFD.
+  /// Replaces control characters, which a name from a hostile trace may contain, by U+FFFD.
   const plain = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 
   cmt.elements = {el, table, choice, plain};

@@ -1,5 +1,8 @@
-// The flame graph or icicle of a view. flame-chart-js draws it on a canvas; what it lacks is here: frames too narrow to
-// see are left out, a flame graph stands upside down, the keyboard moves from frame to frame, and each is read aloud.
+// The flame graph or icicle of a view. flame-chart-js draws it on a canvas. This file adds what the library lacks:
+// - frames too narrow to see are left out
+// - a flame graph has its root at the bottom
+// - the keyboard moves from frame to frame
+// - a screen reader reads each frame
 "use strict";
 (() => {
   const {el} = cmt.elements;

@@ -33,7 +33,7 @@
       return above > 0 && position - this.at[above - 1] < this.at[above] - position ? above - 1 : above;
     }
 
-    /// Of a sample of another part of the report.
+    /// The position of a sample in another part of the report.
     of(sample) { return this.timed ? sample.time_ns : sample.event; }
   }
 

@@ -1,8 +1,11 @@
 // The report's numbers: what each function allocated in a span of the trace, by any measure. Draws nothing.
 //
 // The report has a call tree and, for each measure, sparse changes of each node's own allocations by moment. A span is a
-// pair of moments i < j: what came in it are the changes of the moments i + 1 to j, what was live at j all changes of live
-// bytes up to j. The peak of a span is exact for one process: for each interval the report has what was live at its peak, too.
+// pair of moments i < j:
+//
+// - The sum of the changes of the moments i + 1 to j is the amount allocated or freed in the span.
+// - The sum of all changes of live bytes up to j is the memory that is live at j.
+// - The peak of a span is exact for one process: the report also has the memory that was live at each interval's peak.
 "use strict";
 (() => {
   const {plain} = cmt.elements;
@@ -18,7 +21,7 @@
 
   const came = (key) => ({needs: key, from: (i) => i, to: (i, j) => j});
   const liveAt = (key) => ({needs: key, from: () => -1, to: (i, j) => j});
-  /// What was live at the interval before, and what came since up to the interval's own moment of most live bytes.
+  /// Adds the memory that was live at the interval's start, and the changes from there to its moment of most live bytes.
   const liveAtPeak = (key, exact) => ({needs: key, exact});
   /// [key, group, words, unit, how it is summed, signed]
   const measures = [
@@ -76,9 +79,12 @@
   /// [{key, self, total}], of which {self, total} are by node; each has sums of its own.
   const noSums = (id, sides) => ({id, self: 0, total: 0, weight: 0, ...Object.fromEntries(sides.map(({key}) => [key, {self: 0, total: 0}]))});
 
-  /// The tree of calls and its functions. Classes derived from it have their figures: measures, and view(measure, span,
-  /// keep), by node: self and total, which is with callees; width and weight, which are these as a frame is wide. sum and
-  /// gross are the total and the weight of all; sides as below.
+  /// The tree of calls and its functions. Classes derived from it add the figures: measures, and view(measure, span, keep).
+  /// A view has by node:
+  /// - self, and total, which includes callees
+  /// - width and weight, the widths at which a frame is drawn for these two
+  ///
+  /// sum and gross are the total and the weight of the root. sides are the compared traces, as for noSums.
   class Tree {
     constructor(report) {
       this.report = report;
@@ -97,8 +103,8 @@
       for (let node = 1; node < this.count; ++node) this.children[place[this.parent[node]]++] = node;
     }
 
-    /// What of a view, by weight, lies in frames that stand for many calls, each too small for the report; see
-    /// cmtreport/report/fold.h. Sums by function lack it.
+    /// The part of a view, by weight, in frames "[other, N functions]", into which the report folds small calls (see
+    /// cmtreport/report/fold.h). Sums by function lack this part.
     folded({width}) {
       this.isFolded ??= this.functions.map(({name}) => /^\[other, \d/.test(name));
       let sum = 0;
@@ -174,7 +180,7 @@
 
     isWhole([i, j]) { return i === 0 && j === this.last; }
 
-    /// Of several processes only what they had together at a moment is known, not at their peaks between two.
+    /// Peaks are exact for one process. For several, the common memory between two moments is not known.
     get hasExactPeaks() { return (this.report.processes ?? []).length < 2 && Boolean(this.deltas.interval_peak_bytes); }
 
     /// The moment of most live bytes in a span, or the end of the interval that has them.

@@ -1,5 +1,5 @@
-// The parts of the page around memory and code: what was recorded and found, sizes and lifetimes, addresses, pages, the
-// replay and the watch. A part that the report has nothing for is left out.
+// The parts of the page around memory and code: the facts and findings, sizes and lifetimes, addresses, pages, the replay
+// and the watch. A part without data in the report is left out.
 "use strict";
 (() => {
   const {el, table, plain} = cmt.elements;
@@ -14,10 +14,10 @@
   const bytesAxis = (series, title) => ({title, unit: "bytes", ...noTicks, range: [0, greatest(series.map(({y}) => y))]});
   const spanOf = (lists) => [Math.min(...lists.map((x) => x[0] ?? 0)), Math.max(1, ...lists.map((x) => x.at(-1) ?? 1))];
 
-  /// What was recorded: [facts], and a warning of what was lost or is in doubt.
+  /// The facts about the recording, as a list, and a warning of losses and doubts.
   const facts = (report) => {
     const {moments, threads = [], processes = []} = report;
-    // What several processes had together is known at the moments only.
+    // The common memory of several processes is known at the moments only.
     const peakName = processes.length < 2 ? "peak" : report.axis === "share" && report.peak?.process == null ? "peak of the sum of shares" : "peak at least";
     const known = [
       processes.length > 1 ? `${count(processes.length)} processes` : null,
@@ -206,7 +206,7 @@
       ["allocator", "#time", isFew ? "#range" : "#95 %", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
   };
 
-  /// What the replay says of each pair of allocators, and of what it could not do as recorded.
+  /// The replay's verdict on each pair of allocators, and its warnings of calls that it could not do as recorded.
   const replayWords = ({replay}) => {
     const list = (name, lines) => (lines?.length > 0 ? el("ul", {class: name}, lines.map((line) => el("li", {}, plain(line)))) : null);
     return [list("verdict", replay?.verdict), list("warnings", replay?.warnings)].filter(Boolean);

@@ -1,4 +1,4 @@
-// Builds the page from the report: the parts in their order, and what is drawn again when the window or the colours change.
+// Builds the page from the report: the parts in their order. Draws plots again when the window or the colours change.
 "use strict";
 (async () => {
   const {el} = cmt.elements;
@@ -18,7 +18,7 @@
     target.focus({preventScroll: true});
   };
 
-  /// A panel to be drawn where it will stand.
+  /// Returns the place of a panel. The panel is drawn later, when the page has its layout.
   const plotted = (panel, height) => {
     if (!panel) return null;
     const place = el("div", {class: "chart"});
@@ -30,7 +30,7 @@
     one.plot = cmt.panels.drawPanel(one.panel, one.place, {width: Math.max(280, one.place.clientWidth), height: one.height});
   };
 
-  /// A plot with tables beside it, or whichever of the two there is.
+  /// Returns a plot with tables at its side, or the one of the two that exists.
   const beside = (plot, tables) => {
     const there = tables.filter(Boolean);
     if (!plot || there.length === 0) return [plot, there];

@@ -1,3 +1,6 @@
+// Puts the page together: styles, the packed report, and scripts. Its policy allows exactly these by their digests, so
+// that no name from a trace can run.
+
 #include "cmtreport/page/report_page.h"
 
 #include <algorithm>

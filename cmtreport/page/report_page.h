@@ -1,3 +1,4 @@
+/// Makes one HTML page of a report, which opens without a network.
 #pragma once
 
 #include <string>
@@ -5,17 +6,16 @@
 
 #include "toolkit/picture/packed_data.h"
 
-/// A report as one HTML page that opens without a network.
 namespace cmt::report {
 
-/// What a page shows: a report of traces (cmt.report/1), or what changed between two (cmt.diff_report/1).
+/// The kinds of pages: a report of traces (cmt.report/1), and the difference of two traces (cmt.diff_report/1).
 enum class PageOf { trace, difference };
 
-/// `title` is the page's; `json` is the report, which the page's scripts draw.
+/// Returns a page with this title. `json` is the report, which the page's scripts draw.
 std::string to_page(std::string_view title, picture::PackedData json, PageOf page_of = PageOf::trace);
 std::string to_page(std::string_view title, std::string_view json, PageOf page_of = PageOf::trace);
 
-/// Whether pages draw: whether this was built with uPlot and flame-chart-js. Else a page only says how to get them.
+/// Whether pages draw, which needs a build with uPlot and flame-chart-js. Other pages only say how to get these.
 bool page_is_interactive();
 
 }  // namespace cmt::report

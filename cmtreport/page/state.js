@@ -1,8 +1,8 @@
-// What is shown, kept in the URL's fragment, so that a link shows the same:
+// The state of the page, kept in the URL's fragment, so that a link shows the same:
 //
 //   #span=12-400&measure=growth_bytes&tree=bottom-up&shape=flame&focus=3.17&find=parse&only=1&function=5
 //
-// width is of the page of a difference: frames as wide as what has changed, or as what there is.
+// Only the page of a difference has width: frames are as wide as the change, or as the size.
 "use strict";
 (() => {
   class State {

@@ -1,4 +1,4 @@
-// Which thread asked for memory when: a map with a row for each thread, on the axis of memory over time.
+// The map of threads: when each asked for memory, in a row each, on the axis of memory over time.
 "use strict";
 (() => {
   const {plain} = cmt.elements;
@@ -33,7 +33,7 @@
     return [...rows, [counted(sorted.slice(apart.length), "other thread"), others, false]];
   };
 
-  /// null: with one thread there is nothing to tell apart.
+  /// Returns null for fewer than two threads, where a map would show nothing new.
   const panelOf = (report, axis) => {
     const rows = rowsOf({...report, threads: report.threads ?? []});
     if (rows.length < 2) return null;

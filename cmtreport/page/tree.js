@@ -1,7 +1,10 @@
 // The call tree of a view, node by node as it is looked at: top-down (who is called) or bottom-up (who calls).
 //
-// A TreeNode has key (its name in the fragment), id (its function, or -1 of the root), self, total, weight, parent, level,
-// and children(least): those of at least that weight, the heaviest first.
+// A TreeNode has:
+// - key, its name in the fragment
+// - id, its function, or -1 for the root
+// - self, total, weight, parent and level
+// - children(least), which returns the children of at least that weight, the heaviest first
 "use strict";
 (() => {
   class TreeNode {
