@@ -47,18 +47,18 @@ trace with call stacks.
   --text         print what stands out, for people (the default without -o)
   --json         print the whole report as JSON
 
-  --diff=BEFORE  what changed from the trace BEFORE to the trace AFTER: one of each;
+  --diff=BEFORE  report what changed from the trace BEFORE to the trace AFTER;
                  functions are matched by name, so that builds may differ
 
   --overhead=FILE
-                 add what overhead --json wrote about the same trace; where it
-                 drew a plot, the address space, too
+                 add what overhead --json wrote about the same trace: the pages,
+                 and the address space if it drew a plot
   --replay=FILE  add what cmtreplay --json wrote about the same trace
   --watch=FILE   add what cmtwatch run --json or export --json wrote about the
                  same run, or its recording itself
 
-  --pages        say which functions hold the pages of one trace that is a file: it
-                 is read a second time, which can take far longer than the rest
+  --pages        report which functions hold the pages of the trace, which must
+                 be one file: it is read twice, which can take far longer
 
   --focus=REGEX  only stacks with a function, file or library that matches
   --hide=REGEX   take functions that match out of the stacks
@@ -69,8 +69,8 @@ trace with call stacks.
 
   --jobs=N       use N threads at most; the default is as many as there are
                  processors for this process
-  --strict       stop at the first defect of a trace; else defects are reported
-                 and counted
+  --strict       stop at the first defect of a trace; by default defects are
+                 reported and counted
   -h, --help     show this help
   --version      show the version
 

@@ -1,4 +1,5 @@
-# cmtreport: a .cmt, which a thread of its own reads: whole, cut off and damaged; and an empty standard input.
+# Checks that cmtreport reads a .cmt, which a thread of its own decodes: whole, cut off and damaged; and that it refuses an
+# empty standard input.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -10,14 +11,14 @@ cmtreport --json app.cmt >json || complain "app.cmt: $?"
 same() { sed '/"name": "app/d; /"is_known"/d' "$1"; }
 [ "$(same json)" = "$(same text.json)" ] || complain "text and .cmt differ: $(diff text.json json)"
 
-# A .cmt is read by a thread of its own: what is wrong with it is told as elsewhere.
+# A thread of its own reads a .cmt. Its errors are reported like all others.
 size=$(wc -c <app.cmt)
 head -c "$((size - 20))" app.cmt >cut.cmt
 cmtreport --json cut.cmt >json 2>err || complain "cut.cmt: $?"
 [ "$(cat err)" = "cmtreport: cut.cmt: breaks off before its end" ] || complain "cut.cmt: $(cat err)"
 grep -q '"events": 6000' json || complain "cut.cmt: $(grep '"events"' json)"
 cmtreport --json <cut.cmt >json 2>err && [ "$(cat err)" = "cmtreport: standard input: breaks off before its end" ] || complain "cut: $(cat err)"
-# In the stream that every reader needs.
+# The damage is in the core stream, which every reader needs.
 { head -c "$((size / 4))" app.cmt; printf '\377\377\377\377'; tail -c +"$((size / 4 + 5))" app.cmt; } >damaged.cmt
 cmtreport damaged.cmt >text 2>err && complain "damaged.cmt: exit 0"
 grep -q '^cmtreport: damaged.cmt: offset 0x' err || complain "damaged.cmt: $(cat err)"

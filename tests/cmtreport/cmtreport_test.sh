@@ -1,9 +1,10 @@
-# cmtreport: one trace and several, with stacks and without, what other tools have said, and input that is wrong.
+# Checks cmtreport with one trace and several, with stacks and without, and with the reports of other tools. It refuses
+# wrong input.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
-# number FILE KEY: the first number of that key.
+# number FILE KEY: prints the first number of that key.
 number() { sed -n "s/^ *\"$2\": \([0-9]*\),*$/\1/p" "$1" | head -n 1; }
 # expect FILE KEY VALUE
 expect() { [ "$(number "$1" "$2")" = "$3" ] || complain "$1: $2 is $(number "$1" "$2"), not $3"; }
@@ -35,7 +36,7 @@ expect json allocated_bytes 300000
 expect json end_live_bytes 200000
 grep -q '"kind": "leak"' json || complain "no leak in the JSON"
 
-# One small block is kept of each page that a phase has filled.
+# A program keeps one small block on each page that a phase has filled.
 {
   sed -n '1,/^#node 2/p' leaky.trace
   echo 'mark("load")'
@@ -66,7 +67,7 @@ cmtreport --json pins.trace >json || complain "without --pages: $?"
 overhead --json pins.trace >overhead.json
 cmtreport --pages --overhead=overhead.json --json pins.trace >json && grep -q '"by_age"' json && grep -q '"by_function"' json || complain "both kinds of holders"
 
-# Functions of one short name are told apart. Blocks that are rather short-lived than temporary.
+# Two functions of one short name are two in the report. Their blocks are short-lived, but not temporary.
 {
   sed -n '1,/^#node 2/p' leaky.trace | sed 's/"int keep.*"/"int f<a>(int)"/; s/function=drop/function="int f<b>(int)"/'
   awk 'BEGIN { for (i = 1; i <= 2000; ++i) {
@@ -81,7 +82,7 @@ grep -q 'int f<a>(int): 49.8 % of all allocations (1,991 of 4,000) are short-liv
 cmtreport --json short.trace | jq -c '.frames.short_name' >names && ! grep -q f names || complain "a short name of two functions: $(cat names)"
 cmtreport --json leaky.cmt | jq -c '.frames.short_name' | grep -q '"keep<>"' || complain "no short name"
 
-# Focus, and functions that are taken out.
+# --focus and --hide choose functions.
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
 cmtreport --json --hide=keep leaky.cmt >hidden && ! grep -q '"int keep' hidden || complain "--hide=keep"
 
@@ -97,8 +98,9 @@ cmtreport --json early.trace late.trace >clocks || complain "two clocks: $?"
 grep -q '"axis": "time"' clocks || complain "two clocks: $(grep '"axis"' clocks)"
 expect clocks duration_ns 94000
 
-# A clock that cannot be the same one: a start beyond the axis, and starts whose clocks disagree (another boot or host).
-# start NAME MONOTONIC WALL: a trace of one event.
+# Two traces have no common clock if a start is beyond the axis, or if their clocks disagree (another boot or host).
+#
+# start NAME MONOTONIC WALL: writes a trace of one event.
 start() { printf '#cmt text=1\n#cmt start=%s\n#cmt start_monotonic_ns=%s\nmalloc(8) = 1000<1> time=1000\n#cmt end=complete\n' "$3" "$2" >"$1"; }
 start now.trace 5000000000 2026-01-01T00:00:10Z
 start soon.trace 9000000000 2026-01-01T00:00:14Z
@@ -111,7 +113,7 @@ for other in beyond.trace elsewhere.trace; do
   grep -q '"axis": "share"' json && grep -q 'no clock in common' err || complain "$other: $(grep '"axis"' json; cat err)"
 done
 
-# The peak of several processes is never below that of one: each has much for a short time, at the same share.
+# The peak of several processes is never below the peak of one. Each has much for a short time, at the same share.
 {
   echo '#cmt text=1'
   awk 'BEGIN { for (i = 1; i <= 999; ++i) printf "malloc(10) = %x<%d>\n", 4096 * i, i
@@ -127,13 +129,13 @@ both=$(sed -n '/"peak": {/,$p' json | sed -n 's/^ *"live_bytes": \([0-9]*\),*$/\
 ! grep -q '"kind": "burst"' json || complain "a burst of several processes"
 cmtreport spike.trace spike.trace >text 2>err; grep -q 'peak at least 8.59 MiB' text || complain "peak of two: $(cat text)"
 
-# Ends of blocks from before the trace are no defects, and defects none of these.
+# Ends of blocks from before the trace do not count as defects, and defects do not count as such ends.
 { echo '#cmt text=1'; echo 'malloc(8) = 1000<5>'; echo 'free(1000<5>)'; echo 'free(1000<5>)'; echo 'free(2000<1>)'; echo '#cmt end=complete'; } >ends.trace
 cmtreport --json ends.trace >json 2>err || complain "ends.trace: $?"
 expect json unknown_ends 1
 expect json defects 1
 
-# The page has the JSON and the other tools' reports.
+# The page contains the JSON and the other tools' reports.
 printf '{"schema": "cmt.replay/1", "": 1, "allocators": [{"name": "</script><b>", "null": null, "t": true, "x": 1.5}]}' >replay.json
 printf '{"schema": "cmt.watch/1", "samples": []}' >watch.json
 cmtreport -o page.html --json --replay=replay.json --watch=watch.json leaky.cmt >json 2>err || complain "-o: $(cat err)"
@@ -195,7 +197,7 @@ printf 'SQLite format 3\000' >watch.db
 refused 1 'watch.db: not a recording of cmtwatch' --watch=watch.db leaky.cmt
 refused 1 'cmtwatch export --json' --replay=watch.db leaky.cmt
 
-# A recording itself: as its export. Another version, other tables and figures below 0 are refused.
+# A recording itself gives the same report as its export. Another version, other tables and figures below 0 are refused.
 cmtwatch record -o real.db -- sleep 0.3 >out 2>&1 || complain "cmtwatch record: $(cat out)"
 cmtwatch export --json real.db >real.json
 for from in real.db real.json; do cmtreport --json --watch=$from leaky.cmt | jq -c .watch >$from.out 2>err || complain "$from: $(cat err)"; done

@@ -1,4 +1,4 @@
-# The page of a difference in a browser. diff_page_test.mjs has the checks.
+# Opens the page of a difference in a browser. diff_page_test.mjs has the checks.
 
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"

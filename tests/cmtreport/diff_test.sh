@@ -1,4 +1,4 @@
-# cmtreport --diff: text, JSON, the page, and what is wrong.
+# Checks cmtreport --diff: its text, JSON and page, and that it refuses wrong input.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -40,7 +40,7 @@ for node in range(len(report["nodes"]["frame"])):
 assert "main.parse.push" in chains, chains
 END
 
-# Without stacks in one: by size. The same trace: no difference. A part of the functions only.
+# If one trace has no stacks, changes are by size. A trace does not differ from itself. --focus and --skip choose functions.
 sed 's/ stack=[0-9]*$//; /^#\(module\|frame\|name\|node\)/d' before.trace >plain.trace
 cmtreport --diff=plain.trace after.cmt >text || complain "without stacks: $?"
 grep -q ' 1. blocks of 128 - 1[0-9]* bytes have 1[0-9]* KiB more live at the end (new)' text || complain "by size: $(cat text)"

@@ -122,7 +122,7 @@ def report(count, others):
     for key, path in zip(["replay", "watch", "pages"], others):
         with open(path, encoding="utf-8") as file:
             made[key] = json.load(file)
-    # Of times as this report has them.
+    # The address map has the times of this report.
     if made["pages"]:
         made["pages"]["address_map"] = {"bin_bytes": 65536, "moments": [
             {"event": event, "time_ns": time, "bins": sorted([bin, choose.randrange(1, 65536)] for bin in set(choose.sample(bins, 12)))}

@@ -1,4 +1,4 @@
-// page_of_report: the page of a report that standard input has as JSON.
+// page_of_report: reads a report as JSON from standard input, and writes its page.
 #include <iostream>
 #include <iterator>
 

@@ -1,5 +1,5 @@
-# The page of a report in a browser: of a made-up report with hostile names, and of one of cmtreport's. page_test.mjs has
-# the checks.
+# Opens two pages in a browser: of a made-up report with hostile names, and of a report by cmtreport. page_test.mjs has the
+# checks.
 
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"

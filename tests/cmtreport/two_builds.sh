@@ -1,5 +1,8 @@
-# Two traces of one program, before.trace and after.trace: main calls parse, which has push inlined before; load, which is
-# as before; and a function with a hostile name, which grows. Another one is gone. To be sourced.
+# Writes two traces of one program, before.trace and after.trace. A test sources this file. In the program:
+# - main calls parse, into which push is inlined in before.trace only
+# - main calls load, which is the same in both
+# - main calls a function with a hostile name, which grows
+# - one function is gone in after.trace
 stacks() {
   echo '#cmt text=1'
   echo "#cmt program=app"
