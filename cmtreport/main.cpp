@@ -195,11 +195,11 @@ void refuse_mixed_outputs(const CommandLine& line) {
 }
 
 bool is_regular_file(const std::string& path) {
-  std::error_code error;  // a missing file is reported when it is opened
+  std::error_code error;  // a file that cannot be opened is reported when it is opened
   return std::filesystem::is_regular_file(path, error);
 }
 
-/// Whether a file is no pipe. A missing file counts as one too: it is reported when it is opened.
+/// Whether a file is no pipe, or is missing. A missing file is reported when it is opened.
 bool may_be_read_twice(const std::string& path) {
   std::error_code error;
   return !std::filesystem::exists(path, error) || is_regular_file(path);

@@ -32,9 +32,8 @@ std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>
 
 /// The figures that decide whether a node is folded:
 /// - the sizes of its changes, in the figures that become findings
-/// - its bytes in both traces together, so that large nodes stay visible. They take the places of short_lived_blocks
-/// and
-///   untouched_bytes.
+/// - its bytes in both traces together, so that large nodes stay visible; they take the places of short_lived_blocks
+///   and untouched_bytes
 NodeTotals judged_by(const DiffUse& use) {
   NodeTotals totals;
   const auto both = [&use](Metric metric) {

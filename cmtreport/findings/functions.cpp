@@ -1,6 +1,5 @@
-// Adds up nodes by function, as functions.h describes. A name counts as one of the C++ library if it begins with std::
-// or
-// __gnu_cxx::.
+// Adds up nodes by function, as functions.h describes. A function counts as one of the C++ library if its name begins
+// with std:: or __gnu_cxx::.
 
 #include "cmtreport/findings/functions.h"
 

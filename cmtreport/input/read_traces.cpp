@@ -96,8 +96,7 @@ void complain_of_axis(const std::string& tool, AxisUnit unit, const std::vector<
 
 /// The stacks that have allocated.
 struct UsedStacks {
-  std::vector<std::uint64_t>
-      weights;  ///< by stack: its allocated bytes, and 1 for each block; at least 1 if it is used
+  std::vector<std::uint64_t> weights;  ///< by stack: allocated bytes, and 1 for each block; at least 1 if it is used
   std::uint64_t count = 0;
   std::uint64_t unknown_blocks = 0;  ///< blocks whose stack is not known
 };

@@ -21,7 +21,7 @@ struct ReadSettings {
 /// has no times. Several traces have an axis of time if all of these hold:
 /// - each trace has times
 /// - each states its start on the monotonic clock
-/// - the wall clocks agree with these starts, so that all can be of one boot of one machine
+/// - the wall clocks, where known, agree with these starts, so that all can be of one boot of one machine
 ///
 /// Otherwise their axis is shares of each trace's events. Each of several traces is opened twice. Throws FormatError
 /// and std::system_error.
