@@ -96,8 +96,8 @@ sample: 2 340 1 300 1 300 1 at 2
 sample: 1 16 1 16 1 16 0 at 5 2
 END
 
-# A function that gets memory for a node of a container also calls the constructor of its element: as with --by, that is
-# charged for what it allocates itself. A function that is not there at the inner end of a stack stays in it.
+# A function that gets memory for a node of a container also calls the constructor of its element. As with --by, the
+# constructor is charged for what it allocates itself. A function that is not there at the inner end of a stack stays in it.
 cat >tree.trace <<'END'
 #cmt text=1
 #cmt start=9999-12-31T23:59:59Z

@@ -1,5 +1,6 @@
-# Checks that every golden trace is annotated as its golden files say, from a file and from a pipe. readme_6655 and
-# readme_8 are the examples of the original's README. readme_8 begins with the blocks that are the example's neighbours.
+# Checks that every golden trace is annotated as its golden files say, from a file and from a pipe. The traces
+# readme_6655 and readme_8 are the examples of the original's README. The trace readme_8 begins with the blocks that are
+# the example's neighbours.
 
 golden=$SOURCE/tests/analysis/golden
 failed=0

@@ -6,6 +6,7 @@ failed=0
 complain() { echo "$*" >&2; failed=1; }
 
 # Two traces whose tags rise from one to the other, so that they are a trace together.
+#
 # trace FIRST_TAG SEED: 20,000 events, some of them by a second thread, a few reallocations, some blocks left.
 trace() {
   awk -v tag="$1" -v seed="$2" 'BEGIN {

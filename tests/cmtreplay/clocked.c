@@ -1,15 +1,17 @@
 /* An allocator that purges by the clock, for tests of the recorded clock. It gives the pages of a freed block back when
  * they have been free for 100 ms:
  *
- *     BY_CALLS    in the first call after that
- *     BY_THREAD   in a thread that sleeps on a condition for 100 ms at a time, and that every free wakes
- *     BY_SLEEPS   has four threads that sleep in four other ways, and purges nothing
- *     BY_STAMPS   as BY_CALLS, but each malloc also reads the processor's time stamp counter
- *     BY_PIPE     as BY_THREAD, but the thread waits for a pipe
- *     BY_LOCKS    as BY_CALLS, but each malloc also waits for locks that nobody leaves, 1 ms each
+ *     BY_CALLS    in the first call after that.
+ *     BY_THREAD   in a thread that sleeps on a condition for 100 ms at a time, and that every free wakes.
+ *
+ *     BY_SLEEPS   has four threads that sleep in four other ways, and purges nothing.
+ *
+ *     BY_STAMPS   as BY_CALLS, but each malloc also reads the processor's time stamp counter.
+ *     BY_PIPE     as BY_THREAD, but the thread waits for a pipe.
+ *     BY_LOCKS    as BY_CALLS, but each malloc also waits for locks that nobody leaves, 1 ms each.
  *
  * CLOCK_LOG names a log file. Each call with a size of 1000 and more, each free, and each wake-up of a thread writes a
- * line to it, with the time in microseconds since the first line. Blocks are never used again. */
+ * line to it. The line has the time in microseconds since the first line. Blocks are never used again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

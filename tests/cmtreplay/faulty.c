@@ -1,13 +1,14 @@
 /* Libraries with a fault each, for tests:
  *
- *     FAULT_none                 loads well, and has no malloc
- *     FAULT_at_load              ends the process that loads it
- *     FAULT_at_every_call        refuses every request
- *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes
+ *     FAULT_none                 loads well, and has no malloc.
+ *     FAULT_at_load              ends the process that loads it.
+ *     FAULT_at_every_call        refuses every request.
+ *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
  *         66,666      raises a trap
  *         77,777      never returns, and first makes a file "hanging" in the working directory for the test to wait for
+ *
  *         88,888      is refused
  *         99,999      kills the process
  *         3,000,000   gets a block of which only the first page can be written

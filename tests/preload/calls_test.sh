@@ -44,8 +44,8 @@ timeout 120 env LD_PRELOAD="$TRACER $BUILD/tests/preload/libbump.so" CMTTRACE_OU
   { echo "interrupted: $?" >&2; failed=1; }
 /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
 
-# Blocks that were never seen have tags of the reserve below the first, while it lasts; one whose end was not seen is
-# ended before its address is used anew, and that is counted.
+# A block whose allocation was never seen has a tag of the reserve below the first tag, while the reserve lasts. A block
+# whose end was not seen is ended before its address is used anew, and the trace counts this.
 
 traced other_names
 [ "$(grep -c '^free([0-9a-f]*<[0-9]\{1,4\}>)$' t.trace)" -ge 902 ] || { echo "unseen" >&2; failed=1; }

@@ -16,9 +16,8 @@ for events in 20 $((${CMTTRACE_STACKS:-0} ? 200 : 1600)); do
     exit 77
   fi
   collector=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector("t.cmt")')
-  # Its head and table are 2 MiB, and those of the stacks as many. Rings whose threads wait while they are read have two
-  # pages for a moment, the more of them the busier the machine is, until they have been read; and a stack takes several
-  # records.
+  # Its head and table are 2 MiB, and those of the stacks as many. A ring has two pages for a moment if its thread waits
+  # while the ring is read. The busier the machine is, the more rings do. A stack takes several records.
   most=$(((${CMTTRACE_STACKS:-0} ? 112 : 96) << 20))
   until_true '[ "$(rings_bytes "$collector")" -le $most ]'
   echo "$events events a thread: $(($(rings_bytes "$collector") >> 20)) MiB"

@@ -1,6 +1,6 @@
-# Eight threads free each other's blocks: each free is paired with its own allocation, and no memory is two blocks' at once,
-# whether threads read the clock for each event or only where memory changes hands.
-# bench/exchange runs this for hours, with more modes and allocators.
+# Checks traces of eight threads that free each other's blocks. Each free is paired with its own allocation, and no two
+# live blocks share memory. Both hold if threads read the clock for each event, and if only where memory changes hands.
+# The script bench/exchange runs this for hours, with more modes and allocators.
 check() { "$BUILD/tests/preload/exchange_check" "$1" stated; }
 
 for stamps in all sparse; do

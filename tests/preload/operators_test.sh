@@ -73,8 +73,8 @@ malloc(80006) = B
 malloc(80002) = B
 END
 
-# Allocators with an operator new of their own, which throws where we do not see it: no call after it is taken for one
-# inside, nor that of a handler, and none is recorded twice.
+# Some allocators have an operator new of their own, which throws where the tracer does not see it. The tracer takes no
+# later call, nor that of a handler, for a call inside of that operator. It records no call twice.
 for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
   /sbin/ldconfig -p | grep -q "$library" || { echo "not tested: $library is not installed"; continue; }
   TRACER="$TRACER $library" traced all

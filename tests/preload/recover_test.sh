@@ -1,5 +1,5 @@
-# Program and collector are killed together, as in a machine or container that is killed: every event is in the trace's file
-# or in the file of the rings.
+# Checks that no event is lost if program and collector are killed together, as in a machine or container that is killed.
+# Every event is in the trace's file or in the file of the rings.
 
 collector=$BUILD/preload/cmttrace-collector
 failed=0

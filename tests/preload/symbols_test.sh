@@ -1,5 +1,6 @@
-# Systems that are older than this one can load the tracer, by preload and while a program runs: no symbol of a newer
-# glibc than 2.17, no library but libc, and little enough thread-local storage for the room that the loader keeps.
+# Checks that systems that are older than this one can load the tracer, by preload and while a program runs. The tracer
+# needs no symbol of a newer glibc than 2.17 and no library but libc. Its thread-local storage fits the room that the
+# loader keeps.
 
 failed=0
 complain() { echo "symbols: $*" >&2; failed=1; }

@@ -54,8 +54,8 @@ fi
 ! cmttrace --touched=much true 2>said || complain 'a size that is none'
 grep -q -- '--touched' said || complain 'no message'
 
-# Each piece of a MiB is recorded before the small block after it, or with the next piece: in one of six runs at least, because
-# whoever waits long for a processor looks late.
+# Each piece of a MiB is recorded before the small block after it, or with the next piece. One of six runs has to show
+# this, because a thread that waits long for a processor looks late.
 for how in slow refused; do
   is_prompt=
   for run in 1 2 3 4 5 6; do

@@ -3,8 +3,10 @@
 //
 //   events      of the trace
 //   ended       blocks that the threads have ended, by their own statement
+//
 //   wrong       of these in the trace: ended by another thread, in another order, or missing, or paired with another
 //               allocation
+//
 //   overlaps    allocations whose bytes were those of a block that lived, in the trace's order
 //   unseen      blocks ended without an allocation in the trace
 //

@@ -1,14 +1,17 @@
-// A program that attaches the tracer to itself, as cmttrace does to a program that runs (preload/attach.h): it makes
-// the file with the library and struct Attach behind it, and loads it while its threads are at work. A thread of its
-// own plays cmttrace: it takes the rings, creates the trace and starts the collector. So the side in the program is
-// tested without ptrace.
+// A program that attaches the tracer to itself, as cmttrace does to a program that runs (preload/attach.h). It makes
+// the file with the library, followed by struct Attach, and loads it while its threads are at work. A thread of its own
+// plays cmttrace: it takes the rings, creates the trace and starts the collector. So the side in the program is tested
+// without ptrace.
 //
 //     attached MODE LIBRARY COLLECTOR FOLDER [PLUGIN]
 //
 // counts   attaches three times; between the phases its threads wait, so that each call is known to be recorded
 //          or not. Prints what each trace has to have.
+//
 // storm    attaches and detaches while all threads allocate, one forks and one loads and unloads PLUGIN.
+//
 // killed   the collector is killed: the program goes on, and can be attached to again.
+//
 // loads    PLUGIN is loaded after the attach, in each way that there is. Prints what it has called.
 // refused  nobody takes the rings, and settings are wrong.
 #include <dlfcn.h>

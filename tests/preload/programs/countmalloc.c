@@ -1,6 +1,6 @@
-// Counts a program's calls of malloc(3), loaded after the tracer: calls by kind, and bytes asked for, in a mapped file,
-// so that no end of the process loses any. COUNT_OUT names the folder; a file is named by program and process, and
-// numbered as the tracer's.
+// Counts a program's calls of malloc(3) by kind, and the bytes asked for. The tracer is loaded before this library. The
+// counts are in a mapped file, so that no end of the process loses any. COUNT_OUT names the folder; a file is named by
+// program and process, and numbered as the tracer's.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

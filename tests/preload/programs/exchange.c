@@ -2,7 +2,9 @@
 // they get. Each writes to FILE which blocks it has ended, in order, for exchange_check.cpp.
 //
 //   small   blocks of 8 to 1,024 bytes, half of them of 8; by default from 2,000 bytes on, each of a size of its own
+//
 //   wide    4,096 cells in place of 64: more memory is live, and is split and merged
+//
 //   turns   now and then one thread works alone, without the others
 //   seed=N  of the random numbers
 //

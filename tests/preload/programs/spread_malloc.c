@@ -1,6 +1,6 @@
-// spread_malloc: a program with a malloc of its own of which the linker has put one function far from the others, as
-// where it folds those of the same content (Chromium's malloc_stats). The code that waits lies between them. It prints
-// a line when it begins to, and ends with its input.
+// spread_malloc: a program with a malloc of its own, in which the linker has put one function far from the others. This
+// happens where a linker folds functions of the same content (Chromium's malloc_stats). The code that waits is between
+// them. The program prints a line when it begins to wait, and ends with its input.
 #include <stddef.h>
 #include <unistd.h>
 

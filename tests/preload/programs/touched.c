@@ -18,8 +18,17 @@ static char* byte_of(char* block, size_t number) {
   return at < (uintptr_t)block ? block : (char*)at;
 }
 
-// By the last digit of the size: 0 nothing, 1 the first half, 2 all, 3 every other page, 4 all are read, 5 the last
-// byte, 6 all are read and every fifth is written, others: the first page.
+// Touches pages of a block by the last digit of its size:
+//
+//   0       none
+//   1       the first half
+//   2       all
+//   3       every other page
+//   4       all are read, none is written
+//   5       the last byte
+//
+//   6       all are read, and every fifth is written
+//   others  the first page
 static void touch(char* block, size_t size) {
   const size_t pages = ((uintptr_t)block % page + size + page - 1) / page, how = size % 10;
   for (size_t i = 0; i < pages; i++) {

@@ -49,7 +49,7 @@ static bool is_free(uint32_t at, uint32_t room) {
   return true;
 }
 
-// How many events had told stamps.
+// The number of events for which no true stamp was needed.
 static long kept;
 
 // The event's stamp: now, if it is a true one, or else the last one of its ring, if Control::clock never rises by

@@ -1,5 +1,5 @@
-// Whether each record has the stamp of its own event, where a signal handler or a full ring comes between, and also
-// where the upper bits of stamps change meanwhile (preload/protocol.h, "Stamps"). The handler comes after each single
+// Checks that each record has the stamp of its own event where a signal handler or a full ring comes between. The upper
+// bits of stamps may also change meanwhile (preload/protocol.h, "Stamps"). The handler comes after each single
 // instruction.
 #include <assert.h>
 #include <signal.h>

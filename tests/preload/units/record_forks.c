@@ -1,7 +1,7 @@
-// Whether the child's rings are whole where a signal handler forks within an event. The handler
-// comes after each instruction, or each third, from where the stamp is read to where the event is published. The fork
-// is simulated as the child of _Fork() sees it: the generation is wiped, and with the child's first event the thread
-// has another ring, and memory that nobody reads is in the place of its old one. The child's first event is the
+// Checks that the child's rings are whole where a signal handler forks within an event. The handler comes after each
+// instruction, or each third, from where the stamp is read to where the event is published. The fork is simulated as
+// the child of _Fork() sees it: the generation is wiped. With the child's first event the thread has another ring, and
+// memory that nobody reads is in the place of its old one. The child's first event is the
 // handler's own, or comes when it has returned. Until then the child shares its parent's ring, and is to leave it as it
 // is.
 #include <assert.h>

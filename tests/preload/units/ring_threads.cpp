@@ -150,8 +150,8 @@ class Collector {
   std::thread drains_, encodes_;
 };
 
-/// Checks that each allocation has a new tag, that each free has the tag and the size of a live block, and that as many
-/// blocks are live at the end as cells have one. Returns how many were allocated.
+/// Checks that each allocation has a new tag, and that each free has the tag and the size of a live block. At the end
+/// as many blocks are live as cells have one. Returns how many were allocated.
 std::uint32_t check_pairs(const std::vector<cmt::Event>& events) {
   std::map<cmt::Tag, std::uint64_t> live;
   std::uint32_t allocated = 0, wrong = 0;
