@@ -2,6 +2,7 @@
 #
 #   cmt-tools    the programs, the tracer, manual pages, completions, documents ("cmt" is another package of Debian)
 #   cmt-corpus   the traces of cmtreplay --suite
+#
 #   libcmt0      the shared library; 0 is its SOVERSION
 #   libcmt-dev   headers, static library, CMake package and pkg-config file
 #

@@ -2,7 +2,9 @@
 // its own work, counts it in the file PROGRESS, and ends with status 1 if anything is wrong. HOW is one of:
 //
 //     threads  50 threads allocate all the time, and check the contents of their blocks
+//
 //     forks    forks all the time, and waits for its children, which allocate
+//
 //     loads    loads and unloads LIBRARY all the time, while another thread allocates
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-// collector_speed FILE [ROUNDS [STAGE]]: prints the cost of the collector's encoder for the events of a trace: ns of
-// processor time an event, the median of ROUNDS rounds (5). STAGE is order, encode or all, and measures that stage
-// alone, for a profiler.
+// collector_speed FILE [ROUNDS [STAGE]]: prints the cost of the collector's encoder for the events of a trace. The cost
+// is in ns of processor time an event, the median of ROUNDS rounds (5). STAGE is order, encode or all, and measures
+// that stage alone, for a profiler.
 //
 // FILE is a .cmt with addresses. Its events become records in a ring for each thread, as the tracer would have made
 // them, and are packed by passes of 8,192 events. Stamps are of two sorts. With `full` each event has its own. With
@@ -10,7 +10,9 @@
 //
 //   pack      records to packed words (the drainer's work, without reading the rings)
 //   order     packed words to events in order, which are then dropped
+//
 //   encode    order, and the core and address streams, which are kept
+//
 //   compress  these streams, zstd -1
 //   all       order and outputs, as the collector does it, to a file in memory
 //

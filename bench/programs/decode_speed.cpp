@@ -2,8 +2,10 @@
 //
 //   - the core stream only
 //   - all streams
-//   - the core stream on two threads, next to two readers of the whole file at once, which is the most that two cores
-//   can do
+//
+//   - the core stream on two threads
+//   - two readers of the whole file at once, which is the most that two cores can do
+//
 //   - writing the same events (Writer::add, to /dev/null), which a recorder pays
 
 #include <fcntl.h>

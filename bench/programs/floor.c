@@ -1,4 +1,4 @@
-// The least cost of a lossless tracer: a library to preload that forwards each call and appends 16 bytes to the
+// Shows the least cost of a lossless tracer. This library to preload forwards each call and appends 16 bytes to the
 // thread's ring, from which another process (floor_drain.c) reads. Compiled with -DFLOOR_CLOCK, each event reads the
 // time stamp counter. If the event ends a block, an lfence comes first, as in a tracer that orders events across
 // threads.

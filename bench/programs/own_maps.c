@@ -1,6 +1,6 @@
 /* Preloaded into a program before an allocator, it separates the memory that the program maps from the memory that its
- * allocator maps. Two kinds of memory become private mappings of a memfd, which smaps shows by its name,
- * "/memfd:program": anonymous mappings that code outside of the allocator asks for, and stacks of threads. The program
+ * allocator maps. Two kinds of memory become private mappings of a memfd: anonymous mappings that code outside
+ * of the allocator asks for, and stacks of threads. The file smaps shows them by the name "/memfd:program". The program
  * sees no difference.
  *
  *     cc -O2 -shared -fPIC -o own_maps.so own_maps.c

@@ -7,11 +7,13 @@
 //
 //   leak       a part of its blocks is never freed
 //   cache      it keeps its blocks until the end of the program
+//
 //   temporary  it makes blocks and frees them at once
-//   pins       while a phase loads much, it makes a block of the same size on each page of that memory, and keeps these
-//   until
-//              the end (a block of another size might get a hole elsewhere, where it pins nothing)
+//   pins       while a phase loads much, it pins the pages of that memory until the end
 //   none       nothing
+//
+// To pin a page, the function makes a block of the same size on it, and keeps that block. A block of another size might
+// get a hole elsewhere, where it pins nothing.
 //
 // With NOISE the functions have the habits of SEED, but are called in another order. The chosen function then also
 // makes a block of EXTRA bytes at each call, unless EXTRA is 0, and keeps the last eight of them.

@@ -1,6 +1,6 @@
 // round_trip: prints the time in ns in which a cache line goes from the first usable processor to the last one and
-// back: the least mean of 400 series of 100. The processors of a virtual machine share a cache at some times and not at
-// others.
+// back. The time is the least mean of 400 series of 100. The processors of a virtual machine share a cache at some
+// times and not at others.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

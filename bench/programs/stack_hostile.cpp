@@ -8,6 +8,7 @@
 //   - goes on in a coroutine
 //   - sorts by a callback
 //   - loads a module of iconv
+//
 //   - raises a signal, whose handler allocates on a stack of its own
 #include <iconv.h>
 #include <pthread.h>
