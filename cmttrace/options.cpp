@@ -35,7 +35,7 @@ struct PassedOn {
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
     byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
-/// What an option of cmttrace takes, by the form of its setting.
+/// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
 PassedOn passed_on_as(SettingForm form, const char* option, const char* variable) {
   switch (form) {
     case form_on:

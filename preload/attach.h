@@ -1,19 +1,23 @@
 /// The memory that cmttrace and libcmttrace.so share while cmttrace brings the library into a running program. C and
 /// C++.
 ///
-/// The program gets a file without a name (memfd): the library, zeros up to a whole page, and then a struct Attach in
-/// whole pages, which both sides map. Then, on a thread of the program:
+/// The program gets a file without a name (memfd), which contains the library, zeros up to a whole page, and a struct
+/// Attach in whole pages. Both sides map the struct. Then, on a thread of the program:
 ///
 ///     cmttrace                                   the library
-///     dlopen("/proc/self/fd/N")            ->    its constructor calls cmttrace_attach(N)
-///                                                maps the struct, closes N, makes the rings: attach_has_rings
+///
+///     dlopen("/proc/self/fd/N")            ->    Its constructor calls cmttrace_attach(N).
+///                                                Maps the struct, closes N, makes the rings: attach_has_rings.
+///
 ///     takes them (pidfd_getfd),
-///     rings_taken = 1                      ->    closes its own descriptor, changes the words that lead to the
-///                                                allocator, records: attach_recording
+///     rings_taken = 1                      ->    Closes its own descriptor, changes the words that lead to the
+///                                                allocator, records: attach_recording.
+///
 ///     starts the collector
-///     cmttrace_detach()                    ->    puts the words back, asks the collector to finish: attach_detached
+///     cmttrace_detach()                    ->    Puts the words back, asks the collector to finish: attach_detached.
+///
 ///     waits until no thread is in the library
-///     cmttrace_release()                   ->    gives the memory back: attach_released
+///     cmttrace_release()                   ->    Gives the memory back: attach_released.
 ///     cmttrace_attach(M)                   ->    once more, with another file. The library stays loaded
 ///
 /// `state` and `rings_taken` are futexes. Nothing is written to the program's standard error.

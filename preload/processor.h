@@ -2,9 +2,11 @@
 /// and waits. C and C++.
 ///
 /// x86-64: the time stamp counter. A load waits for nothing but the fence; stores are seen in their order, and an
-/// atomic operation is a full fence. arm64: the system's counter (cntvct_el0), which is the same on all processors;
-/// loads and stores are seen in any order but for acquire, release and fences, and may also pass the counter's read. So
-/// the read has a full fence before it, and no later instruction begins before it is done.
+/// atomic operation is a full fence.
+///
+/// arm64: the system's counter (cntvct_el0), which is the same on all processors. Loads and stores are seen in any
+/// order but for acquire, release and fences, and may also pass the counter's read. So the read has a full fence before
+/// it, and no later instruction begins before it is done.
 #pragma once
 
 #include <stdbool.h>

@@ -5,11 +5,11 @@
 // the function returns to what restores all registers in the program itself: the end of a signal handler.
 //
 //     rsp before   ........................................
-//                  red zone, 128 bytes, which leaf functions use
-//                  extended state: XSAVE area, with the marks by which the kernel knows its size; 64-aligned
-//                  bytes that arguments point to
-//                  ucontext: all registers, signal mask, address of the extended state
-//     rsp in call  address of __restore_rt                   16-aligned + 8, as behind a call instruction
+//                  Red zone, 128 bytes, which leaf functions use.
+//                  Extended state: the XSAVE area, with the marks by which the kernel knows its size; 64-aligned.
+//                  Bytes that arguments point to.
+//                  `ucontext`: all registers, signal mask, address of the extended state.
+//     rsp in call  address of __restore_rt                   16-aligned + 8, as after a call instruction
 //
 // The function's `ret` goes to __restore_rt, which makes the system call rt_sigreturn, and the kernel restores what the
 // frame has. We never wait for anything that we have to undo: writing below the red zone changes nothing, and then one
@@ -19,11 +19,11 @@
 //
 // The kernel has left its code for "begin anew" in rax (-ERESTARTSYS and its like), and would look at it when the
 // thread goes on. In the frame rip is therefore set back to the system call, and rax to its number. If we live, we do
-// better after the call: the thread stops once more after rt_sigreturn, in the same sort of stop as at first, and gets
+// better after the call. The thread stops once more after rt_sigreturn, in the same sort of stop as at first, and gets
 // its original registers back. So the kernel decides, as without us: if a signal with a handler has come, pause(2)
 // ends. Only -ERESTART_RESTARTBLOCK becomes -ERESTARTNOHAND, because rt_sigreturn forgets what the kernel has saved for
-// it. Such a call then waits for its whole time once more: poll, nanosleep without a place for the rest, a futex with a
-// relative time. sleep(3) and select(2) keep the rest themselves.
+// it. Such a call then waits for its whole time once more. This happens to poll, to nanosleep without a place for the
+// rest, and to a futex with a relative time. The functions sleep(3) and select(2) keep the rest themselves.
 //
 // A thread in restart_syscall(2) has been interrupted before. The instruction before the system call, `mov $number,
 // %eax` in libc, has the number of its call. If there is another instruction, the thread is not used.

@@ -1,8 +1,8 @@
 // A module is a mapping of a file at offset 0 that begins with an ELF header. Code of the file must be mapped in the
 // range of its program headers: a debugger, for instance, maps ELF files as data.
 //
-// Functions are looked up as the dynamic loader does it, by DT_GNU_HASH: a Bloom filter (not read here), buckets, and
-// chains of hash values parallel to the symbols ("How to Write Shared Libraries", Drepper, 1.5.3).
+// Functions are looked up as the dynamic loader does it, by DT_GNU_HASH. Its parts are a Bloom filter (not read here),
+// buckets, and chains of hash values parallel to the symbols ("How to Write Shared Libraries", Drepper, 1.5.3).
 
 #include "cmttrace/attach/modules.h"
 

@@ -22,6 +22,7 @@ struct MemorySeries {
 
 /// Reads a series from a file of one of the kinds below. Processes are added up by MemorySum. Throws FormatError for
 /// other files, DatabaseError and std::system_error.
+///
 /// - a recording
 /// - JSON of schema cmt.watch/1, or cmt.recording/1 (an exported recording)
 /// - LL-Tracket's JSON: pairs of milliseconds and MiB, newest first

@@ -1,17 +1,17 @@
 /// A recording is an SQLite file (application id "cmtw", user_version 2) with these tables:
 ///
-///     about          key, value: when the recording began, by which clock, how often it samples, what it measures
-///     tick           a moment: when it began and ended, on the monotonic clock since the start and on the wall clock,
-///                    and what it cost
-///     name           every name once: of mappings, processes and disks
-///     process        a row for each pid and start time; first and last tick
-///     process_sample a row for each process and tick: figures of statm, io and stat, and the sums of its mappings
-///     counter_sample a row for each process and tick: the processor's counters
-///     mapping        a range of a process's address space, with its permissions and name
-///     mapping_change its figures from this tick on. A row is written when they change, so that an idle mapping costs
-///                    nothing. All are null from the tick on at which it is gone
-///     system_sample  a row for each tick: figures of meminfo
-///     disk_sample    the traffic of a disk, a row when that changed
+///     `about`            Key, value: when the recording began, by which clock, how often it samples, what it measures.
+///     `tick`             A moment: when it began and ended, on the monotonic clock since the start and on the wall
+///                        clock, and what it cost.
+///     `name`             Every name once: of mappings, processes and disks.
+///     `process`          A row for each pid and start time; first and last tick.
+///     `process_sample`   A row for each process and tick: figures of statm, io and stat, and the sums of its mappings.
+///     `counter_sample`   A row for each process and tick: the processor's counters.
+///     `mapping`          A range of a process's address space, with its permissions and name.
+///     `mapping_change`   A mapping's figures from this tick on. A row is written when they change, so that an idle
+///                        mapping costs nothing. All are null from the tick on at which the mapping is gone.
+///     `system_sample`    A row for each tick: figures of meminfo.
+///     `disk_sample`      The traffic of a disk, a row when that changed.
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.

@@ -7,9 +7,10 @@
 // measurement. Nothing else ends a pause, so nothing else has to work when we are killed. Two rules follow:
 //
 //   - Stops are inspected (WNOWAIT) and not reaped: a stop that is reaped takes its signal with it.
+//
 //   - The ends of processes are not reaped either: their parents wait for them, and we may be a parent.
 //
-// The end of a thread other than the first has to be reaped: an execve in the process waits for it, and holds a lock
+// The end of a thread other than the first has to be reaped. An execve in the process waits for it, and holds a lock
 // that PTRACE_SEIZE waits for. Another thread of ours reaps it.
 //
 // A process that SIGSTOP had stopped stays stopped afterwards, and a signal that comes meanwhile is delivered

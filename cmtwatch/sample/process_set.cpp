@@ -1,5 +1,6 @@
-// A descriptor of statm stays valid when the process executes another program, so it is kept open. smaps_rollup belongs
-// to the address space at the time of open(), which execve ends. So it is opened anew each time.
+// A descriptor of statm stays valid when the process executes another program, so it is kept open. A descriptor of
+// smaps_rollup belongs to the address space at the time of open(), which execve ends. So smaps_rollup is opened anew
+// each time.
 
 #include "cmtwatch/sample/process_set.h"
 

@@ -1,10 +1,10 @@
 /// Finds the caller of a frame by the call frame information in .eh_frame, for x86-64. The recorder, cmttrace's attach
 /// and the naming of frames share it; each reads the tables from another place, and none may trust what they contain.
 ///
-///     .eh_frame_hdr   a sorted table: the begin of each function, and where its entry (FDE) is
-///     FDE             the function's addresses, its CIE, and a program for a small machine
-///     CIE             what its FDEs share: factors, encodings, the first part of the program
-///     row             the result of both programs up to an address: a rule for the CFA and for each register
+///     .eh_frame_hdr   A sorted table: the begin of each function, and where its entry (FDE) is.
+///     FDE             The function's addresses, its CIE, and a program for a small machine.
+///     CIE             What its FDEs share: factors, encodings, the first part of the program.
+///     row             The result of both programs up to an address: a rule for the CFA and for each register.
 ///
 /// The CFA (canonical frame address) is the value of rsp before the call of the function; the return address is just
 /// below. Mostly it is rsp or rbp plus a number, and mostly a register of the caller is saved at the CFA plus a number.

@@ -22,11 +22,12 @@ namespace cmt::collector {
 ///
 /// The way back. A thread may leave SCHED_IDLE only with CAP_SYS_NICE, or if RLIMIT_NICE allows its nice value. By
 /// default it does not. So the owner gives this thread no urgent work. The owner waits for the work at hand, which
-/// should be short, and does all further work itself. hurry() asks the kernel to end the starvation, if it may.
+/// should be short. All further work the owner does itself. hurry() asks the kernel to end the starvation, if it may.
 ///
 /// Rejected:
 ///
 /// - nice 19: the share is 1.5 % instead of none, and there is no way back either.
+///
 /// - A thread of normal priority that works as long as a SCHED_IDLE thread has found a processor idle. The kernel
 ///   decides whether the SCHED_IDLE thread may run. It needs hardly any time, so it may run often.
 class IdleWorker {

@@ -27,7 +27,9 @@ struct EntryPoints {
 ///   the lowest, where malloc.c's static functions are, to the end of the highest. Another library that exports malloc
 ///   is one as a whole. A program with a malloc of its own has other functions too, and a linker may put some of the
 ///   exported ones far from the rest. There the zone is 256 KiB on both sides of each.
+///
 /// - libcmttrace itself.
+///
 /// - Functions of libc that hold a lock which dlopen takes, or that put the process into a special state: fork,
 ///   pthread_create, exit...
 class Zones {

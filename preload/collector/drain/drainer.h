@@ -59,6 +59,7 @@ class DrainPace {
 ///   than `limit`.
 /// - `limit` is stored before `waiting` is read, and a thread stores `waiting` before it reads `limit`, all seq_cst. So
 ///   a thread sees the new limit or is woken.
+///
 /// - `soft` is stored before `paused` and `verdict` are read, and whoever changes these stores 0 to `soft` afterwards,
 ///   all seq_cst. So `soft` ends as 0.
 class Drainer {

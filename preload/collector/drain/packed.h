@@ -13,6 +13,7 @@
 //
 // - Two bytes that state how many bytes of each field follow: 5 to 8 bytes a record, but 10 ns for both directions
 //   instead of 4.
+//
 // - A byte for such a code that was met before: slower still, to save one byte of six.
 // - zstd -1 on whole records: 104 to 126 ns.
 #pragma once

@@ -106,6 +106,7 @@ class RingEvents {
   /// - some records, the front first,
   /// - their stacks, or null if they have none,
   /// - the stamps' upper bits,
+  ///
   /// - the stamp before, which apply() replaces by the stamp of the last event that it has applied.
   ///
   /// apply() returns how many events it has applied; 0 if it does not take the front.

@@ -13,7 +13,9 @@
 // A file is written from these groups without decoding events. It has
 //
 // - the allocations of the blocks that were live at the begin, and a mark;
+//
 // - the kept blocks, with another number of their first event in their headers;
+//
 // - new streams of call stacks, with only the stacks that the kept events need.
 //
 // If the live blocks have touched pages, the core stream names their blocks. This changes the tag given last, and the

@@ -1,9 +1,10 @@
 // A flight recorder's file begins in the middle of the recording, with blocks that were made before. When the recorder
-// drops the oldest events, it must keep their allocations that are still live, as they were made: kind, size, thread,
-// time, usable size and call stack. Only the dropped events have these fields.
+// drops the oldest events, it must keep those of their allocations that are still live. Each is kept as it was made:
+// kind, size, thread, time, usable size and call stack. Only the dropped events have these fields.
 //
 //     dropped events     malloc(8) = <7>   malloc(9) = <8>   free(<7>)   malloc(5) = <9>
 //     next keyframe      live: <3> <8> <9>
+//
 //     live before        <3> <5>
 //     live at the begin  <3> as it was before, <8> and <9> as the dropped events made them
 //

@@ -15,6 +15,7 @@ namespace cmt::collector {
 /// written later has numbers of its own, only for the stacks that it needs.
 ///
 ///     column = rule value*      rule 1: for events that allocate; 3: also for those that only release
+///
 ///     value  = zigzag of the difference from the value before, and below it a bit of an event that only releases
 ///
 /// If no event has a stack, the column is empty.

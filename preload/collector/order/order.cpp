@@ -113,6 +113,7 @@ bool EventOrder::is_return_delayed(const RingEvents& ring) const {
 /// - All later events may depend on events after a front that waits for the return of a realloc. So no event passes
 ///   such a front. The return does not depend on events after the front in turn. A realloc gets its new memory before
 ///   it gives up the old one, so all that its return needs is earlier than the front.
+///
 /// - Other fronts wait for events whose stamps may be a little later than their own.
 std::uint64_t EventOrder::barrier(std::uint64_t cut) {
   for (const RingEvents* ring : blocked_) {

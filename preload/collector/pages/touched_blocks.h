@@ -30,6 +30,7 @@ struct PagesReport {
 /// Each page is reported once:
 ///
 /// - as `resident` if it was, or may have been, in memory when the block was given;
+///
 /// - as `touch` if it was not in memory then, is now, and is not a page of zeros.
 ///
 /// A realloc's result has the pages of its old block as resident ones. If the kernel could not be asked at a block's
