@@ -3,6 +3,7 @@
 ///
 ///     offset 0                   struct Control
 ///     next multiple of 128       struct Ring, rings_limit of them: the first rings_large are large, the others small
+///
 ///     ring->slots_at, each ring  struct Slot, ring->slots of them
 ///     control->stacks_at         struct StackShare (preload/stack_share.h), where call stacks are recorded
 ///
@@ -49,7 +50,7 @@
 ///
 /// # Call stacks
 ///
-/// Where they are recorded (`stacks_at` is not 0), an event has its stack's records before its other ones: a
+/// Where they are recorded (`stacks_at` is not 0), an event has its stack's records before its other ones. They are a
 /// record_stack, and record_frames if there are more than stack_frames_first new frames. A frame is an index of
 /// UnwindTable::rule (preload/stack_share.h). A record has the difference from the ring's last stack: how many outer
 /// frames are kept, and the frames added to them, outermost first.
@@ -60,14 +61,19 @@
 ///
 /// - Kinds that have stacks: those that allocate; with `stacks_of_frees` also those that only release. Such an event
 ///   without a record_stack has the ring's last stack. A realloc has one in the event at its end.
+///
 /// - The ring's last stack changes as soon as all its frames are there, whatever record follows. A stack too large for
 ///   one reservation comes in several record_stacks: each of the further ones keeps the frames that were sent.
+///
 /// - is_cut: the stack has further frames outside of these, which are not known. It never changes where kept is not 0.
 ///   A cut stack of no frames: not known at all.
+///
 /// - is_apart: the stack of a signal handler that interrupts a capture. All its frames are here. It belongs to the next
-/// event alone, and the ring's last stack stays as it is.
+///   event alone, and the ring's last stack stays as it is.
+///
 /// - After a drop, a void, a pause, a fork and a new owner, kept is 0. So a reader that does not know the ring's last
-///   stack knows it again. (Of events with a record_stack: others have nothing to lose.)
+///   stack knows it again. (This concerns events with a record_stack only.)
+///
 /// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
 ///   number than the next has missed one, and does not know the ring's last stack.
 ///
@@ -79,14 +85,15 @@
 /// its end. If not, the kernel could not be asked.
 ///
 /// - record_pages is an event of its own: pages of a block that lives on. Without a record_since it has runs that do
-/// not fit the next event. With one it is of a moment between that stamp and its own, and about a block that lived all
-/// the time. With a
-///   size and no runs: the block lives on, because the realloc that has announced its end was refused.
+///   not fit the next event. With one it is of a moment between that stamp and its own, and about a block that lived
+///   all the time. With a size and no runs: the block lives on, because the realloc that has announced its end was
+///   refused.
+///
 /// - The collector appends such events for what it has seen from outside, as those of a ring of its own. It has raised
 ///   `clock` to the first stamp before it looked, and beyond the second afterwards. So the memory was the block's if
-///   its allocation has a stamp below the first one, and its end one above the second. It may have taken the block for
-///   one that was at the address before, and left out what it had seen of that one: the runs are all of its pages only
-///   if block_is_whole is set and the size is the block's.
+///   its allocation has a stamp below the first one, and its end one above the second. The collector may have taken the
+///   block for one that was at the address before, and left out what it had seen of that one. So the runs are all of
+///   the block's pages only if block_is_whole is set and the size is the block's.
 #pragma once
 
 #include <assert.h>

@@ -4,6 +4,7 @@
 ///     .eh_frame_hdr   A sorted table: the begin of each function, and where its entry (FDE) is.
 ///     FDE             The function's addresses, its CIE, and a program for a small machine.
 ///     CIE             What its FDEs share: factors, encodings, the first part of the program.
+///
 ///     row             The result of both programs up to an address: a rule for the CFA and for each register.
 ///
 /// The CFA (canonical frame address) is the value of rsp before the call of the function; the return address is just

@@ -59,9 +59,8 @@ struct SessionState {
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
 
-/// The clock thread: raises the shared clock, from which the program's threads take the stamps for which they do not
-/// read the clock themselves. It raises the clock every `step_ns`, or as often as the kernel lets it, until the process
-/// has ended or the session is finished.
+/// The clock thread: raises the shared clock, from which the program's threads take told stamps. It does so every
+/// `step_ns`, or as often as the kernel lets it, until the process has ended or the session is finished.
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 
 /// The watch thread: notices the end of the process, samples its memory, and obeys commands from outside.

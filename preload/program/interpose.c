@@ -75,8 +75,8 @@ static bool is_operator_new(uint32_t kind) {
 
 // Where malloc fails inside operator new, operator new calls the new_handler, which may allocate, free, or throw, or it
 // throws bad_alloc itself. We cannot see an exception pass: a landing pad would need the C++ runtime. So the failure is
-// recorded here, as that of operator new, and the guard is lifted: the new_handler's calls are the program's own again,
-// and no guard stays set if it throws.
+// recorded here, as that of operator new, and the guard is lifted. The new_handler's calls are then the program's own
+// again, and no guard stays set if it throws.
 static void note_failure(const void* caller) {
   struct Thread* self = &thread_self;
   if (!self->guard || !is_operator_new(self->guard->kind)) return;
@@ -86,8 +86,8 @@ static void note_failure(const void* caller) {
   record_new(&self->retry, NULL, tracer_state == tracer_ready_with_stacks ? self->retry.stack_frame : NULL);
 }
 
-// After the new_handler, operator new calls malloc again, from the same place, or near it, where the compiler has made
-// two calls of the loop's one: that call is recorded as operator new. False for another call.
+// After the new_handler, operator new calls malloc again. This call comes from the same place, or near it, where the
+// compiler has made two calls of the loop's one. It is recorded as operator new. Returns false for another call.
 static __attribute__((noinline)) bool is_retry(void* block, const void* caller, const void* stack_frame) {
   struct Thread* self = &thread_self;
   uintptr_t distance = (uintptr_t)caller - (uintptr_t)self->retry_caller + operator_bytes_max / 2;

@@ -1,5 +1,5 @@
-/// Shared by the interposed functions: the guard that makes one event of a call and the calls inside of it, but not of
-/// those by a signal handler that interrupts it.
+/// Shared by the interposed functions: the guard, which makes one event of a call and the calls inside of it. Calls by
+/// a signal handler that interrupts it are events of their own.
 ///
 /// The real functions call interposed ones in turn: aligned_alloc calls memalign, operator new calls malloc. Only the
 /// outermost call is an event. Its guard, in its frame, is `thread_self.guard` while it runs. A frame that an exception
@@ -15,8 +15,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/// Gives a function that is defined in this file a name that no other module can take: ours_malloc is the tracer's own
-/// malloc, wherever the loader leads calls of `malloc` (hooks/hooks.c).
+/// Gives a function that is defined in this file a name that no other module can take. For example, ours_malloc is the
+/// tracer's own malloc, wherever the loader leads calls of `malloc` (hooks/hooks.c).
 #define OURS(name) \
   extern __typeof__(name) ours_##name __attribute__((alias(#name), visibility("hidden"))) ATTRIBUTES_OF(name)
 #if __has_attribute(copy)

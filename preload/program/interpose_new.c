@@ -9,8 +9,8 @@
 #include "preload/program/hooks/find.h"
 #include "preload/program/interpose.h"
 
-// The next function after ours, if the program is linked with a C++ library; else that of the library that a plugin has
-// brought along, which no other library can see, or of the plugin itself.
+// Returns the next function after ours, if the program is linked with a C++ library. Else returns the function of the
+// library that a plugin has brought along, which no other library can see, or of the plugin itself.
 static void* find(const char* name, const void* caller) {
   void* found = find_one(name, real_order);
   if (!found) found = find_in_library("libstdc++.so.6", name);

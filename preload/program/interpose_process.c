@@ -3,13 +3,13 @@
 //
 // Ends. Before each that is known, a program that is to wait for its trace does so (tracing.h). exit: our destructor
 // may come before other libraries'. But a handler that is registered while handlers run is run too, after those of all
-// libraries: ours comes last. _exit, quick_exit, abort, a failed assertion and exec run no handlers, and are
-// interposed; after the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
+// libraries: ours comes last. The ends _exit, quick_exit, abort, a failed assertion and exec run no handlers, and are
+// interposed. After the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
 // libc) are noticed by the collector.
 //
-// Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. Not seen
-// is one that enters by an instruction of its own, or is within one after an exec: there a signal for a forbidden
-// system call of the tracer would end it.
+// Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. A
+// program is not seen that enters by an instruction of its own, or is within one after an exec. There a signal for a
+// forbidden system call of the tracer would end it.
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

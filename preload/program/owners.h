@@ -1,23 +1,26 @@
 /// Which ring's events have touched each piece of the heap last: its *owner*. Where memory stays with its owner, the
-/// order of the ring says all, and its events need no true stamp; where it changes hands, they do (preload/protocol.h,
-/// "Stamps"; doc/design/sparse_stamps.md has the argument).
+/// order of the ring says all, and its events need no true stamp. Where memory changes hands, they do
+/// (preload/protocol.h, "Stamps"; doc/design/sparse_stamps.md has the argument).
 ///
 /// An owner is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
 /// the heap has one, as long as a single ring has touched it. When another one does, the page gets one for each 16
 /// bytes. So memory that threads do not share costs 16 bytes for 64 KiB, other memory a sixteenth at most, and only
-/// from the second thread on. Where no memory can be had for that (a limit on address space, a sandbox), or another
-/// thread is just changing the page, the event cannot be noted: it raises Control::clock instead.
+/// from the second thread on. An event cannot be noted without memory for that (a limit on address space, a
+/// sandbox), or while another thread changes the page. Such an event raises Control::clock instead.
 ///
-/// A live block is held as a whole by one ring, or not known at all, so that the owner of its first 16 bytes is the
-/// owner of all. The begin of a block that is older than the notes may be held with its page, and then the rest is not
-/// known: a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches
-/// into it from the page before. While a ring has a page as a whole, no other is known to have touched any of it; so
-/// there blocks of any size are the ring's. Elsewhere not known are:
-///  - the begins of blocks of owners_large bytes and more: both their events have true stamps, so that sums over
-///    threads are right to within small blocks
-///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address
-///    that is no multiple of 16
-///  - what rings beyond the first owners_max touch
+/// A live block is held as a whole by one ring, or not known at all. So the owner of its first 16 bytes is the owner of
+/// all. The begin of a block that is older than the notes may be held with its page, and then the rest is not known.
+/// The reason: a ring gets a page as a whole only with a block that covers the page's first byte. So no other block
+/// reaches into the page from the page before. While a ring has a page as a whole, no other is known to have touched
+/// any of it; so there blocks of any size are the ring's. Elsewhere these are not known:
+///
+///  - The begins of blocks of owners_large bytes and more. Both their events have true stamps, so that sums over
+///    threads are right to within small blocks.
+///
+///  - Blocks that may share 16 bytes with others. These are all up to the size of the largest that was ever seen at an
+///    address that is no multiple of 16.
+///
+///  - Memory that rings beyond the first owners_max touch.
 ///
 /// Whoever touches memory has it from the allocator, whose own synchronization orders the touch after the one before.
 /// So a byte for 16 bytes of the heap is written as it is. The owner of a page is claimed by compare-and-swap before

@@ -19,9 +19,10 @@
 /// | record_long_pages_of_all       | no       | several     | true                         | of all large |
 ///
 /// - stack "if given": the argument `stack_frame` is not NULL, and events of the kind have stacks.
+///
 /// - slots "one": or several, if the upper bits of the stamp are new. record_long_short() takes the arguments of a
-/// short
-///   event that turned out to be a long one.
+///   short event that turned out to be a long one.
+///
 /// - stamp "as needed": true where other rings have touched the block's memory, or times are recorded, else told.
 /// - pages "if large": the event makes or ends a block of large_blocks_min bytes or more.
 ///

@@ -3,6 +3,7 @@
 ///
 ///     struct EventStack stack;
 ///     stacks_capture(self, frame, …, &stack);      from here on signal handlers capture apart
+///
 ///     held = hold_ring(self);
 ///     position = ring_reserve(&held, stack.slots + …);
 ///     stacks_publish(self, &stack, &held, position);    or stacks_drop(self, &stack), if there was no room

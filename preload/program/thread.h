@@ -21,8 +21,9 @@ struct Guard {
   const void* stack_frame;  ///< of operator new, where stacks are recorded
 };
 
-/// Takes the place of a guard while no guarded function runs, but the loader has loaded a module whose words are to be
-/// looked at when it has returned (hooks/loads.h). So each of the thread's next calls is seen, at no cost for others.
+/// Takes the place of a guard while no guarded function runs, but the loader has loaded a module. The module's words
+/// are to be looked at when the loader has returned (hooks/loads.h). So each of the thread's next calls is seen, at no
+/// cost for others.
 extern struct Guard guard_of_load HIDDEN;
 
 /// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
@@ -122,8 +123,8 @@ enum Reservation {
   reserved_in_parent,  ///< a signal handler has forked meanwhile, and this is the child: it is to record the event anew
 };
 
-// Called if the handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child, so
-// that the child has reserved slots of its parent, whose collector would wait for them.
+// Called if the handler has forked before the reservation. _Fork() leaves the parent's ring mapped in the child. So the
+// child has reserved slots of its parent, whose collector would wait for them.
 static inline void give_slots_back(const struct HeldRing* held, uint64_t position, uint64_t count) {
   uint64_t end = position + count;
   if (__atomic_compare_exchange_n(&held->ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))

@@ -15,6 +15,7 @@
 //   instead of 4.
 //
 // - A byte for such a code that was met before: slower still, to save one byte of six.
+//
 // - zstd -1 on whole records: 104 to 126 ns.
 #pragma once
 

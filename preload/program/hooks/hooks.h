@@ -1,24 +1,29 @@
-/// Leads calls of other modules to the tracer's functions, where the loader does not: of all functions that it
-/// interposes, when it was attached; of jemalloc's mallctl, which it does not export; and of modules that the loader
-/// has bound past it (RTLD_DEEPBIND, as PHP's).
+/// Leads calls of other modules to the tracer's functions, where the loader does not:
 ///
-/// A module calls a function of another one by a word that the loader has bound to it: of its relocations,
+/// - calls of all functions that the tracer interposes, when it was attached,
 ///
-///     R_X86_64_JUMP_SLOT    a word of the procedure linkage table, perhaps not bound yet
-///     R_X86_64_GLOB_DAT     a word by which code calls, or takes the address
-///     R_X86_64_64           a word of data: a table of functions
+/// - calls of jemalloc's mallctl, which the tracer does not export,
 ///
-/// those whose symbol has the function's name, and whose word has the real function's address, get the address of ours.
-/// A word with another address, of an allocator that is the module's own, stays as it is: blocks of that one must not
-/// come to the real free. A word that is not bound yet would be bound to the real function.
+/// - and calls of modules that the loader has bound past it (RTLD_DEEPBIND, as PHP's).
 ///
-/// The loader's own words, by which it allocates what it knows of a module, have no relocations: they are those of its
-/// read-only data that have the address of the real malloc, calloc, realloc or free. They are changed when the tracer
-/// is attached, so that all is recorded that a preloaded one would record, and the unwinder forgets the rules of
+/// A module calls a function of another one by a word that the loader has bound to it. These relocations have such
+/// words:
+///
+///     R_X86_64_JUMP_SLOT    A word of the procedure linkage table, perhaps not bound yet.
+///     R_X86_64_GLOB_DAT     A word by which code calls, or takes the address.
+///     R_X86_64_64           A word of data: a table of functions.
+///
+/// If the symbol has the function's name, and the word has the real function's address, the word gets the address of
+/// ours. A word with another address, of an allocator that is the module's own, stays as it is: blocks of that one must
+/// not come to the real free. A word that is not bound yet would be bound to the real function.
+///
+/// The loader's own words, by which it allocates what it knows of a module, have no relocations. They are the
+/// words of its read-only data that have the address of the real malloc, calloc, realloc or free. They are changed when
+/// the tracer is attached. So all is recorded that a preloaded one would record, and the unwinder forgets the rules of
 /// modules that are gone.
 ///
-/// Not reached: who has a function's address otherwise, by dlsym(3) or in memory of its own; and another copy of libc
-/// in a namespace of dlmopen(3).
+/// Calls are not reached if a module has a function's address otherwise, by dlsym(3) or in memory of its own. Another
+/// copy of libc in a namespace of dlmopen(3) is not reached either.
 ///
 /// Cost: some 20 ns for each relocation with a name, 1 ms for a program of 100 modules.
 #pragma once

@@ -7,6 +7,7 @@
 ///
 ///     caller     |          |
 ///     place  --> | return   |  of dlopen, as long as it runs; then of the caller's next call, or below the stack
+///
 ///                | dlopen   |
 ///                | ...      |
 ///                | malloc   |  this one is called by the loader: not yet

@@ -1,7 +1,7 @@
 /// A program or library as it lies in memory: what its dynamic section says.
 ///
 /// The C library's dlsym, dladdr and dlerror are not used in the tracer. They have another version since glibc 2.34, so
-/// that a library which names them cannot be loaded by an older one; and they allocate: a text for each name that is
+/// that a library which names them cannot be loaded by an older one. They also allocate: a text for each name that is
 /// not found, while the first malloc waits.
 #pragma once
 

@@ -1,10 +1,13 @@
-/// Asks the kernel which pages of a block are in memory, without a descriptor that another thread could see, and
-/// without reading the block, which a program may have protected.
+/// Asks the kernel which pages of a block are in memory. Opens no descriptor that another thread could see, and
+/// does not read the block, which a program may have protected.
 ///
-///     mincore(2)     in memory or not; a page of zeros that was only read counts as in memory. 0.8 us, and 3 ns a page
-///     PAGEMAP_SCAN   tells such pages apart: 4 us, and 3 ns a page. Opens and closes /proc/self/pagemap, with signals
-///                    blocked, and so only where the process has one thread
-///     move_pages(2)  tells them apart too, and moves nothing: 100 to 400 ns a page
+///     mincore(2)     In memory or not; a page of zeros that was only read counts as in memory. 0.8 us, and 3 ns a
+///                    page.
+///
+///     PAGEMAP_SCAN   Reports such pages apart: 4 us, and 3 ns a page. Opens and closes /proc/self/pagemap, with
+///                    signals blocked, and so only where the process has one thread.
+///
+///     move_pages(2)  Reports them apart too, and moves nothing: 100 to 400 ns a page.
 #pragma once
 
 #include <stdbool.h>

@@ -4,13 +4,13 @@
 /// back, which are now. Meanwhile the collector asks from outside (preload/collector/pages/scanner.h). In a sandbox the
 /// program asks nothing any more.
 ///
-/// Blocks that live for a few ms only would be recorded one after the other, each at its own end, so that the trace
-/// would never show their sum. So before a block is given back the others are asked about too, if many were allocated
-/// since the last time.
+/// Blocks that live for a few ms only would be recorded one after the other, each at its own end. The trace would then
+/// never show their sum. So before a block is given back the others are asked about too, if many were allocated since
+/// the last time.
 ///
-/// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most, and the first one 2 ms more, so
-/// that programs which run for a tenth of a second are seen too. A block that could not be asked about is recorded so,
-/// and the trace says that its pages are not known.
+/// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread spends 2 ms
+/// more, so that programs which run for a tenth of a second are seen too. A block that could not be asked about is
+/// recorded so, and the trace says that its pages are not known.
 #pragma once
 
 #include <stdbool.h>

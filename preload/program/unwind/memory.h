@@ -3,6 +3,7 @@
 /// A walk begins at a stack pointer and only goes up. So it needs the end of the stack. There are two kinds of stacks:
 /// - the thread's own: the process's first stack, or the one that libc has made for the thread. It remains while the
 ///   thread runs, so its end is remembered.
+///
 /// - others (of signal handlers, coroutines): they can be unmapped at any time, and others mapped in their place. So
 ///   nothing is remembered. The page of the stack pointer exists. Whenever a walk reaches a further page, the kernel is
 ///   asked.

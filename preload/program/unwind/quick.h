@@ -1,5 +1,5 @@
-/// The quick path of a capture, which nearly all take. It stays on the thread's own stack and goes by rules from rsp or
-/// by frame pointers to a frame of the last stack; other words are unchanged. capture.c does all other cases.
+/// The quick path of a capture, which nearly all take. It stays on the thread's own stack. It goes by rules from rsp or
+/// by frame pointers to a frame of the last stack; other words are unchanged. All other cases are in capture.c.
 ///
 /// Most of its time would go into branches that the processor predicts wrongly, because the number of frames that go
 /// and come differs from call to call. So frames are compared eight at a time and copied four at a time, whatever their

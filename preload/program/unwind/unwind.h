@@ -12,13 +12,16 @@
 /// 3. Only differences are handed out: how many outer frames are as before, and the new ones.
 ///
 ///     last stack    main  run  parse   list  node           outermost first
+///
 ///     this stack    main  run  parse   item  text  copy
 ///                   '-- compared --'   '- by rules -'       kept = 3, frames = 6
 ///
 /// Contract
 /// - No lock and no allocation. System calls are made only when a part of a stack is first seen, and never once
 ///   `sandbox_entered` (kernel.h).
+///
 /// - Memory is read only where the stack is known to be: a wrong rule gives a wrong or cut stack, never a fault.
+///
 /// - A stack that ends before its outermost function is marked as cut.
 /// - A frame is an index of UnwindTable::rule, whose entry has its address. An index never gets another address.
 /// - Frames are those of machine code. Code without rules (of a JIT compiler) is passed by its frame pointers where

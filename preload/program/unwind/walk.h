@@ -2,6 +2,7 @@
 ///
 ///     number   0      1     2      3     4       5
 ///     before   main   run   parse  list  node                    frame 2 is arrived at: same address, same place,
+///
 ///     now      main   run   parse  item  text    copy            and same rbp, if a frame outside of it needs it
 ///
 /// The places of frames 1 and 0 and their addresses were computed before from rules and from words on the stack alone.
@@ -10,9 +11,9 @@
 /// the last stack again, the frames between are replaced, and the rest is compared.
 ///
 /// A place is where a return address was loaded from, in units of 4 bytes from `base`, so bit 0 is free: "found by
-/// rbp". It is set if rbp was saved just below the return address of the frame inside, and points just below this one,
-/// as in all code with frame pointers. Any other saved rbp has an entry in `word`. A frame that is found by something
-/// else has no_place: it is never compared, but walked each time.
+/// rbp". The bit is set if rbp was saved just below the return address of the frame inside, and points just below this
+/// one. This is so in all code with frame pointers. Any other saved rbp has an entry in `word`. A frame that is found
+/// by something else has no_place: it is never compared, but walked each time.
 #pragma once
 
 #include "preload/program/unwind/step.h"
