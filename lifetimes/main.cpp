@@ -53,56 +53,60 @@ Instead of annotating:
 
   --summary      print lifetimes by size, short-lived and temporary blocks,
                  blocks freed by another thread, reallocation chains, the peak
-                 and leaks; of several traces, with --json alone: a list
+                 and leaks. Several traces need --json alone, which prints a
+                 list
   --counts       print how often each pair of lifetime and size occurs, in lines
                  of count, lifetime and size
   --merge        add up summaries that --summary --json wrote
   --json         print the summary, or the table of --by, as JSON
   --csv          print the summary's size classes, or the table of --by, as
                  comma-separated values
-  --plot=FILE    draw how many blocks of which size lived how long; FILE ends in
-                 .svg, .html, .png or .pdf; the summary is printed too with
-                 --summary, --json or --csv
+  --plot=FILE    draw how many blocks of which size lived how long. FILE ends in
+                 .svg, .html, .png or .pdf. With --summary, --json or --csv the
+                 summary is printed too
 
 Who allocates:
 
   --by=WHAT      a table by function, caller (functions with the tree of their
                  callers), line or library, in a trace with call stacks; or by
-                 thread, size or phase (from a mark to the next). Bytes live at
-                 the peak, allocated, temporary, live at the end, and with
-                 callees; and the largest stack
+                 thread, size or phase (from a mark to the next). The columns
+                 are bytes and blocks live at the peak, allocated, and live at
+                 the end; temporary blocks; and the sorted figure with callees.
+                 The largest stack follows
   --sort=FIGURE  by peak (the default), bytes or blocks (allocated), live (at
                  the end), temporary, short-lived, other-thread (ended by
                  another thread), reallocated, growth (bytes live at the end
                  less those at the start, of a slice), or untouched (bytes never
                  touched, where touched pages were recorded)
-  --inclusive    sort by what functions have with those that they call
-  --top=N        the first N only; 0: all. The default is 20, with --json and
-                 --csv 0
-  --min=SHARE    leave out what is below a share of the total: 2.5% (the default
-                 is 0; 1% with --by=caller)
+  --inclusive    sort by figures that include callees
+  --top=N        print the first N rows only; 0 means all. The default is 20, or
+                 0 with --json and --csv
+  --min=SHARE    leave out rows below this share of the total, for example 2.5%.
+                 The default is 0, or 1% with --by=caller
   --slice=FROM:TO
-                 what happened from FROM to TO, in events, in time (1.5s:2s) or
-                 between marks (@load:@done)
-  --focus=REGEX  only stacks with a function, file or library that matches
-  --ignore=REGEX no stacks with one that matches
-  --hide=REGEX   take functions that match out of the stacks
+                 count only what happens from FROM to TO, in events, in time
+                 (1.5s:2s) or between marks (@load:@done)
+  --focus=REGEX  count only stacks with a matching function, file or library
+  --ignore=REGEX leave out stacks with a matching function, file or library
+  --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
-  --diff=TRACE   what changed from TRACE to FILE, by function or by what --by
-                 says, the largest change first; builds may differ
-  --baseline=OLD compare with OLD, a trace or a summary in JSON: exit 3 where FILE
-                 is worse, with a line for each figure; where both are traces
-                 with call stacks, also by function
-  --fail-if=LIST by how much figures may be worse: allocations+1%,peak+2%,leaks+0%
-                 (the default), of allocations, bytes, peak and leaks
+  --diff=TRACE   print what changed from TRACE to FILE, the largest change
+                 first, by function or by the WHAT of --by. The traces may be of
+                 different builds
+  --baseline=OLD compare FILE with OLD, a trace or a summary in JSON. Prints a
+                 line for each figure, and exits with 3 if FILE is worse. If
+                 both are traces with call stacks, also reports by function
+  --fail-if=LIST the shares by which figures may be worse. The default is
+                 allocations+1%,peak+2%,leaks+0%. The figures are allocations,
+                 bytes, peak and leaks
   --folded[=FIGURE]
-                 stacks as lines "main;f;g 123", for flame graph tools
+                 write stacks as lines "main;f;g 123", for flame graph tools
   --pprof=FILE.pb.gz
                  write a profile for pprof
   --speedscope=FILE
                  write the stacks as JSON for speedscope
   --debug-dir=DIR
-                 look there for separate debug files, too; may be given more
+                 also look in DIR for separate debug files; may be given more
                  than once
 
   --jobs=N       use N threads at most; the default is as many as there are

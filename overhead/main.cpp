@@ -39,9 +39,9 @@ shrinks. A realloc has both, separated by "; ". The trace must have addresses.
 Without FILE, or where FILE is -, the trace is read from standard input.
 
   --clock=UNIT   the unit of ages: events (called lines; the default), time
-                 (where it was recorded), bytes (allocated meanwhile); with
-                 --plot the unit of the picture's x axis (else time where it was
-                 recorded)
+                 (where it was recorded), bytes (allocated meanwhile). With
+                 --plot it is the unit of the picture's x axis, and the default
+                 is time where it was recorded
   --huge-pages   also count pages of 2 MiB
   --leaks        at the end, add a comment line for every block still live
   --page-size=N  bytes of a page, a power of two; K, M or G may follow (4K)
@@ -55,33 +55,34 @@ Instead of annotating:
   --csv          print the summary's samples, or the table of --by, as
                  comma-separated values
   --plot=FILE    draw live bytes and pages over time, and which addresses were
-                 live when; FILE ends in .svg, .html, .png or .pdf; the summary
-                 is printed too with --summary, --json or --csv
+                 live when. FILE ends in .svg, .html, .png or .pdf. With
+                 --summary, --json or --csv the summary is printed too
 
 Who holds the pages:
 
   --by=WHAT      a table by function, caller (functions with the tree of their
                  callers), line or library, in a trace with call stacks; or by
-                 thread, size or phase (from a mark to the next). Unused bytes
-                 on the pages of their blocks, pages, and what separating long-
-                 from short-lived blocks would give back; and the largest stack
-  --at=MOMENT    when: unused (the default, the sample with the most unused
-                 bytes on pages), peak (of live bytes), after so many events, at
-                 a time (1.5s), or at a mark (@load)
+                 thread, size or phase (from a mark to the next). The columns
+                 include the unused bytes on the pages of the blocks, the pages,
+                 and the bytes saved by separating long- from short-lived
+                 blocks. The largest stack follows
+  --at=MOMENT    the moment of the table: unused (the default, the sample with
+                 the most unused bytes on pages), peak (of live bytes), after so
+                 many events, at a time (1.5s), or at a mark (@load)
   --sort=FIGURE  by unused (the default), pages (the share of them), sole (pages
-                 that would be free without), live (bytes), blocks, old-pages,
+                 without blocks of others), live (bytes), blocks, old-pages,
                  pinned or separable
-  --inclusive    sort by what functions have with those that they call
-  --top=N        the first N only; 0: all. The default is 20, with --json and
-                 --csv 0
-  --min=SHARE    leave out what is below a share of the total: 2.5% (the default
-                 is 0; 1% with --by=caller)
-  --focus=REGEX  only stacks with a function, file or library that matches
-  --ignore=REGEX no stacks with one that matches
-  --hide=REGEX   take functions that match out of the stacks
+  --inclusive    sort by figures that include callees
+  --top=N        print the first N rows only; 0 means all. The default is 20, or
+                 0 with --json and --csv
+  --min=SHARE    leave out rows below this share of the total, for example 2.5%.
+                 The default is 0, or 1% with --by=caller
+  --focus=REGEX  count only stacks with a matching function, file or library
+  --ignore=REGEX leave out stacks with a matching function, file or library
+  --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --debug-dir=DIR
-                 look there for separate debug files, too; may be given more
+                 also look in DIR for separate debug files; may be given more
                  than once
 
   --jobs=N       use N threads at most; the default is as many as there are
