@@ -32,13 +32,13 @@
 /// stamps after it. A signal handler may record other upper bits: so a thread compares its own after step 1, and makes
 /// the slot void where they differ.
 ///
-/// A *true* stamp is the clock, read when the event happens, after a fence. A *told* stamp is `Control::clock`, or
+/// A *true* stamp is the clock, read when the event happens, after a fence. A *coarse* stamp is `Control::clock`, or
 /// an earlier one of its thread: the clock is not read. A stamp may be early, never late, and an event is published
 /// after all events that it depends on.
 ///
 /// An event that makes or ends a block has a true stamp if other rings have touched its memory last, or nobody knows
 /// who has (preload/program/owners.h). So if two rings have an event about the same memory, the later event has a true
-/// stamp. The stamp of the earlier one is not after its own moment. In a process with one thread all have told ones.
+/// stamp. The stamp of the earlier one is not after its own moment. In a process with one thread all have coarse ones.
 ///
 /// `clock` rises only. It is at least the clock at which the collector began its last pass. Some events must not seem
 /// to come after later ones of other threads: marks, begins and ends of threads, and allocations and releases whose

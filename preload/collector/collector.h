@@ -59,7 +59,7 @@ struct SessionState {
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
 
-/// The clock thread: raises the shared clock, from which the program's threads take told stamps. It does so every
+/// The clock thread: raises the shared clock, from which the program's threads take coarse stamps. It does so every
 /// `step_ns`, or as often as the kernel lets it, until the process has ended or the session is finished.
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 

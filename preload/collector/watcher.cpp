@@ -194,7 +194,7 @@ class WatchThread {
       label.remove_prefix(length);
     }
     records.append(static_cast<std::uint64_t>(kind), size << 32 | (stamp & 0xffffffff));
-    memory_.raise_clock(stamp + 1);  // later events with told stamps come after it
+    memory_.raise_clock(stamp + 1);  // later events with coarse stamps come after it
     backlog_.put({.ring = rings_max, .records = records.finish()});
   }
 

@@ -56,8 +56,8 @@ void sandbox_cancel(void) {
 }
 
 static uint64_t sandbox_stamp(void) {
-  uint64_t told = sandbox.control ? __atomic_load_n(&sandbox.control->clock, __ATOMIC_RELAXED) : 0;
-  return told > sandbox.began ? told : sandbox.began;
+  uint64_t coarse = sandbox.control ? __atomic_load_n(&sandbox.control->clock, __ATOMIC_RELAXED) : 0;
+  return coarse > sandbox.began ? coarse : sandbox.began;
 }
 
 uint64_t clock_ns(clockid_t clock) {

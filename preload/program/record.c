@@ -62,9 +62,9 @@ void stamps_choose(enum StampChoice choice) { stamp_choice = choice; }
 
 // Makes all events that come to know of this one later than `stamp`.
 static void advance_clock(const struct Thread* self, uint64_t stamp) {
-  uint64_t told = __atomic_load_n(self->clock, __ATOMIC_RELAXED);
-  while (told <= stamp &&
-         !__atomic_compare_exchange_n(self->clock, &told, stamp + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+  uint64_t coarse = __atomic_load_n(self->clock, __ATOMIC_RELAXED);
+  while (coarse <= stamp &&
+         !__atomic_compare_exchange_n(self->clock, &coarse, stamp + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     continue;
 }
 
@@ -73,7 +73,7 @@ static inline uint64_t clock_of_event(void) {
   return clock_stamp(__atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
 }
 
-// In a sandbox without a clock the stamp is a told one. Control::clock then counts such events.
+// In a sandbox without a clock the stamp is a coarse one. Control::clock then counts such events.
 static uint64_t true_stamp(const struct Thread* self, enum Ownership ownership) {
   const uint64_t stamp = clock_stamp(true);
   if (ownership == ownership_unnoted || (sandbox_entered && clock_is_slow)) advance_clock(self, stamp);
@@ -93,19 +93,19 @@ static void count_foreign_free(void) {
 }
 
 static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const void* block, uint64_t bytes,
-                               uint64_t told) {
+                               uint64_t coarse) {
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_all) return clock_of_event();
-  if (how == stamping_alone || !block) return told;
+  if (how == stamping_alone || !block) return coarse;
   // An operator delete may get blocks of a pool of the program's own.
   const bool is_delete = (kind_traits(kind) & (cmt_releases | cmt_may_align)) == (cmt_releases | cmt_may_align);
   if (kind_makes_block(kind)) {
     const enum Ownership ownership = owners_take(self->owner, block, bytes);
-    return ownership == ownership_kept ? told : true_stamp(self, ownership);
+    return ownership == ownership_kept ? coarse : true_stamp(self, ownership);
   }
   const bool is_foreign = stamp_choice == stamps_by_sharing && owners_are_others(self->owner, block);
   const enum Ownership ownership = owners_release(self->owner, block, !is_delete);
-  if (ownership == ownership_kept) return told;
+  if (ownership == ownership_kept) return coarse;
   if (is_foreign) count_foreign_free();
   return true_stamp(self, ownership);
 }
@@ -119,7 +119,7 @@ static uint64_t stamp_of_label(const struct Thread* self) {
 
 static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* address, uint64_t bytes) {
   if (kind_makes_block(kind) || kind_ends_block(kind))
-    return stamp_of_block(self, kind, address, bytes, told_stamp(self));
+    return stamp_of_block(self, kind, address, bytes, coarse_stamp(self));
   return stamp_of_label(self);
 }
 
@@ -332,46 +332,46 @@ void record_short_again(struct Ring* ring, uint32_t generation, uint64_t positio
     if (reservation == reserved_here) held_publish_void(&held, position, 1);
   }
   if (!recording_is_on()) return;  // begins a child's recording
-  const uint64_t least = self->ring == ring ? self->stamp_floor : told_stamp(self);
+  const uint64_t least = self->ring == ring ? self->stamp_floor : coarse_stamp(self);
   const struct Call call = call_of(kind, address, size);
   append_event(self, &call, stamp > least ? stamp : least);
 }
 
 static __attribute__((noinline)) void record_short_noted(uint32_t kind, const void* block, uint64_t size,
-                                                         uint64_t told) {
-  record_short(kind, block, size, stamp_of_block(&thread_self, slot_kind(kind), block, size, told));
+                                                         uint64_t coarse) {
+  record_short(kind, block, size, stamp_of_block(&thread_self, slot_kind(kind), block, size, coarse));
 }
 
-// Whether a told stamp is enough in a page of several rings. False: not known.
+// Whether a coarse stamp is enough in a page of several rings. False: not known.
 __attribute__((always_inline)) static inline bool is_kept(uint8_t owner, const void* block, uint64_t size,
                                                           bool is_allocation) {
   return __builtin_expect(is_allocation ? owners_have_pieces(owner, block, size) : owners_include(owner, block), 1);
 }
 
 __attribute__((always_inline)) static inline void record_short_true(uint32_t kind, const void* block, uint64_t size,
-                                                                    uint64_t told, bool is_allocation) {
+                                                                    uint64_t coarse, bool is_allocation) {
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all)
     record_short(kind, block, size, clock_of_event());
   else if (is_kept(thread_self.owner, block, size, is_allocation))
-    record_short(kind, block, size, told);
+    record_short(kind, block, size, coarse);
   else
-    record_short_noted(kind, block, size, told);
+    record_short_noted(kind, block, size, coarse);
 }
 
-void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
-  record_short_true(kind, block, size, told, true);
+void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t coarse) {
+  record_short_true(kind, block, size, coarse, true);
 }
 
-void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
-  record_short_true(kind, block, size, told, false);
+void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t coarse) {
+  record_short_true(kind, block, size, coarse, false);
 }
 
 static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
-  const uint64_t told = told_stamp(self);
-  if (__builtin_expect(is_told_enough(slot_kind(kind), block, size), 1)) return told;
+  const uint64_t coarse = coarse_stamp(self);
+  if (__builtin_expect(is_coarse_enough(slot_kind(kind), block, size), 1)) return coarse;
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all) return clock_of_event();
-  if (is_kept(self->owner, block, size, kind_makes_block(slot_kind(kind)))) return told;
-  return stamp_of_block(self, slot_kind(kind), block, size, told);
+  if (is_kept(self->owner, block, size, kind_makes_block(slot_kind(kind)))) return coarse;
+  return stamp_of_block(self, slot_kind(kind), block, size, coarse);
 }
 
 // An event of one record, and its stack, at `position`, which is reserved.

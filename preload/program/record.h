@@ -23,7 +23,7 @@
 /// - slots "one": or several, if the upper bits of the stamp are new. record_long_short() takes the arguments of a
 ///   short event that turned out to be a long one.
 ///
-/// - stamp "as needed": true where other rings have touched the block's memory, or times are recorded, else told.
+/// - stamp "as needed": true where other rings have touched the block's memory, or times are recorded, else coarse.
 /// - pages "if large": the event makes or ends a block of large_blocks_min bytes or more.
 ///
 /// interpose.h adds record_aligned() and record_new(), which choose between record() and record_long(). Only the
@@ -135,9 +135,9 @@ struct LargeBlock record_long_pages_begin(const void* block);
 void record_long_pages_of_all(void);
 /// Records an event whose kind has stacks.
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
-/// Records a short event that may need a true stamp. `kind`: with flags of the head. `told`: its told_stamp().
-void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
-void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
+/// Records a short event that may need a true stamp. `kind`: with flags of the head. `coarse`: its coarse_stamp().
+void record_short_true_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t coarse);
+void record_short_true_release(uint32_t kind, const void* block, uint64_t size, uint64_t coarse);
 /// Records a short event that has reserved `position` of `ring`, in `generation`. For positions beyond `soft`, stamps
 /// with new upper bits, and rings that are not this process's any more.
 void record_short_again(struct Ring* ring, uint32_t generation, uint64_t position, uint32_t kind, const void* address,
@@ -145,9 +145,9 @@ void record_short_again(struct Ring* ring, uint32_t generation, uint64_t positio
 
 /// The stamp of an event that needs no true one: its thread knows it without reading the clock. The caller reads it
 /// before it finds out that the event needs no true one (doc/design/sparse_stamps.md).
-static inline uint64_t told_stamp(const struct Thread* self) {
-  const uint64_t told = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
-  return told > self->stamp_floor ? told : self->stamp_floor;
+static inline uint64_t coarse_stamp(const struct Thread* self) {
+  const uint64_t coarse = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
+  return coarse > self->stamp_floor ? coarse : self->stamp_floor;
 }
 
 static inline uint64_t head_of(uint32_t kind, const void* address) {
@@ -185,9 +185,9 @@ static inline void record_short(uint32_t kind, const void* address, uint64_t siz
     record_short_again(held.ring, held.generation, position, kind, address, size, stamp);
 }
 
-/// Whether a told stamp is enough for an event of the kind, because the ring has the block's pages as a whole. False:
+/// Whether a coarse stamp is enough for an event of the kind, because the ring has the block's pages as a whole. False:
 /// not known.
-static inline bool is_told_enough(uint32_t kind, const void* block, uint64_t size) {
+static inline bool is_coarse_enough(uint32_t kind, const void* block, uint64_t size) {
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_alone) return true;
   return how == stamping_sparse && owners_have_pages(thread_self.owner, block, kind_makes_block(kind) ? size : 1);
@@ -205,8 +205,8 @@ __attribute__((always_inline)) static inline void record(uint32_t kind, const vo
     record_long_short(kind, address, size, NULL);
     return;
   }
-  const uint64_t stamp = told_stamp(&thread_self);
-  if (is_told_enough(slot_kind(kind), address, size))
+  const uint64_t stamp = coarse_stamp(&thread_self);
+  if (is_coarse_enough(slot_kind(kind), address, size))
     record_short(kind, address, size, stamp);
   else if (kind_makes_block(slot_kind(kind)))
     record_short_true_allocation(kind, address, size, stamp);

@@ -75,7 +75,7 @@ class RingMemory {
   /// Gives the whole pages between two positions back to the kernel. Their slots then read as not published.
   void release(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
 
-  /// Raises the clock from which threads take told stamps to `stamp`, if it is less.
+  /// Raises the clock from which threads take coarse stamps to `stamp`, if it is less.
   void raise_clock(std::uint64_t stamp);
   /// Makes each thread of the program read the control block at its next event.
   void notify_threads();
