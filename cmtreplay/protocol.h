@@ -1,13 +1,13 @@
 /* The protocol between cmtreplay and its worker: operations, and a control region in shared memory.
  *
- * An operation is one word of 8 bytes,
+ * An operation is one word of 8 bytes:
  *
  *     bits 0-3    the call (enum operation)
  *     bits 4-31   the slot: index of the call's pointer in the table of live blocks
+ *
  *     bits 32-63  the size in bytes; 0xffffffff: the size is in the next word
  *
- * and further words follow if a call needs more: first a size that did not fit, then the arguments named at each
- * operation.
+ * Further words follow if a call needs more: first a size that did not fit, then the arguments named at each operation.
  *
  * Each thread's operations are a lane (doc/design/replay_threads.md). Lane 0 is the worker's main thread, which
  * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to the lane's next
@@ -17,8 +17,8 @@
  * There are two ways to hand over operations:
  *
  * - Prepared: all chunks are filled before the start.
- * - Through a ring: the parent fills some chunks, states in `published` how far each lane may go, and reuses the chunks
- *   that the worker has left (chunk_free).
+ * - Through a ring: the parent fills some chunks and states in `published` how far each lane may go. It reuses the
+ *   chunks that the worker has left (chunk_free).
  *
  * In both a lane that has reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
  *
@@ -86,8 +86,8 @@ enum control_word {
   control_alignment = 9, /* of the free_sized that follows: 2 to the power of ARGUMENT */
   control_several = 10,  /* from now on several threads hand over blocks in slots; lane 0 only */
   /* Writes to the block in slot ARGUMENT. With several threads it writes to the block that was taken out before, and
-   * puts it into that slot. The next words: the offset of the first byte, how many bytes are written, their distance,
-   * and the block's size if its last byte is written too, else 0. */
+   * puts it into that slot. The next words: the offset of the first byte; how many bytes are written; their distance;
+   * the block's size if its last byte is written too, else 0. */
   control_touch = 11,
   control_give_back = 12 /* a call that gives memory back, by enum give_back; two words of arguments follow */
 };

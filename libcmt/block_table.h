@@ -56,6 +56,7 @@ struct Untagged<LiveBlock> {
 /// both arrays exist:
 ///
 /// - erase() moves later entries back and leaves no tombstones, so only live blocks count for the load.
+///
 /// - A multiplication scales the hash to the capacity, which need not be a power of two. A large table grows by a
 ///   quarter, which costs 32 / 0.8 + 32 / 0.64 = 90 bytes a block. A small one grows faster: less is copied, and the 64
 ///   MiB cover it.
@@ -177,9 +178,11 @@ class ScatteredBlocks {
 ///
 /// - Young blocks are in a ring of groups of 64 consecutive tags: some 400 KB, which stay in the cache. A tag gives the
 ///   position directly, without hash or search. A block that dies here costs 2 ns in all.
+///
 /// - A group that leaves the ring is packed without its dead blocks, and is found by a hash of its number. It is packed
 ///   again when half of its blocks have died. A program that frees in the order of its allocations meets the same group
 ///   64 times in a row.
+///
 /// - When fewer than eight blocks of a group live, they move to ScatteredBlocks.
 ///
 /// Memory: the ring, and below 48 bytes a live block for a LiveBlock, below 96 for a Block of 32 bytes. With the 1.4

@@ -6,7 +6,7 @@
 ///
 ///     change     before    blocks before, after
 ///     -4.1 MiB   1.2 GiB   5,120   5,103          a buffer that grows: 17 calls fewer
-///     +2.9 MiB   1.1 MiB   6,012   12,050         the function that was changed
+///     +2.9 MiB   1.1 MiB   6,012   12,050         the changed function
 ///
 /// Method. If blocks were made independently of each other, their number in a run would have a Poisson distribution.
 /// The variance of the sum of their sizes would be the sum of their squared sizes (compound Poisson). The change from

@@ -1,13 +1,14 @@
 /// Decides the fate of each block of a trace, for every tool that counts fates. The fate of a block is:
 ///
 /// - its lifetime, and whether it is short-lived;
-/// - whether it is temporary: freed by the next event of its thread;
+/// - whether it is temporary, so freed by the next event of its thread;
 /// - whether another thread ended it;
-/// - how many of its bytes were never touched.
+/// - its untouched bytes.
 ///
 ///     1  thread 0: malloc(8) = <1>
 ///     2  thread 1: malloc(8) = <2>
 ///     3  thread 0: free(<1>)            temporary: thread 0 had no event since event 1
+///
 ///     4  thread 0: free(<2>)            ended by another thread; short-lived, since its lifetime is 2 events
 ///
 /// Events that report pages (kinds touch and resident) record no call of the program. So a block is temporary even if

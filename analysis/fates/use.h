@@ -141,8 +141,8 @@ struct Uses {
 /// Counts allocations by stack, or by other sets, event by event. Memory:
 ///
 /// - some 60 bytes a live block;
-/// - 360 bytes a stack that allocates, and 16 bytes for each class of lifetimes that it has;
-/// - 4 bytes a node of the tree of stacks.
+/// - 360 bytes a stack that allocates, and 16 bytes for each of its classes of lifetimes;
+/// - 4 bytes a node of stacks.
 class UseCounter {
  public:
   /// Borrows `complaints`.

@@ -19,7 +19,7 @@ namespace cmt::analysis {
 /// Returns whether a function only hands memory on, so that its caller is the one that allocates:
 ///
 /// - malloc and its kin, and operator new;
-/// - functions of std:: and __gnu_cxx:: by which containers get memory (allocate, _M_create, _M_get_node and the like);
+/// - functions of std:: and __gnu_cxx:: by which containers get memory (allocate, _M_create, ...);
 /// - Rust's alloc::alloc and alloc::raw_vec.
 bool is_allocation_function(std::string_view function);
 

@@ -203,8 +203,8 @@ struct Cell {
     return reference.name == other.reference.name &&
            (reference.name == "libc" || reference.sha256 == other.reference.sha256);
   }
-  /// Cells with equal keys are in one row, or in one column, of the matrix. libc is one column, whatever its build:
-  /// nodes may have different builds, and the others are compared with it.
+  /// Cells with equal keys are in one row, or in one column, of the matrix. libc is one column, whatever its build.
+  /// Nodes may have different builds of libc, and the other allocators are compared with it.
   std::string row_key() const { return trace.sha256; }
   std::string column_key() const;
 };
@@ -239,7 +239,7 @@ void describe(Visitor& field, C& cell) {
         "what was not replayed as recorded, and what stood out; cells of older versions lack it");
 }
 
-/// A cell's key stands for everything that the cell depends on and that is known before it is run. It looks like
+/// A cell's key identifies everything that the cell depends on and that is known before it is run. Example:
 /// "1a2b3c4d.jemalloc-9f8e7d6c". The first number is a hash of the trace's bytes. The other one is a hash of the
 /// allocator's name, bytes and settings, the build of cmtreplay, the reference, the mode and the plan. The key does not
 /// depend on the other traces and allocators of the matrix.

@@ -94,12 +94,17 @@ class SlotPool {
 /// Each block gets a slot, and on one lane a realloc keeps its slot. An event costs one hash table operation.
 ///
 /// - A `realloc(p, 0)` that returned NULL was a free, and is replayed as one.
+///
 /// - A realloc of an unknown block is replayed as a realloc of NULL. A free of an unknown block is left out. Both count
 ///   as unknown.
+///
 /// - A `malloc(0)` that returned NULL is replayed and freed at once, since the program never freed its NULL.
+///
 /// - operator new is replayed as malloc, or as aligned_alloc if it states an alignment. Every delete is a free.
+///
 /// - Touched pages are written by the lane that made the block or touched it last. With several lanes the block then
 ///   moves to another slot, and the operation that ends it waits there. So no lane ends a block before it is written.
+///
 /// - A free or delete that states a size is replayed as sized only if the block has that size. With another size the
 ///   replay would have a bug that the program did not have.
 class Planner {

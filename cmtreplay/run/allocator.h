@@ -55,9 +55,9 @@ std::string find_worker();
 /// The command that starts a worker with an allocator preloaded.
 launch::SpawnOptions worker_command(const std::string& worker, const std::string& argument, const Allocator& allocator);
 
-/// Finds allocators by name: "null"; "libc"; the short name of a packaged one; a path, or a file of the working
-/// directory; else a soname, which the loader searches as it does for any program. Settings of its environment may
-/// follow. Each allocator is tried in a process of its own.
+/// Finds allocators by name. A name is "null", "libc", the short name of a packaged allocator, a path, or a file of the
+/// working directory. Any other name is a soname, which the loader searches as it does for any program. Settings of the
+/// allocator's environment may follow the name. Each allocator is tried in a process of its own.
 class AllocatorFinder {
  public:
   /// `prefix`: of libraries that have PREFIXmalloc the calls with this prefix are used. `timeout_seconds`: within which

@@ -12,12 +12,15 @@
 // The name of a mapping in /proc/PID/smaps says whose memory it is:
 //
 //   none, [heap], [anon:...]         the allocator's (and the .bss of libraries, which stays as it was)
+//
 //   [stack], [vdso], [vvar] ...      the worker's
 //   /memfd:cmtreplay-...             the replay's
 //   the worker's executable          the worker's
+//
 //   other files, mapped private      pages that were written are anonymous copies: the allocator's .data
 //   /dev/shm, /memfd:, /dev/zero,    shared memory that the allocator hands out
 //   /SYSV..., mapped shared
+//
 //   other files, mapped shared       the page cache's
 #include "cmtreplay/run/memory_run.h"
 

@@ -108,7 +108,7 @@ using Progress = std::function<void(const std::string&)>;
 ///
 /// 1. Timed runs, in rounds. Each round has another order, shuffled from --seed, so that a slow minute of the machine
 ///    does not always meet the same allocator. There are --runs of them. Without --runs there is one to warm up, and
-///    then 10 or more: until the interval of the median is below 1 % of it, or --budget is spent.
+///    then 10 or more. They end when the interval of the median is below 1 % of it, or --budget is spent.
 /// 2. Runs for latencies.
 /// 3. Three runs for memory.
 ///

@@ -92,7 +92,7 @@ class LatencyCounts {
   std::uint64_t samples() const;
   LatencySummary summary(latency_kind kind) const;
 
-  /// A duration in nanoseconds, and how rare it is: one in so many samples took at least as long (2: half of them).
+  /// A duration in nanoseconds, and how rare it is. One in `one_in` samples took at least as long (2: half of them).
   /// tail() sorts these points by rising durations.
   struct TailPoint {
     double one_in = 1;

@@ -17,10 +17,13 @@ struct Outside {
   std::uint32_t calls = 0;  ///< calls, and checks of blocks, so far
 };
 
-/// Distinguishes a worker that hangs from one that is slow. A worker hangs if for some seconds
+/// Distinguishes a worker that hangs from one that is slow. A worker hangs if one of two conditions is true for some
+/// seconds:
 ///
-/// - no lane has come any further although there are operations to carry out, or
-/// - no lane runs (before it is ready, and after the end), and it has made no call outside of the lanes.
+/// - Operations are left to carry out, but no lane has come any further.
+///
+/// - No lane runs (before the worker is ready, and after the end), and the worker has made no call outside of the
+/// lanes.
 ///
 /// Two kinds of lanes may take longer. One that keeps the recorded pace may sleep as long as the program did. One that
 /// touches a large block may take as long as the kernel needs for its pages.

@@ -1,11 +1,13 @@
 /* The live blocks of a replay that verifies: which bytes they have, and which pattern was written to each.
  *
- * It stores nothing inside or beside the blocks, since a faulty allocator would overwrite that:
+ * It stores nothing inside the blocks or next to them, since a faulty allocator would overwrite that:
  *
  * - A shadow of the address space says which bytes are in live blocks, usable ones included. It has one bit for each
  *   byte; AddressSanitizer has a byte for eight. It reserves 16 TiB of addresses and touches an eighth of the live
- * heap.
+ *   heap.
+ *
  * - A hash table with open addressing, keyed by address, has an entry for each block.
+ *
  * - Every byte of a block is filled with a pattern of its own: a hash of the block's seed and of the offset.
  *
  * Table and shadow may only be used under the lock. */

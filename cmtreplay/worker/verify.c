@@ -2,7 +2,7 @@
  *
  * - A new block overlaps no live one.
  * - It is aligned.
- * - It keeps the bytes that were written to it until it is freed or resized (live_blocks.h).
+ * - It keeps the written bytes until it is freed or resized (live_blocks.h).
  *
  * A block is removed from the live blocks before it is given to the allocator, and inserted after the allocator has
  * returned it. So a thread that rightly gets the same memory next does not find it there. The original calls are made

@@ -53,10 +53,10 @@ REPAIRS = ["not_understood", "unmatched_free", "unmatched_realloc", "order_race"
 
 def totals(cursor):
     stated = {name: cursor.varint("the flag of truncation", 1 if name == "broke off" else MASK) for name in TOTALS}
-    # "the number of kinds (at most 64); and for each kind, by its value, the number of its events."
+    # "The number of kinds (at most 64); and for each kind, by its value, the number of its events."
     stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("the number of kinds", 64))]
     stated["kinds"] += [0] * (64 - len(stated["kinds"]))
-    # "If there are repairs, then their number by kind may follow:"
+    # "If there are repairs, their number by kind may follow:"
     stated["repairs by kind"] = {}
     if stated["repairs"] and not cursor.at_end():
         left = stated["repairs"]
@@ -152,8 +152,9 @@ class Decoder:
                     stated = struct.unpack("<QQ", section.header.bytes(16))
                     if self.check and stated != (self.index_offset, self.totals_offset):
                         raise FormatError(section.offset, "the tail differs from the sections met")
-                # "A reader skips a section of a type that it does not know" "the input ends inside a section, or
-                # without a tail | returns all whole blocks, reports that the trace breaks off"
+                # "A reader skips a section of a type that it does not know"
+                #
+                # "the input ends inside a section, or without a tail | returns all whole blocks, reports that the trace breaks off"
         except CutOff:
             pass
 

@@ -54,8 +54,8 @@ class Stacks:
         for event in events:
             if event.kind not in kinds:
                 continue
-            # "0 for the next stack that this block defines, any other v for the stack before (0 at the block's begin) +
-            # unzigzag(v - 1). This stack has to be defined in an earlier block, or has had a 0 in this block."
+            # "0 for the next stack that this block defines. Any other v means the stack before (0 at the block's begin)
+            # + unzigzag(v - 1). This stack has to be defined in an earlier block, or has had a 0 in this block."
             at, value = cursor.at, cursor.varint()
             if value == 0:
                 known += 1

@@ -54,7 +54,8 @@ class Event:
         return min(self.size * self.count, MASK)
 
     # "An event ends the block that it was given. There are three exceptions: the block is NULL, the kind only names it,
-    # or a realloc was refused (the event allocates, returned NULL and asked for more than 0 bytes)."
+    # or a realloc was refused. A refused realloc is an event that allocates, returned NULL and asked for more than 0
+    # bytes."
     def ends(self):
         return (self.old_tag != 0 and self.kind not in NAMES and
                 not (self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0))
@@ -120,8 +121,9 @@ class Form:
         value, kind = self.value, self.operation
         operands = (self.is_control() or self.properties & ~(PROPERTIES["allocates"] | PROPERTIES["may align"]) or
                     self.further or value & ALIGNED)
-        # "By delta is only for kinds that release or name. NULL is only for kinds that allocate, aligned only for kinds
-        # that may align, wide only for operations that have an operand. No kind both releases and names."
+        # "Forms with by delta are only for kinds that release or name. Forms with NULL are only for kinds that allocate,
+        # with aligned only for kinds that may align, with wide only for operations that have an operand. No kind both
+        # releases and names."
         return not (value > 1023 or
                     (value & DELTA and not self.has("releases") and not self.has("names")) or
                     (value & NULL and not self.has("allocates")) or
@@ -139,8 +141,9 @@ def form_of(cursor):
     if form.operation < DESCRIBED or value > 1023:
         form = Form(value, properties(form.operation), 0)
     else:
-        # "only for operations from 27 on: the sum of the kind's bits, at most 255" "only for operations from 27 on:
-        # operands beyond those of the properties, at most 16"
+        # "only for operations from 27 on: the sum of the kind's bits, at most 255"
+        #
+        # "only for operations from 27 on: operands beyond those of the properties, at most 16"
         form = Form(value, cursor.varint("a kind's traits", 255),
                     cursor.varint("a kind's number of further operands", 16))
     if not form.is_valid():
@@ -230,11 +233,11 @@ def core(block):
             event.count = operand()
         if has("aligns") or form.value & ALIGNED:
             event.alignment = operand()
-        # "the further operands, which have no meaning for a reader of this version"
+        # "The further operands, which have no meaning for a reader of this version"
         for _ in range(form.further):
             operand()
         if has("labels"):
-            # "the label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
+            # "The label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
             size = operand()
             if size > 4096:
                 cursor.fail("a label above its limit")
@@ -278,9 +281,15 @@ def size_class(size):
     return small if small < 4096 else 4096 + small.bit_length()
 
 
-# "after(address, size) is the address plus a number that depends on the rounding:" "0 | max(32, (size + 23) with the
-# low four bits cleared)" "1 | max(16, (size + 15) with the low four bits cleared)" "2 | max(8, (size + 7) with the low
-# three bits cleared)" "3 | size"
+# "after(address, size) is the address plus a number that depends on the rounding:"
+#
+# "0 | max(32, (size + 23) with the low four bits cleared)"
+#
+# "1 | max(16, (size + 15) with the low four bits cleared)"
+#
+# "2 | max(8, (size + 7) with the low three bits cleared)"
+#
+# "3 | size"
 def after(address, size, rounding):
     grown = (max(32, size + 23 & MASK & ~15), max(16, size + 15 & MASK & ~15), max(8, size + 7 & MASK & ~7), size)
     return address + grown[rounding] & MASK
@@ -309,14 +318,14 @@ class Addresses:
             rounding, shift = cursor.varint("the way to round", 3), cursor.varint("the common shift", 12)
         for event in events:
             given = self.known.get(event.old_tag) if event.old_tag else None
-            # "if it was given a block that is not NULL and is not known, that block's address as a varint"
+            # "If it was given a block that is not NULL and is not known, that block's address as a varint"
             if given:
                 event.old_address = given[0]
             # "In this stream a block that an event only names counts as not given: its address is that of the known
             # block, or 0."
             elif event.old_tag and cursor and event.kind not in NAMES:
                 event.old_address = cursor.varint()
-            # "if it makes a block, the address of the new block as a place"
+            # "If it makes a block, the address of the new block as a place"
             if event.tag:
                 if cursor:
                     event.address = self.place(cursor, given, event.bytes(), rounding, shift)

@@ -5,8 +5,9 @@
 // the top. Otherwise the next block is right after the last one, or near the last one of its size (a free list in
 // address order). So an allocation costs one number:
 //
-//     place << 1              the address at that place among the freed of its class, the newest being 0
+//     place << 1              the address at that place among the freed of its class; the newest is 0
 //     depth << 1, address     none of the below fits: the address itself
+//
 //     difference << 2 | 1     from where a block right after the last allocation would begin
 //     difference << 2 | 3     from the last allocation of its class
 //

@@ -2,6 +2,7 @@
 // slice also has to state how each block was made:
 //
 //     table of live blocks    <3> of 48 bytes, <9> of 16 bytes
+//
 //     origins                 <3> by calloc(3, 16) of thread 2 at 12 ns, <9> by malloc of thread 0 at 20 ns
 //
 // Without origins a reader would have to decode all events before the keyframe.

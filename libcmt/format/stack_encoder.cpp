@@ -2,6 +2,7 @@
 // patterns. Most bytes of the streams are from the first minutes, when stacks are new:
 //
 //     main > parse > read_line > realloc        "new stack: 0 frames of the last one go, then main, parse, read_line"
+//
 //     main > parse > intern > malloc            "new stack: 1 frame goes, then intern"
 //
 // The encoder writes a new node as "the k-th different function that this caller calls". So a path that is known

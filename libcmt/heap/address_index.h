@@ -135,12 +135,12 @@ struct PackedTag {
   }
 };
 
-/// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 2 for the offset at which
-/// each block begins, then 24 for each block, or 8 if only tags and sizes are kept.
+/// The blocks that begin on one page of 4 KiB, sorted by address. A page has 8 bytes for itself, then 2 for the offset
+/// at which each block begins. Then it has 24 bytes for each block, or 8 if only tags and sizes are kept.
 ///
 /// A page is one allocation. It grows by a quarter (a small one to 4, 8 and 16 blocks), and shrinks when three quarters
-/// are free. insert() and erase() move the entries after the block: at most some 2 KiB if blocks are 16-byte aligned
-/// and adjacent, and mostly much less. Offsets are together, so that a search reads few cache lines. (Two other
+/// are free. insert() and erase() move the entries after the block. These are at most some 2 KiB if blocks are 16-byte
+/// aligned and adjacent, and mostly much less. Offsets are together, so that a search reads few cache lines. (Two other
 /// searches were slower: eight offsets at once, and a search without a branch. A program's next block is mostly next to
 /// its last one, which the branch predictor learns.)
 template <class Packed>
@@ -291,9 +291,10 @@ class RegionPages {
 ///     address  =  region (2 MiB) | page (4 KiB) | offset
 ///
 /// A region finds its pages (RegionPages). A page holds its blocks (BlockPage), sorted by their exact addresses, of
-/// whatever alignment. A neighbour is the adjacent entry, or the last or first entry of the nearest page of the region,
-/// or of the nearest region in the map of regions. The map is searched only at the edges of a region. A table by number
-/// finds the regions that were used last; it has room for twice as many regions as there are.
+/// whatever alignment. A neighbour is the adjacent entry. At the edge of a page, it is the last or first entry of the
+/// nearest page of the region, or of the nearest region in the map of regions. The map is searched only at the edges of
+/// a region. A table by number finds the regions that were used last; it has room for twice as many regions as there
+/// are.
 ///
 /// Memory: 26 bytes a block, mostly at most a quarter of them again as reserve, and 4 KiB for a region of many pages.
 /// Isolated blocks cost 130 bytes each, and no block more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more

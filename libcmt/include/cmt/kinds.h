@@ -8,8 +8,9 @@
  * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number.
  *
  *   name    the name in enumerators, JSON and tables
- *   number  the number on the wire, which never changes. The core stream uses 25 and 26 itself
- *   call    the call in the text form. Two kinds in a row with the same call differ only in their arguments
+ *   number  the number on the wire, which never changes. The core stream uses 25 and 26 itself.
+ *   call    the call in the text form. Two kinds in a row with the same call differ only in their arguments.
+ *
  *   traits  which fields the event uses, and what it does to blocks: a sum of enum cmt_kind_traits
  */
 #ifndef CMT_KINDS_H

@@ -124,8 +124,8 @@ class StackTable {
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<StackNode> nodes_;
-  // A hash table of nodes: a slot has the number of a node and, above it, bits of the node's hash, so that a search
-  // rarely looks at another node. A slot of 0 is free. Its size is a power of two, and it is at most half full. A node
+  // A hash table of nodes. A slot has the number of a node and, above it, bits of the node's hash. So a search rarely
+  // looks at another node. A slot of 0 is free. Its size is a power of two, and it is at most half full. A node
   // that was added right after its parent is not in it, because its number follows from its parent's. Nearly all nodes
   // are such, since a new stack comes with all of its new frames.
   unsigned slot_shift_ = 64 - 10;       // 64 less the bits of a slot's number

@@ -3,6 +3,7 @@
 //     malloc(8) = 55d0c1e2b2a0<1>     a piece of 32 KiB, some 1,300 lines, which any thread can parse
 //     free(55d0c1e2b2a0<1>)
 //     ...
+//
 //     malloc(32) = 55d0c1e2b2c0<9>    the next piece, which another thread parses at the same time
 //
 // One thread at a time reads and cuts the input, which takes little: 5 ns a line. Parsing takes 10 ns a line and does
