@@ -6,6 +6,7 @@
 //
 //     function {id 7, name "parse", file "app.cpp"}
 //     mapping {id 1, 400000 to 403000, "/usr/bin/app", build id "3f2a"}
+//
 //     string_table "", "parse", "app.cpp" ...     all texts are numbers of this table
 //
 // The entries of a table are fields of the outermost message, and may come in any order. So they are written one by
@@ -112,6 +113,7 @@ class PprofWriter {
 
   // The numbers of locations begin at 1, in three ranges:
   // 1. the location of each frame: the frame's number plus 1;
+  //
   // 2. one location for all stacks that are not known;
   // 3. the location of each frame without the allocation functions that are inlined at its inner end.
   std::uint64_t location(std::size_t index) {
@@ -198,8 +200,9 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   return names.size();
 }
 
-/// Returns a stack without the allocation functions at its inner end. pprof's drop_frames, a pattern for such
-/// functions, would not do: it also drops all functions that a matching function called. std::_Rb_tree::_M_create_node
+/// Returns a stack without the allocation functions at its inner end. The option drop_frames of
+/// pprof, a pattern for such functions, would not do: it also drops all functions that a matching function called.
+/// Example: std::_Rb_tree::_M_create_node
 /// gets memory for a node, but it also calls the constructor of the element, whose allocations are its own.
 std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
   std::vector<std::uint64_t> locations;

@@ -18,6 +18,7 @@ namespace cmt::lifetimes {
 ///
 ///     alloc_objects, alloc_space        allocated
 ///     inuse_objects, inuse_space        live at the end
+///
 ///     peak_objects, peak_space          live at the peak of live bytes; viewers show these by default
 ///     temporary_objects                 freed by the next event of the thread that made them
 ///

@@ -10,6 +10,7 @@ namespace cmt::overhead {
 ///
 ///     malloc(20) = 81d2899a0<8>
 ///       # prev 81d289980, gap 0, next 81d28ba20, gap 8300, pages [8508041, 8508041], 0 more pages
+///
 ///     free(81d2899a0<8>)
 ///       # 20 bytes, allocated 2 lines ago, prev A, gap N, next A, gap N, pages [8508041-8508041], 0 fewer pages
 ///

@@ -2,6 +2,7 @@
 ///
 /// - its lifetime, and whether it is short-lived;
 /// - whether it is temporary, so freed by the next event of its thread;
+///
 /// - whether another thread ended it;
 /// - its untouched bytes.
 ///

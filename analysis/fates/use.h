@@ -141,6 +141,7 @@ struct Uses {
 /// Counts allocations by stack, or by other sets, event by event. Memory:
 ///
 /// - some 60 bytes a live block;
+///
 /// - 360 bytes a stack that allocates, and 16 bytes for each of its classes of lifetimes;
 /// - 4 bytes a node of stacks.
 class UseCounter {

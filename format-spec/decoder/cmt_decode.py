@@ -154,7 +154,8 @@ class Decoder:
                         raise FormatError(section.offset, "the tail differs from the sections met")
                 # "A reader skips a section of a type that it does not know"
                 #
-                # "the input ends inside a section, or without a tail | returns all whole blocks, reports that the trace breaks off"
+                # "the input ends inside a section, or without a tail | returns all whole blocks, reports that the
+                # trace breaks off"
         except CutOff:
             pass
 

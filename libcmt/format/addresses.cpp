@@ -6,6 +6,7 @@
 // address order). So an allocation costs one number:
 //
 //     place << 1              the address at that place among the freed of its class; the newest is 0
+//
 //     depth << 1, address     none of the below fits: the address itself
 //
 //     difference << 2 | 1     from where a block right after the last allocation would begin

@@ -3,8 +3,8 @@
 // In most traces nearly every event is one of three:
 //
 // - a malloc,
-// - a free of a block by its distance from the newest,
-// - a free of a block by its difference from the block given last.
+// - a free by the distance from the newest block,
+// - a free by the difference from the block given last.
 //
 // But a C++ program calls operator new, and another program calloc. A fixed layout that favours three kinds would cost
 // all others an escape. So each block of the stream lists its forms, each with a prefix code of 1 to 7 bits. In the

@@ -139,10 +139,10 @@ struct PackedTag {
 /// at which each block begins. Then it has 24 bytes for each block, or 8 if only tags and sizes are kept.
 ///
 /// A page is one allocation. It grows by a quarter (a small one to 4, 8 and 16 blocks), and shrinks when three quarters
-/// are free. insert() and erase() move the entries after the block. These are at most some 2 KiB if blocks are 16-byte
-/// aligned and adjacent, and mostly much less. Offsets are together, so that a search reads few cache lines. (Two other
-/// searches were slower: eight offsets at once, and a search without a branch. A program's next block is mostly next to
-/// its last one, which the branch predictor learns.)
+/// are free. The functions insert() and erase() move the entries after the block. These are at most some 2 KiB if
+/// blocks are 16-byte aligned and adjacent, and mostly much less. Offsets are together, so that a search reads few
+/// cache lines. (Two other searches were slower: eight offsets at once, and a search without a branch. A program's next
+/// block is mostly next to its last one, which the branch predictor learns.)
 template <class Packed>
 class BlockPage {
  public:

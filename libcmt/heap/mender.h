@@ -37,6 +37,7 @@ namespace cmt::heap {
 /// The mender moves the allocation after the first event that gives the address back, in two cases:
 ///
 /// - Within `window` events, the address is given back as often as it is handed out, and not by one thread only.
+///
 /// - The address is given back once, by another thread than the allocation's, and is not handed out again.
 ///
 /// Else the free was lost, and the mender inserts one before the allocation. In a trace that has tags, a late free

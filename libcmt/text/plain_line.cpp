@@ -3,8 +3,9 @@
 //     malloc(8) = 81d220b48<6655>
 //
 // The Parser takes 40 ns for such a line. It looks for the end of the line, then for the parenthesis. It compares names
-// and skips blanks that are not there. parse_plain() reads a line once from left to right, and finds the LF at the end
-// of the last number, in 10 ns. It leaves all other lines to the Parser, which knows all forms and the messages.
+// and skips blanks that are not there. The function parse_plain() reads a line once from left to right, and finds the
+// LF at the end of the last number, in 10 ns. It leaves all other lines to the Parser, which knows all forms and the
+// messages.
 
 #include "libcmt/text/parser.h"
 

@@ -1,9 +1,11 @@
 // A launcher between a shell and a command must not change what either sees. Three things need care:
 //
 // - A signal from the terminal goes to every process in the foreground. It must not be passed on, or the command would
-//   get it twice. si_code distinguishes it from a signal that kill() sent.
+//   get it twice. The si_code distinguishes it from a signal that kill() sent.
+//
 // - Signals are blocked in the launcher, which reads them from a signalfd. The command starts with the mask that the
 //   launcher had before.
+//
 // - Our tools ignore SIGPIPE and SIGXFSZ. The command gets their defaults back.
 
 #include "toolkit/launch/launch.h"

@@ -36,8 +36,8 @@ struct LaunchEvent {
   bool at_end = false;         ///< the command has come to Launch::at_end, and waits for the next handle()
 };
 
-/// A command that was started. While this object exists, signals that ask this process to end are blocked. handle()
-/// passes them on to the command, except those that the terminal has sent to both.
+/// A command that was started. While this object exists, signals that ask this process to end are blocked. The
+/// function handle() passes them on to the command, except those that the terminal has sent to both.
 class RunningCommand {
  public:
   /// Throws LaunchError if the command cannot be started, std::system_error if a file cannot be opened.

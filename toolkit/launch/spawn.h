@@ -36,7 +36,7 @@ bool seize(pid_t pid);
 /// Ends the tracing until the next seize(). Returns false if the process was not traced.
 bool detach_traced(pid_t pid);
 
-/// Lets a traced process go on after a stop that waitpid() reported, as if it were not traced: its signals reach it,
+/// Lets a traced process go on after a stop that waitpid() reported, as if it were not traced. Its signals reach it,
 /// and a signal that stops it does so. Returns false if the process is no longer traced. This function ends the tracing
 /// of a program with LeakSanitizer, which attaches to its own process at its end and fails if it is traced.
 bool resume_traced(pid_t pid, int status);

@@ -25,9 +25,15 @@ std::string find_in_path(const std::string& word);
 /// Whether the program that a word names gets other rights than ours as it is executed, as set-user-ID ones do.
 bool changes_rights(const std::string& word);
 
-/// Why a program can be run but not recorded, or only in part, and what can be done, in a line. Possible reasons: it is
-/// linked statically, against musl, for 32 bits or another processor; it is built with a sanitizer; it has an allocator
-/// inside; it runs with another user's rights. Empty if it can be recorded, or `word` is no program.
+/// Why a program can be run but not recorded, or only in part, and what can be done, in a line. The result is empty
+/// if it can be recorded, or `word` is no program. Possible reasons:
+///
+/// - The program is linked statically, or against musl.
+/// - It is for 32 bits or another processor.
+///
+/// - It is built with a sanitizer.
+/// - It has an allocator inside.
+/// - It runs with another user's rights.
 std::string why_not_recordable(const std::string& word);
 
 /// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is

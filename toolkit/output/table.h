@@ -29,6 +29,7 @@ std::string shortened(std::string_view text, std::size_t width, Telling telling 
 ///
 ///     Table table({"allocator", "time", "peak resident"});
 ///     table.add({"libc", "12.1 ms", "3.05 MiB"});
+///
 ///     std::string text = table.text();
 class Table {
  public:

@@ -19,8 +19,8 @@ struct SystemMemory {
 SystemMemory parse_meminfo(std::string_view text);
 SystemMemory read_meminfo(const std::string& root = "/proc");
 
-/// Bytes that can be allocated without swapping: the lesser of those that the kernel calls available, and the rest of
-/// the control group's limit. 0 if the kernel reports none.
+/// The bytes that can be allocated without swapping. This is the lesser of the bytes that the kernel calls available,
+/// and the rest of the control group's limit. Returns 0 if the kernel reports none.
 std::uint64_t available_memory_bytes();
 
 /// The traffic of a block device since the machine's start, from /proc/diskstats. A disk and its partitions have a line

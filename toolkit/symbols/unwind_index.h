@@ -12,8 +12,8 @@ struct Elf;
 
 namespace cmt::symbols {
 
-/// The functions of an ELF file by the table in its .eh_frame_hdr, so that addresses in one function can be told from
-/// those in another.
+/// The functions of an ELF file by the table in its .eh_frame_hdr, so that addresses of two functions can be
+/// distinguished.
 class UnwindIndex {
  public:
   /// Borrows `elf`, which may be null.

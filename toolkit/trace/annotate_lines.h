@@ -2,6 +2,7 @@
 ///
 ///     read    the reader makes events of the input, in order; for a .cmt in two steps
 ///     model   the annotator makes notes of each event, in order
+///
 ///     lines   the annotator writes the events' lines with these notes into the batch's buffer: many batches at once
 ///     out     the buffer is written to standard output, in order
 ///
@@ -64,6 +65,7 @@ void write_lines(const Annotator& annotator, AnnotatedBatch<Note>& each) {
 ///
 ///     fetch(event, is_near)       fetches memory for a later note(event)
 ///     note(event, notes)          appends the notes of an event, none or some; throws FormatError
+///
 ///     write(out, event, note)     writes the annotation of an event, and moves `note` past its notes; const, because
 ///                                 several threads call it
 ///     leaks() and clock()         the blocks that live at the end

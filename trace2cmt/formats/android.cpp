@@ -2,6 +2,7 @@
 //
 //     202: malloc 0xb4827400 1024
 //     202: calloc 0xb4827800 4 16 5361402 5361498              count, size; when it began and ended, in ns
+//
 //     202: realloc 0xb4840a60 0xb48390a0 80                   the new block first
 //     202: memalign 0xb4841000 64 100                         any aligned call
 //     202: free 0xb4840a60

@@ -3,10 +3,10 @@
 //     61039 make     USER  0x800607420 = malloc(26)
 //     61039 100123 Web Content 1536334807.907404 0.000021 USER  free(0x800618480)
 //
-// The pid is right-aligned. `kdump -H` adds the thread after it (other systems write pid/tid). -T, -E and -R add times
-// after the command's name: since 1970, since the start, since the record before. The name may contain blanks, so the
-// columns before USER are parsed from both ends. Records of other types have the same columns. Only their times matter,
-// because the times of -R add up over all records.
+// The pid is right-aligned. `kdump -H` adds the thread after it (other systems write pid/tid). The options -T, -E
+// and -R add times after the command's name: since 1970, since the start, since the record before. The name may contain
+// blanks, so the columns before USER are parsed from both ends. Records of other types have the same columns. Only
+// their times matter, because the times of -R add up over all records.
 
 #include <array>
 

@@ -2,8 +2,10 @@
 //
 //     [pid 12] prog->malloc(10)                        = 0x55d44e3922a0     on a terminal
 //     12 prog->free(0x55d44e3922a0)                    = <void>             with -o FILE
+//
 //     12 prog->malloc(40 <unfinished ...>
 //     13 prog->free(0x55d44e3922c0)                    = <void>
+//
 //     12 <... malloc resumed> )                        = 0x55d44e3922e0
 //
 // Without -f there is no number. -t, -tt, -ttt and -r put a time before the call, and -i its caller. A call within

@@ -3,6 +3,7 @@
 //     = Start
 //     @ ./prog:(main+0x10)[0x401136] + 0x1b6f6b0 0x20         an allocation by any function
 //     @ ./prog:[0x401140] - 0x1b6f6b0                         a free
+//
 //     @ ./prog:[0x401150] < 0x1b6f6d0                         a realloc: its block,
 //     @ ./prog:[0x401150] > 0x1b6f6f0 0x40                    and its result
 //     @ ./prog:[0x401160] ! 0x1b6f6f0 0x7fffffffffffffff      a realloc that was refused

@@ -20,8 +20,10 @@ namespace cmt::trace2cmt {
 ///
 /// - tags are raised by the highest tag so far;
 /// - thread numbers are raised by the number of threads so far;
+///
 /// - addresses are raised by 2^48 for each file before, because blocks that a file leaves alive stay alive, and no
 ///   address may be live twice;
+///
 /// - times are raised by the last time so far;
 /// - call stacks are in a table that all files share, in which each file has modules of its own.
 ///

@@ -44,6 +44,7 @@ Verdict verify_cmt(const TraceFile& file, unsigned jobs, const ReportFault& repo
 /// - tags rise;
 /// - a block is ended once, and at the address where it was allocated;
 /// - live blocks do not overlap;
+///
 /// - time does not go back;
 /// - events of touched pages name each page of a block once.
 ///

@@ -2,7 +2,9 @@
 //
 //     file      = "PAR1" row_group* footer u32(size of the footer) "PAR1"
 //     row_group = a chunk for each column, one after the other
+//
 //     chunk     = [ dictionary page ] data page, each a header in Thrift's compact protocol and a zstd frame
+//
 //     footer    = in the same protocol: the schema, and each chunk's offset, nulls, least and greatest value
 //
 // A file is written from front to back, so it can go to a pipe. A row group is kept in memory until it is written. It

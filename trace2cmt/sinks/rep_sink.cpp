@@ -4,6 +4,7 @@
 //     1        ids
 //     3        operations
 //     1        weight
+//
 //     a 0 8    malloc: id, size
 //     r 0 16   realloc
 //     f 0      free
