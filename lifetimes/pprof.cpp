@@ -111,11 +111,9 @@ class PprofWriter {
   };
   using FunctionId = std::uint64_t;
 
-  // The numbers of locations begin at 1, in three ranges:
-  // 1. the location of each frame: the frame's number plus 1;
-  //
-  // 2. one location for all stacks that are not known;
-  // 3. the location of each frame without the allocation functions that are inlined at its inner end.
+  // The numbers of locations begin at 1, in three ranges. The location of each frame comes first, with the frame's
+  // number plus 1. One location for all stacks that are not known follows. Then comes the location of each frame
+  // without the allocation functions that are inlined at its inner end.
   std::uint64_t location(std::size_t index) {
     assert(index < has_location_.size());
     return has_location_[index] = true, index + 1;
@@ -200,10 +198,10 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   return names.size();
 }
 
-/// Returns a stack without the allocation functions at its inner end. The option drop_frames of
-/// pprof, a pattern for such functions, would not do: it also drops all functions that a matching function called.
-/// Example: std::_Rb_tree::_M_create_node
-/// gets memory for a node, but it also calls the constructor of the element, whose allocations are its own.
+/// Returns a stack without the allocation functions at its inner end. The option drop_frames of pprof, a pattern
+/// for such functions, would not do: it also drops all functions that a matching function called. Example:
+/// std::_Rb_tree::_M_create_node gets memory for a node. It also calls the constructor of the element, whose
+/// allocations are its own.
 std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
   std::vector<std::uint64_t> locations;
   for (StackId at = stack; at != 0; at = stacks_.node(at).parent) {

@@ -18,13 +18,12 @@ namespace cmt::lifetimes {
 ///
 ///     alloc_objects, alloc_space        allocated
 ///     inuse_objects, inuse_space        live at the end
+///     peak_objects, peak_space          live at the peak of live bytes
+///     temporary_objects                 freed by the next event of their thread
 ///
-///     peak_objects, peak_space          live at the peak of live bytes; viewers show these by default
-///     temporary_objects                 freed by the next event of the thread that made them
-///
-/// The sums over all samples are the totals of `uses`. Functions that match `hidden`, an extended regular expression,
-/// are left out. `header` is the trace's; the viewer shows `comments`. Memory: the functions' names, and 8 bytes a
-/// frame.
+/// Viewers show the values at the peak by default. The sums over all samples are the totals of `uses`. Functions that
+/// match `hidden`, an extended regular expression, are left out. `header` is the trace's; the viewer shows `comments`.
+/// Memory: the functions' names, and 8 bytes a frame.
 void write_pprof(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const Header& header,
                  const std::vector<std::string>& comments, const std::function<void(std::string_view)>& write);
 

@@ -1,10 +1,9 @@
 /// Decides the fate of each block of a trace, for every tool that counts fates. The fate of a block is:
 ///
-/// - its lifetime, and whether it is short-lived;
-/// - whether it is temporary, so freed by the next event of its thread;
-///
+/// - its lifetime (short-lived or not);
+/// - whether it is temporary (freed by its thread's next event);
 /// - whether another thread ended it;
-/// - its untouched bytes.
+/// - the number of untouched bytes.
 ///
 ///     1  thread 0: malloc(8) = <1>
 ///     2  thread 1: malloc(8) = <2>

@@ -138,12 +138,9 @@ struct Uses {
   std::uint64_t short_lived_max = 0;
 };
 
-/// Counts allocations by stack, or by other sets, event by event. Memory:
-///
-/// - some 60 bytes a live block;
-///
-/// - 360 bytes a stack that allocates, and 16 bytes for each of its classes of lifetimes;
-/// - 4 bytes a node of stacks.
+/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, and 4 bytes a
+/// node of the tree of stacks. A stack that allocates takes 360 bytes, and 16 bytes for each class of lifetimes that it
+/// has.
 class UseCounter {
  public:
   /// Borrows `complaints`.

@@ -79,8 +79,9 @@ struct block_request {
   uint64_t size, count, alignment;
 };
 
-/* An observer of calls. before() is called before a block is given back to the allocator. after() is called with the
- * result of each call that makes a block. Its `old` is the block that before() returned, or zeros. */
+/* An observer of calls. The function before() is called before a block is given back to the allocator. The function
+ * after() is called with the result of each call that makes a block. Its `old` is the block that before() returned, or
+ * zeros. */
 struct call_observer {
   struct live_block (*before)(void* block, enum call call);
   void (*after)(void* block, const struct live_block* old, const struct block_request* request);

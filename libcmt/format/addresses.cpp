@@ -5,16 +5,16 @@
 // the top. Otherwise the next block is right after the last one, or near the last one of its size (a free list in
 // address order). So an allocation costs one number:
 //
-//     place << 1              the address at that place among the freed of its class; the newest is 0
-//
+//     place << 1              the address at that place among the freed of its class
 //     depth << 1, address     none of the below fits: the address itself
 //
 //     difference << 2 | 1     from where a block right after the last allocation would begin
 //     difference << 2 | 3     from the last allocation of its class
 //
-// After a realloc, 0 means "in place" and every other number is one more. Differences are zigzag numbers. Their unit is
-// the largest power of two that divides all differences of the block. The address "right after" depends on how the
-// allocator rounds sizes: the encoder tries four ways, and the stream's head states the one that fits best.
+// The newest freed address is at place 0. After a realloc, 0 means "in place" and every other number is one more.
+// Differences are zigzag numbers. Their unit is the largest power of two that divides all differences of the block. The
+// address "right after" depends on how the allocator rounds sizes: the encoder tries four ways, and the stream's head
+// states the one that fits best.
 //
 // Bytes an event, measured on two traces:
 //

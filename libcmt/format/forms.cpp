@@ -1,14 +1,11 @@
 // How a form's code and the first operand share the bytes of one number.
 //
-// In most traces nearly every event is one of three:
+// In most traces nearly every event is a malloc or a free. The free gives its block by one of two numbers: the distance
+// from the newest block, or the difference from the block given last.
 //
-// - a malloc,
-// - a free by the distance from the newest block,
-// - a free by the difference from the block given last.
-//
-// But a C++ program calls operator new, and another program calloc. A fixed layout that favours three kinds would cost
-// all others an escape. So each block of the stream lists its forms, each with a prefix code of 1 to 7 bits. In the
-// event's first number the code is below the first operand.
+// But a C++ program calls operator new, and another program calloc. A fixed layout that favours these three forms would
+// cost all others an escape. So each block of the stream lists its forms, each with a prefix code of 1 to 7 bits. In
+// the event's first number the code is below the first operand.
 //
 // Huffman's code is not the best one, because numbers are whole bytes. An operand of 6 bits shares a byte with a code
 // of 1 bit, but needs a second byte with a code of 2 bits. If count[w] operands of a form have w bits, a code of length

@@ -291,10 +291,10 @@ class RegionPages {
 ///     address  =  region (2 MiB) | page (4 KiB) | offset
 ///
 /// A region finds its pages (RegionPages). A page holds its blocks (BlockPage), sorted by their exact addresses, of
-/// whatever alignment. A neighbour is the adjacent entry. At the edge of a page, it is the last or first entry of the
-/// nearest page of the region, or of the nearest region in the map of regions. The map is searched only at the edges of
-/// a region. A table by number finds the regions that were used last; it has room for twice as many regions as there
-/// are.
+/// whatever alignment. A neighbour is the adjacent entry. At the edge of a page, the neighbour is the last or first
+/// entry of the nearest page. This page is in the same region, or in the nearest region in the map of regions. The map
+/// is searched only at the edges of a region. A table by number finds the regions that were used last; it has room for
+/// twice as many regions as there are.
 ///
 /// Memory: 26 bytes a block, mostly at most a quarter of them again as reserve, and 4 KiB for a region of many pages.
 /// Isolated blocks cost 130 bytes each, and no block more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more

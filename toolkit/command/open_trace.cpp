@@ -6,8 +6,8 @@
 //   libarchive 3.6          does not check gzip's checksum, ignores bytes after a stream, and decodes no zstd with a
 //                           window above 128 MiB (`zstd --long=28`)
 //
-//   Boost.Iostreams 1.74    does not decode that either, reads cut zstd as empty, without an error, and takes 2.3 s for
-//                           a .gz of 200 MB; this file takes 1.0 s
+//   Boost.Iostreams 1.74    does not decode such zstd either, reads cut zstd as empty, without an error, and takes
+//                           2.3 s for a .gz of 200 MB. This file takes 1.0 s
 
 #include "toolkit/command/open_trace.h"
 

@@ -2,11 +2,10 @@
 //
 //   another user's rights     the loader ignores the variable
 //   32 bits                   the loader cannot load our 64-bit library
-//
 //   no PT_INTERP (elf(5))     the program is linked statically: no loader runs
-//   musl's loader             loads our library, does not find all symbols of glibc, and ends the program with 127
 //
-//   gcc's address sanitizer   ends a program into which another library is loaded before the sanitizer's own
+//   musl's loader             loads our library, misses symbols of glibc, and ends the program with 127
+//   gcc's address sanitizer   ends a program if another library is loaded before its own
 
 #include "toolkit/launch/tracer.h"
 

@@ -26,14 +26,9 @@ std::string find_in_path(const std::string& word);
 bool changes_rights(const std::string& word);
 
 /// Why a program can be run but not recorded, or only in part, and what can be done, in a line. The result is empty
-/// if it can be recorded, or `word` is no program. Possible reasons:
-///
-/// - The program is linked statically, or against musl.
-/// - It is for 32 bits or another processor.
-///
-/// - It is built with a sanitizer.
-/// - It has an allocator inside.
-/// - It runs with another user's rights.
+/// if it can be recorded, or `word` is no program. The program may be linked statically, against musl, or for
+/// 32 bits or another processor. It may be built with a sanitizer, have an allocator inside, or run with another user's
+/// rights.
 std::string why_not_recordable(const std::string& word);
 
 /// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is

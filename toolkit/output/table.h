@@ -29,7 +29,6 @@ std::string shortened(std::string_view text, std::size_t width, Telling telling 
 ///
 ///     Table table({"allocator", "time", "peak resident"});
 ///     table.add({"libc", "12.1 ms", "3.05 MiB"});
-///
 ///     std::string text = table.text();
 class Table {
  public:
@@ -104,7 +103,9 @@ class Form {
 ///     Columns<Sample> columns;
 ///     columns.add("live", "live_bytes", bytes_text);
 ///     columns.add("events", "events", with_commas);
+///
 ///     columns.add_computed("use", [](const Sample& each) { return percent_text(each.live_bytes, each.page_bytes); });
+///
 ///     std::string text = columns.table(samples).text();
 ///     std::string csv = csv_titles<Sample>();
 ///     for (const Sample& sample : samples) csv += csv_row(sample);

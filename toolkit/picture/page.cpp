@@ -1,14 +1,16 @@
 // A picture as an HTML page. Its scripts draw the panels with uPlot from this JSON:
 //
 //   panels[]    title; x and y: title, unit, log, range, ticks[]: [at, label], breaks[]
+//
 //               series[]: name, form, x[], y[]
 //                 of the form "point" also within[]: [x low, x high, y low, y high]
 //
-//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals, apart_title,
-//               apart[],
+//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals,
+//               apart_title, apart[],
 //
 //                 cells[]: [row, first column, cells…], runs of cells that are not 0,
 //                 row_names[], column_names[], row_details[]: in details[], of a click on the row
+//
 //   details[]   panels that are shown one at a time
 //
 // Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.

@@ -26,7 +26,6 @@ struct SliceBound {
 ///
 ///     1000:2000      the events after the first 1,000, up to the 2,000th
 ///     1.5s:2s        with a unit of time (ns, us, ms, s, min, h): the events from FROM on and before TO
-///
 ///     @load:@done    the events from the first mark "load" on, and before the first mark "done" after it
 ///
 /// Either end may be left out. Both are of one unit. A label with a colon cannot be named.

@@ -3,21 +3,21 @@
 //
 //     v 10400 3                       version of heaptrack and of the format
 //     x d /usr/bin/prog               program, its length first
-//     X ./prog --fast                 command line
+//     X ./prog --fast                 command
 //     I 1000 5e298d                   page size, pages of the machine
 //
-//     m 1 -                           raw: the modules that are loaded from here on follow
+//     m 1 -                           raw: modules loaded from here on
 //     m b /lib/libm.so 7fdd01500000 0 f5c0 10000 733e1    address, and offset and size of each segment; x: the program
 //
 //     t 7fdd01571b9f 0                raw: a node of the tree of call stacks: return address, parent, from 1
 //     s b libm.so.6.1                 interpreted: a string, its length first, from 1
 //
-//     i 7fdd01571b9f 2 3 4 1f 5 4 2a       an address: module, then function, file and line, the inlined ones first
+//     i 7fdd01571b9f 2 3 4 1f 5 4 2a       an address: module, then function, file and line, inlined ones first
 //     t 1 0                                a node: address's number, parent
 //
 //     + 18 9 55a49953b2b0             raw: an allocation's size, call stack, address
 //     - 55a49953b2b0                       a free
-//     a 18 9                          interpreted: size and call stack get the next number, from 0
+//     a 18 9                          interpreted: size and stack get the next number, from 0
 //
 //     + 2                                  an allocation like number 2
 //     - 2                                  a free of one

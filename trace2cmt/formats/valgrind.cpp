@@ -1,12 +1,13 @@
 // valgrind --trace-malloc=yes: calls among other messages.
 //
 //     ==14886== Memcheck, a memory error detector
+//
 //     --14886-- malloc(10) = 0x4A43040
 //     --14886-- calloc(3,8) = 0x4A43090
 //     --14886-- memalign(al 64, size 128) = 0x4A439C0
-//
 //     --14886-- _ZnwmSt11align_val_t(size 64, al 64) = 0x4D70D80
 //     --14886-- _ZdlPvm(0x4D70C80)
+//
 //     --14886-- realloc(0x4A43960,0)free(0x4A43960)           a call within a call, in one line
 //     --14886--  = 0
 //     --14886-- realloc(0x0,20)malloc(20) = 0x4A430F0

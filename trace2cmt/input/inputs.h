@@ -25,7 +25,7 @@ namespace cmt::trace2cmt {
 ///   address may be live twice;
 ///
 /// - times are raised by the last time so far;
-/// - call stacks are in a table that all files share, in which each file has modules of its own.
+/// - call stacks are in one table for all files, in which each file has its own modules.
 ///
 /// A mark with the file's name comes before each file. A further file may free or resize a block that it did not
 /// allocate. Such a block has no tag in the joined trace. So the free is dropped, and the realloc becomes an

@@ -5,10 +5,10 @@
 //     X ./prog --fast      the command
 //     I 1000 0             page size; pages of the machine, not known here
 //
-//     s 4 main             string 1: its length, and itself
+//     s 4 main             string 1, its length first
 //     i 7fdd01571b9f 2 1 3 1f     address 1: in module 2, function 1, file 3, line 31; inlined functions first
 //
-//     t 1 0                node 1 of the tree of stacks: address 1, no caller
+//     t 1 0                node 1 of the stacks: address 1, no caller
 //     a 18 1               kind of block 0: 24 bytes, allocated by the stack of node 1
 //
 //     c 1f                 31 ms since the start

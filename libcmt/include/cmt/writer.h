@@ -34,14 +34,11 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  /// Writes an event. Returns false and writes nothing if one of these is true of the event:
+  /// Writes an event. Returns false and writes nothing if the event's kind is unknown, its label has more than
+  /// 4,096 bytes, or it names touched pages but no block. It does the same if the event
   ///
-  /// - it makes a block whose tag is not above all tags before;
-  /// - it is given a block of this trace that is not alive;
-  ///
-  /// - it names touched pages but no block;
-  /// - its kind is unknown;
-  /// - its label has more than 4,096 bytes.
+  /// - makes a block whose tag is not above all tags before, or
+  /// - is given a block of this trace that is not alive.
   bool add(const Event& event);
 
   /// From here on the events' stacks are numbers of this table. Without a table, events have no stacks. The Writer
