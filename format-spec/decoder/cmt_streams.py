@@ -121,9 +121,9 @@ class Form:
         value, kind = self.value, self.operation
         operands = (self.is_control() or self.properties & ~(PROPERTIES["allocates"] | PROPERTIES["may align"]) or
                     self.further or value & ALIGNED)
-        # "Forms with by delta are only for kinds that release or name. Forms with NULL are only for kinds that allocate,
-        # with aligned only for kinds that may align, with wide only for operations that have an operand. No kind both
-        # releases and names."
+        # "Forms with by delta are only for kinds that release or name. Forms with NULL are only for kinds that
+        # allocate, with aligned only for kinds that may align, with wide only for operations that have an operand. No
+        # kind both releases and names."
         return not (value > 1023 or
                     (value & DELTA and not self.has("releases") and not self.has("names")) or
                     (value & NULL and not self.has("allocates")) or
