@@ -53,7 +53,8 @@ read from standard input.
   --prepared     keep the trace's operations in memory, 8 bytes for an event. By
                  default they are in memory if they take at most half of what is
                  free
-  --stream       keep them in a temporary file instead (in TMPDIR, else /var/tmp)
+  --stream       keep them in a temporary file instead (in TMPDIR, else
+                 /var/tmp)
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
   --csv          write the table with plain numbers, a line for each allocator
