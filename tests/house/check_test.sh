@@ -3,8 +3,9 @@
 git init -q tree
 cd tree
 mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
-cp "$SOURCE/script/check" "$SOURCE/script/plain_words" script/
-printf 'folder,rule,most\noverhead,purpose,1\nlibcmt,purpose,1\ntoolkit,purpose,1\ntrace2cmt,purpose,1\npreload,purpose,1\ncmtreplay,purpose,1\ncmtwatch,purpose,1\ncmttrace,purpose,1\n' >script/plain_words.csv
+cp "$SOURCE/script/check" script/
+printf '#!/bin/sh\n' >script/plain_words  # until its rules are tested, below: it takes most of the time
+chmod +x script/plain_words
 cp "$SOURCE/.clang-format" .
 failed=0
 
@@ -50,7 +51,7 @@ accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
 accepts libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
 accepts preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload/protocol.h"'
 accepts preload/program/a.c '#include "preload/cfi/b.h"' '#include "preload/protocol.h"'
-accepts cmttrace/attach/a.cpp '#include "preload/cfi/b.h"' '#include "preload/attach.h"'
+accepts cmttrace/attach/a.cpp '#include "preload/attach.h"' '#include "preload/cfi/b.h"'
 accepts toolkit/symbols/a.cpp '#include "preload/cfi/b.h"' '#include "toolkit/process/b.h"'
 accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "overhead/b.h"' '#include "toolkit/output/b.h"'
 refuses 'perf.data: a file of unknown kind' perf.data x
@@ -64,6 +65,10 @@ mapfile -t body < <(long 68)
 accepts overhead/a.cpp "${body[@]}"
 refuses 'clang-format -i' overhead/a.cpp 'int  a;'
 refuses 'home.ann' overhead/a.cpp "// see /home""/ann/notes"
+
+# Plain language: one file without a purpose is allowed in overhead, and nothing else.
+cp "$SOURCE/script/plain_words" script/
+printf 'folder,rule,most\noverhead,purpose,1\n' >script/plain_words.csv
 refuses "overhead: 1 places of rule 'opening', more than 0" overhead/a.cpp '// What is read is counted.'
 refuses "overhead: 1 places of rule 'word', more than 0" overhead/a.cpp '// The caller is told the size.'
 refuses "overhead: 1 places of rule 'long', more than 0" overhead/a.cpp "// $(seq -s ' ' 29)"
