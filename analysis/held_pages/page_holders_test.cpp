@@ -10,8 +10,8 @@
 namespace cmt::analysis {
 namespace {
 
-constexpr int page_shift = 12;
-constexpr std::uint64_t page_size = 1 << page_shift;
+constexpr int small_page_shift = 12;
+constexpr std::uint64_t small_page_size = 1 << small_page_shift;
 
 /// Blocks at one moment, each with the stack that made it: a chain of functions named "a" to "e".
 struct Heap {
@@ -33,7 +33,7 @@ struct Heap {
       live.insert(place);
       stack_of[block.placed.address] = block.stack;
     }
-    return find_page_uses(live, page_shift, old_before,
+    return find_page_uses(live, small_page_shift, old_before,
                           [&](const heap::PlacedBlock& block) { return stack_of.at(block.address); });
   }
 };
@@ -81,7 +81,7 @@ PageUse counted_one_by_one(const Heap& heap, Has has) {
   std::map<std::uint64_t, std::vector<std::size_t>> pages;
   for (std::size_t i = 0; i < heap.blocks.size(); ++i) {
     const heap::PlacedBlock& block = heap.blocks[i].placed;
-    for (std::uint64_t page = block.address / page_size; page <= block.last() / page_size; ++page)
+    for (std::uint64_t page = block.address / small_page_size; page <= block.last() / small_page_size; ++page)
       pages[page].push_back(i);
     if (!has(heap.blocks[i])) continue;
     ++use.blocks;
@@ -94,18 +94,18 @@ PageUse counted_one_by_one(const Heap& heap, Has has) {
     bool is_sole = true;
     for (const std::size_t i : blocks) {
       const heap::PlacedBlock& block = heap.blocks[i].placed;
-      const std::uint64_t begin = std::max(block.address, page * page_size);
-      const std::uint64_t end = std::min(block.address + block.size, (page + 1) * page_size);
+      const std::uint64_t begin = std::max(block.address, page * small_page_size);
+      const std::uint64_t end = std::min(block.address + block.size, (page + 1) * small_page_size);
       used += end - begin;
       is_sole = is_sole && has(heap.blocks[i]);
       if (!is_old(block)) continue;
       ++old_count;
       old_used += end - begin;
-      if (i + 1 == heap.blocks.size() || block.last() / page_size != page) continue;
+      if (i + 1 == heap.blocks.size() || block.last() / small_page_size != page) continue;
       const std::uint64_t gap = heap.blocks[i + 1].placed.address - block.address - block.size;
       if (gap <= 31) old_used += gap;
     }
-    if (is_sole) use.sole_bytes += page_size;
+    if (is_sole) use.sole_bytes += small_page_size;
     std::uint64_t rank = 0, old_rank = 0;
     for (const std::size_t i : blocks) {
       const heap::PlacedBlock& block = heap.blocks[i].placed;
@@ -114,15 +114,15 @@ PageUse counted_one_by_one(const Heap& heap, Has has) {
       };
       const std::uint64_t place = rank++, old_place = is_old(block) ? old_rank++ : 0;
       if (!has(heap.blocks[i])) continue;
-      use.page_bytes += part(page_size, blocks.size(), place);
-      use.unused_bytes += part(page_size - used, blocks.size(), place);
+      use.page_bytes += part(small_page_size, blocks.size(), place);
+      use.unused_bytes += part(small_page_size - used, blocks.size(), place);
       if (!is_old(block)) continue;
-      use.old_page_bytes += part(page_size, old_count, old_place);
-      if (old_used <= page_size)
-        use.separable_bytes += static_cast<std::int64_t>(part(page_size - old_used, old_count, old_place));
+      use.old_page_bytes += part(small_page_size, old_count, old_place);
+      if (old_used <= small_page_size)
+        use.separable_bytes += static_cast<std::int64_t>(part(small_page_size - old_used, old_count, old_place));
       else
-        use.separable_bytes -= static_cast<std::int64_t>(part(old_used - page_size, old_count, old_place));
-      use.pinned_pages += blocks.size() == 1 && block.size <= page_size / 8;
+        use.separable_bytes -= static_cast<std::int64_t>(part(old_used - small_page_size, old_count, old_place));
+      use.pinned_pages += blocks.size() == 1 && block.size <= small_page_size / 8;
     }
   }
   return use;
@@ -192,7 +192,7 @@ TEST_CASE("page holders: a full page of old blocks has nothing to separate, and 
   heap.blocks.push_back({{.address = 0x11010, .size = 96, .born = 0, .tag = 2, .slop = 0}, stack});
   const PageUses uses = heap.uses();
   CHECK(uses.entries.front().use.separable_bytes == -16 + 4000);
-  CHECK(uses.entries.front().use.sole_bytes == 2 * page_size);
+  CHECK(uses.entries.front().use.sole_bytes == 2 * small_page_size);
   CHECK(uses.shared_pages.empty());
 }
 
