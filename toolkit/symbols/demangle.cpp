@@ -27,6 +27,7 @@ struct PrintedName {
 void print_piece(const char* piece, std::size_t size, void* destination) {
   auto& name = *static_cast<PrintedName*>(destination);
   assert(name.size <= name.text.size());
+  if (size == 0) return;  // `piece` may be NULL then
   if (size > name.text.size() - name.size) std::longjmp(name.too_long, 1);
   std::memcpy(name.text.data() + name.size, piece, size);
   name.size += size;
