@@ -173,7 +173,6 @@ static void record_own_name(void) {
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
   must(self->generation != tracing.generation);
-  if (self->guard != &guard_of_load) self->guard = NULL;
   self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
   if (!self->ring) {
@@ -200,11 +199,17 @@ static void claim_ring(void) {
   if (tracing.is_attached) record_own_name();
 }
 
-// May allocate from the program's heap, which is an event: so not while an event is recorded.
+// May allocate from the program's heap. The C library frees this block when the thread ends, so its allocation is an
+// event of its own, also inside of the call whose event begins the thread's recording. Not while an event is recorded.
 static void notice_thread_end(void) {
   int saved = errno;
+  struct Guard* const guard = thread_self.guard;
+  const uint64_t guards = thread_self.guards;
   thread_self.has_destructor = 1;
+  thread_self.guard = NULL;
   keys.set(state.key, &thread_self);
+  thread_self.guard = guard;
+  thread_self.guards = guards;
   errno = saved;
 }
 
