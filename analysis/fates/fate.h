@@ -92,7 +92,7 @@ class BlockFates {
   /// Takes the next event. Returns the block that it ends; none if the event ends no block, or one that is not live.
   EndedBlock<Block> follow(const Event& event) {
     live_.start_event(event);
-    if (tells_pages(event.kind)) {
+    if (names_pages(event.kind)) {
       assert(!event.ends_block() && !event.makes_block());
       const Block* const touched = live_.find(event.old_tag);
       if (touched != nullptr) untouched_.touch(event, touched->size);

@@ -29,7 +29,7 @@ void Summariser::count_event(const Event& event) {
 void Summariser::count(const Event& event) {
   ++now_.event;
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
-  if (tells_pages(event.kind)) untouched_.touch(event);
+  if (names_pages(event.kind)) untouched_.touch(event);
   for (; change_ != changes_end_ && change_->event == now_.event; ++change_) apply(*change_);
   if (event.kind == Kind::sample && event.size != 0) add_resident(event.size);  // 0: it had ended
   now_.pages = held_.live();

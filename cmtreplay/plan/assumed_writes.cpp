@@ -23,7 +23,7 @@ std::uint64_t bytes_of(const Event& event) {
 
 void AssumedWrites::count(const Event& event) {
   if (!known()) return;
-  if (tells_pages(event.kind)) return count_pages(event);
+  if (names_pages(event.kind)) return count_pages(event);
   if (event.ends_block()) end_block(event.old_tag);
   if (!event.makes_block()) return;
   end_block(event.tag);  // only if the trace uses the tag of a live block again

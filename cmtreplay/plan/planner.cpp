@@ -95,7 +95,7 @@ void SlotPool::begin_epoch() {
 Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
   lane_ = lane;
-  if (!kind.allocates && !kind.releases) return tells_pages(event.kind) ? touch(event) : give_back_step(event);
+  if (!kind.allocates && !kind.releases) return names_pages(event.kind) ? touch(event) : give_back_step(event);
   if (event.failed()) return Step(Outcome::failed);
   if (is_realloc(event.kind)) return reallocate(event);
   return kind.releases ? release(event) : allocate(event);

@@ -14,7 +14,7 @@ constexpr std::uint32_t lanes_max = 1U << 16;
 
 /// Whether an event's thread matters. Marks and samples have no thread, and touched pages have the thread that noticed
 /// them, which need not be the one that wrote.
-bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !tells_pages(kind); }
+bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !names_pages(kind); }
 
 }  // namespace
 
@@ -87,7 +87,7 @@ void Router::finish() {
 /// thread any more, by lane 0.
 std::uint32_t Router::lane_for(const Event& event) {
   if (is_of_thread(event.kind)) return lane_of(event.thread);
-  if (!tells_pages(event.kind)) return 0;
+  if (!names_pages(event.kind)) return 0;
   const std::uint32_t lane = planner_.lane_of(event.old_tag).value_or(0);
   return lanes_[lane].has_thread ? lane : 0;
 }

@@ -172,7 +172,7 @@ void CoreDecoder::complete_run(Event& run, bool is_next) {
     run.count = last_run_.count;
     run.alignment = last_run_.alignment;
   }
-  assert(tells_pages(run.kind));
+  assert(names_pages(run.kind));
   run.size = last_run_.offset_in(run.old_tag) + unzigzag(run.size);
   last_run_.become(run);
 }
@@ -207,7 +207,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     labelled_ = true;
   }
   const bool is_next_run = form.operation == Form::next_run;
-  if (is_next_run || tells_pages(event.kind)) return complete_run(event, is_next_run);
+  if (is_next_run || names_pages(event.kind)) return complete_run(event, is_next_run);
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
   if (form.is_known_kind()) return;
   ++unknown_kinds_;

@@ -180,7 +180,7 @@ void CoreEncoder::put_run(const Event& run) {
 
 void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
-  if (tells_pages(event.kind)) return put_run(event);
+  if (names_pages(event.kind)) return put_run(event);
   Form form = Form::of(event.kind);
   const KindTraits kind = form.kind;
   form.null = kind.allocates && event.tag == 0;

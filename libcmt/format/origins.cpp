@@ -180,7 +180,7 @@ class OriginReader {
     const std::uint64_t at = cursor_.offset();
     const auto kind = static_cast<Kind>(cursor_.varint(kind_limit - 1, "a kind"));
     const std::uint64_t gap = cursor_.varint(), length = cursor_.varint(), page_size = cursor_.varint();
-    if (!tells_pages(kind) || !std::has_single_bit(page_size) || length == 0 || gap > block.size - before ||
+    if (!names_pages(kind) || !std::has_single_bit(page_size) || length == 0 || gap > block.size - before ||
         length > block.size - before - gap) {
       throw WireError(at, "pages that the block does not have");
     }

@@ -19,7 +19,7 @@ class LiveAllocations {
   void follow(const cmt::Event& event) {
     if (event.tag != 0 && event.tag <= newest_)
       return;  // contradicts the events before, by the rule of cmt::Writer::add()
-    if (cmt::tells_pages(event.kind)) return follow_run(event);
+    if (cmt::names_pages(event.kind)) return follow_run(event);
     if (event.ends_block()) {
       blocks_.erase(event.old_tag);
       pages_.end_block(event.old_tag);

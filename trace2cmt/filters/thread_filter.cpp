@@ -13,7 +13,7 @@ class ThreadFilter : public Filter {
   void filter(const cmt::Event& event, const Emit& emit) override {
     if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
     if (event.kind == cmt::Kind::mark) return emit(event);
-    if (cmt::tells_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
+    if (cmt::names_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
     threads_.contains(event.thread) ? filter_own(event, emit) : filter_other(event, emit);
   }
 

@@ -51,7 +51,7 @@ class TouchCounter {
 void TouchCounter::count(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   if (!entry.accepted || !entry.old_known || entry.old.size < counts_.touched_min) return;
   assert(entry.old.tag == event.old_tag);
-  if (cmt::tells_pages(event.kind)) return count_run(event, entry.old);
+  if (cmt::names_pages(event.kind)) return count_run(event, entry.old);
   if (!event.ends_block()) return;
   count_block(entry.old);
   pages_.end_block(entry.old.tag);

@@ -105,7 +105,7 @@ void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry
   check_time(event);
   if (!entry.accepted) return report_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
-  if (entry.old_known && cmt::tells_pages(event.kind)) check_run(event, entry.old);
+  if (entry.old_known && cmt::names_pages(event.kind)) check_run(event, entry.old);
   if (event.tag != 0 && event.address != 0) check_overlap(event);
 }
 

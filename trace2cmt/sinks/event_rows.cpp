@@ -18,7 +18,7 @@ Number time_of(std::uint64_t time_ns) {
 
 /// The bytes requested in all; null if the product has more than 64 bits. For touched pages, the offset of the first.
 Number size_of(const cmt::Event& event) {
-  if (cmt::tells_pages(event.kind)) return event.size;
+  if (cmt::names_pages(event.kind)) return event.size;
   std::uint64_t product;
   if (__builtin_mul_overflow(event.size, event.count, &product)) return std::nullopt;
   return where(cmt::traits(event.kind).sizes, product);

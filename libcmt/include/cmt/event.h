@@ -97,7 +97,7 @@ constexpr bool is_known(Kind kind) {
 constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
 /// Whether an event names a run of pages of its block, which the program touched or which were in memory before.
-constexpr bool tells_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
+constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
 /// Whether an event is a call that returns memory to the system, or that sets when the allocator does so.
 constexpr bool gives_memory_back(Kind kind) {

@@ -77,7 +77,7 @@ void OriginTable::add(const Event& event, const LiveBlock& old, StackId stack) {
   if (!is_kept_) return;
   if (event.tag != 0) {
     make(traits(event.kind).releases ? format::origin_of(event) : event, stack);
-  } else if (old.tag != 0 && tells_pages(event.kind)) {
+  } else if (old.tag != 0 && names_pages(event.kind)) {
     pages_.add(event, heap::bytes_of(event, old.address, old.size), old.size);
   }
   check_room();

@@ -90,7 +90,7 @@ void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>
     const bool has_value = !stacks.empty() && (kind.allocates || (kind.releases && has_releases));
     const StackId stack = has_value ? stacks.front().stack : 0;
     if (has_value) stacks = stacks.subspan(1);
-    if (tells_pages(event.kind)) {
+    if (names_pages(event.kind)) {
       follow_run(event);
     } else if (event.tag != 0) {
       Event made = event;

@@ -155,7 +155,7 @@ void TouchedBlocks::restore(const Event& event) {
   if (event.ends_block()) blocks_.erase(event.old_tag);
   if (event.tag != 0 && is_large(event.bytes()))
     blocks_.insert_or_assign(event.tag, Block{event.address, event.bytes(), 0, event.thread, false});
-  const auto found = tells_pages(event.kind) ? blocks_.find(event.old_tag) : blocks_.end();
+  const auto found = names_pages(event.kind) ? blocks_.find(event.old_tag) : blocks_.end();
   if (found == blocks_.end()) return;
   Block& block = found->second;
   const std::uint64_t first = (block.address % page_size + event.size) / page_size;
