@@ -221,7 +221,7 @@ struct control {
   uint32_t changes __attribute__((aligned(128))); /* counts lanes that got idle or ended, and freed chunks */
   uint32_t wake_at;                               /* wake the parent at this count, or when a lane got idle */
   uint32_t parent_sleeps, main_sleeps;            /* whether the parent waits on `changes`; the main thread */
-  uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: not told */
+  uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: not known */
   uint64_t pointer_next;                          /* index of the next returned pointer */
   uint64_t wall_ns, cpu_ns;                       /* from the first operation to the last */
   uint64_t kernel_ns;                             /* the part of cpu_ns in the kernel */

@@ -67,7 +67,7 @@ class Recording {
   }
 
   /// Reports the files that have been written since the last call.
-  void tell_kept() {
+  void report_kept() {
     if (kept_) kept_->look(false);
   }
 
@@ -221,7 +221,7 @@ int record(const Options& options) {
     say("the trace is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     return 0;
   }
-  recording.tell_kept();
+  recording.report_kept();
   name_functions(root, options, traces);
   const auto recorded = launch::wait_for_traces(traces, say, [&](int milliseconds) {
     pollfd signals{interrupts.fd(), POLLIN, 0};

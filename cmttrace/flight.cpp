@@ -34,7 +34,7 @@ bool is_collector(int process) {
   return name.starts_with("cmttrace-collec");
 }
 
-std::string told_of(const launch::FlightFile& file) {
+std::string kept_file_text(const launch::FlightFile& file) {
   if (file.error != 0)
     return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
   return "kept: " + output::counted(file.events, "event") + " of the last " +
@@ -76,7 +76,7 @@ launch::Ended FlightFiles::wait(launch::RunningCommand& launched) {
   for (;;) {
     const launch::LaunchEvent event = launched.handle();
     if (event.ended) {
-      tell_new();
+      report_new();
       return *event.ended;
     }
     if (event.at_end) continue;
@@ -87,7 +87,7 @@ launch::Ended FlightFiles::wait(launch::RunningCommand& launched) {
 
 void FlightFiles::look(bool is_asked) {
   if (is_asked) ask_collectors();
-  tell_new();
+  report_new();
 }
 
 void FlightFiles::ask_collectors() const {
@@ -96,10 +96,11 @@ void FlightFiles::ask_collectors() const {
   }
 }
 
-void FlightFiles::tell_new() {
+void FlightFiles::report_new() {
   for (const launch::BegunTrace& trace : traces_.begun()) {
-    std::size_t& told = told_[{trace.process, trace.start_ns}];
-    for (; told < trace.kept_files.size(); ++told) command::complain("cmttrace", told_of(trace.kept_files[told]));
+    std::size_t& reported = reported_[{trace.process, trace.start_ns}];
+    for (; reported < trace.kept_files.size(); ++reported)
+      command::complain("cmttrace", kept_file_text(trace.kept_files[reported]));
   }
 }
 

@@ -33,10 +33,10 @@ class FlightFiles {
 
  private:
   void ask_collectors() const;
-  void tell_new();
+  void report_new();
 
   const launch::TraceStatusFile& traces_;
-  std::map<std::pair<int, std::uint64_t>, std::size_t> told_;  // by process and start: so many of its files
+  std::map<std::pair<int, std::uint64_t>, std::size_t> reported_;  // by process and start: so many of its files
 };
 
 }  // namespace cmt::trace_launcher

@@ -34,7 +34,7 @@ class Annotator {
     std::uint64_t prev = 0;  // address; 0: there is none
     std::uint64_t next = 0;
     std::int64_t gap_before = -1;
-    std::int64_t gap_behind = -1;
+    std::int64_t gap_after = -1;
     std::uint64_t pages = 0;  // pages that no other block is on
     std::uint64_t huge_pages = 0;
     heap::LiveTotals totals{};  // after the end or begin
@@ -134,7 +134,7 @@ class Annotator {
     note.prev = found.prev.address;
     note.next = found.next.address;
     if (note.prev != 0) note.gap_before = gap(found.prev, found.block);
-    if (note.next != 0) note.gap_behind = gap(found.block, found.next);
+    if (note.next != 0) note.gap_after = gap(found.block, found.next);
     note.pages = own_pages(found, page_shift_);
     if (counts_huge_pages_) note.huge_pages = own_pages(found, huge_page_shift);
     note_totals(note);
@@ -184,7 +184,7 @@ class Annotator {
     out.text(", next ");
     out.hex(note.next);
     out.text(", gap ");
-    out.signed_decimal(note.gap_behind);
+    out.signed_decimal(note.gap_after);
   }
 
   void write_pages(AnnotatedText& out, const PlacedBlock& block, const Note& note, std::string_view between,

@@ -53,7 +53,7 @@ class MomentFinder {
     trace::SliceProgress progress(part);
     bool is_reached = false;
     trace_.for_each([&](const Event& event) {
-      is_reached = progress.next(event) == trace::SliceProgress::Place::behind;
+      is_reached = progress.next(event) == trace::SliceProgress::Place::after;
       if (!is_reached) count_event(event);
       return !is_reached;
     });

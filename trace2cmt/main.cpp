@@ -190,7 +190,7 @@ std::uint64_t count_rest(cmt::Reader& reader) {
 }
 
 /// How to extract the events after the damage of a .cmt, which has `before` events before it: ", the 7 events after …".
-std::string hint_behind_damage(cmt::Reader& reader, std::uint64_t before) {
+std::string hint_after_damage(cmt::Reader& reader, std::uint64_t before) {
   std::string hint;
   try {
     for (const cmt::BlockStart& block : reader.blocks()) {
@@ -219,7 +219,7 @@ std::string hint_at_whole_events(const Options& options) {
     if (events == 0) return {};
     return options.inputs[0] + ": the " + cmt::output::counted(events, "event") +
            " before the damage can be taken out by --slice=:" + std::to_string(events) +
-           hint_behind_damage(reader, events);
+           hint_after_damage(reader, events);
   } catch (const cmt::FormatError&) {
     return {};
   }

@@ -26,7 +26,7 @@ struct ChangedContributor : GroupOf<DiffUse> {
   double squared_bytes = 0;  ///< of its own blocks, in both
   bool is_maybe_chance = false;
 
-  bool is_behind() const { return is_maybe_chance; }
+  bool comes_last() const { return is_maybe_chance; }
 };
 
 inline std::string_view status_of(const ChangedContributor& contributor) {

@@ -157,7 +157,7 @@ bool UseCounter::count_event(const Event& event) {
       begin_slice();
       uses_.begin_time_ns = event.time_ns;
     }
-    if (place_ == Place::behind) return false;
+    if (place_ == Place::after) return false;
   }
   ++read_;
   last_time_ns_ = event.time_ns;

@@ -163,7 +163,7 @@ class GroupWalk {
   std::vector<std::uint32_t> entry_numbers_;  // by node: the entry's, from 1 on; 0: it has none
 };
 
-/// Sorts groups, the largest first; groups for which is_behind() is true come last. Removes the groups below --min and
+/// Sorts groups, the largest first; groups for which comes_last() is true come last. Removes the groups below --min and
 /// beyond --top, and returns their number.
 template <class Group, class SomeUses, class Figures>
 std::uint64_t sort_and_cut(std::vector<Group>& groups, const SomeUses& uses, const GroupOptions<Figures>& options) {
@@ -173,8 +173,8 @@ std::uint64_t sort_and_cut(std::vector<Group>& groups, const SomeUses& uses, con
   std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
     return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
   });
-  if constexpr (requires(const Group& each) { each.is_behind(); })
-    std::stable_partition(groups.begin(), groups.end(), [](const Group& each) { return !each.is_behind(); });
+  if constexpr (requires(const Group& each) { each.comes_last(); })
+    std::stable_partition(groups.begin(), groups.end(), [](const Group& each) { return !each.comes_last(); });
   const double least = least_figure(uses, options);
   const std::size_t before = groups.size();
   std::erase_if(groups, [&](const Group& each) { return !is_at_least(figure(each), least); });

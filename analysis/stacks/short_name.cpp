@@ -77,13 +77,13 @@ class Shortener {
       skip(rest_.starts_with("(*") || rest_.starts_with("(&") ? 2 : size);  // "int (*f(char))(int)", "decltype (x) f()"
       return;
     }
-    std::string_view behind = rest_.substr(size);
-    if (behind.starts_with(" const::")) behind.remove_prefix(6);
-    if (!behind.starts_with("::")) {
+    std::string_view after = rest_.substr(size);
+    if (after.starts_with(" const::")) after.remove_prefix(6);
+    if (!after.starts_with("::")) {
       end_at_arguments();
       return;
     }
-    rest_ = behind;  // a lambda or a class in that function
+    rest_ = after;  // a lambda or a class in that function
   }
 
   /// "{lambda(int)#1}", "{{closure}}".

@@ -47,8 +47,8 @@ void AssumedWrites::count_pages(const Event& event) {
   if (event.kind == Kind::touch || left >= page_bytes) block.idle_begin = std::max(block.idle_begin, end);
 }
 
-Event AssumedWrites::assume_written(const Event& told) const {
-  Event event = told;
+Event AssumedWrites::assume_written(const Event& recorded) const {
+  Event event = recorded;
   if (event.kind != Kind::resident) return event;
   const auto block = blocks_.find(event.old_tag);
   const auto found = block != blocks_.end() ? uses_.find(block->second.alike) : uses_.end();

@@ -26,7 +26,7 @@ class AssumedWrites {
 
   /// Returns an event of kind `resident` with only those pages that are to be written, perhaps none. Count the returned
   /// event, not the original. Events of other kinds are returned as they are.
-  Event assume_written(const Event& event) const;
+  Event assume_written(const Event& recorded) const;
 
   bool known() const { return touched_min_ != 0; }
   std::uint64_t bytes() const { return bytes_; }

@@ -42,7 +42,7 @@ void runner_touch_block(struct runner* runner, char* block, size_t from, size_t 
 }
 
 /* Wakes the parent, unless it waits for more changes than these. */
-static void tell_change(struct control* control, int urgent) {
+static void announce_change(struct control* control, int urgent) {
   const uint32_t changes = __atomic_add_fetch(&control->changes, 1, __ATOMIC_SEQ_CST);
   const int awaited = (int32_t)(changes - __atomic_load_n(&control->wake_at, __ATOMIC_RELAXED)) >= 0;
   if ((__atomic_load_n(&control->parent_sleeps, __ATOMIC_SEQ_CST) && (urgent || awaited)) ||
@@ -68,7 +68,7 @@ static void follow_link(struct runner* runner, uint32_t next) {
   enter_chunk(runner, next, runner->sequence + 1, 0);
   if (!replay->chunk_free) return;
   __atomic_store_n(&replay->chunk_free[left], 1, __ATOMIC_RELEASE);
-  tell_change(replay->control, 0);
+  announce_change(replay->control, 0);
 }
 
 static void wait_for_words(struct runner* runner, uint64_t consumed) {
@@ -77,7 +77,7 @@ static void wait_for_words(struct runner* runner, uint64_t consumed) {
   const uint64_t begin = monotonic_ns();
   __atomic_store_n(&lane->position, consumed * sizeof(uint64_t), __ATOMIC_RELAXED);
   set_state(runner, lane_idle);
-  tell_change(runner->replay->control, 1);
+  announce_change(runner->replay->control, 1);
   __atomic_store_n(&lane->sleeping, 1, __ATOMIC_SEQ_CST);
   for (;;) {
     const uint64_t published = __atomic_load_n(&lane->published, __ATOMIC_SEQ_CST);
@@ -129,7 +129,7 @@ static void end_thread(struct runner* runner, enum control_word how) {
   lane->cursor.words = (uint64_t)(runner->at - runner->chunk_begin);
   __atomic_store_n(&lane->position, position_words(runner) * sizeof(uint64_t), __ATOMIC_RELAXED);
   set_state(runner, lane_ended);
-  tell_change(runner->replay->control, 1);
+  announce_change(runner->replay->control, 1);
 }
 
 /* Waits until the recorded time, divided by the pace. */

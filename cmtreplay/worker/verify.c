@@ -90,9 +90,9 @@ static void check_new_block(void* address, const struct block_request* request) 
   struct live_block block = {.begin = (uintptr_t)address, .size = bytes_of(request), .usable = bytes_of(request)};
   const uint64_t alignment = needed_alignment(request);
   if (block.begin % alignment) {
-    struct block_request told = *request;
-    told.alignment = alignment;
-    report(fault_misaligned, &told, address, 0);
+    struct block_request reported_request = *request;
+    reported_request.alignment = alignment;
+    report(fault_misaligned, &reported_request, address, 0);
   }
   if (usable_size) {
     const uint64_t usable = usable_size(address);
@@ -162,10 +162,10 @@ int verify(struct calls* calls, uint32_t replaced, struct verification* verifica
 
 /* The end: blocks that the trace never frees, and requests that no allocator can meet. */
 
-static void tell_progress(void) { __atomic_fetch_add(&control_at_end->calls_outside, 1, __ATOMIC_RELAXED); }
+static void count_progress(void) { __atomic_fetch_add(&control_at_end->calls_outside, 1, __ATOMIC_RELAXED); }
 
 static void verify_live_block(const struct live_block* block) {
-  tell_progress();
+  count_progress();
   const char* const wrong = first_changed((char*)block->begin, block->size, block->seed);
   if (wrong)
     report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
@@ -178,7 +178,7 @@ static int is_null(const void* address, struct block_request request) {
 }
 
 static void announce(enum call call) {
-  tell_progress();
+  count_progress();
   __atomic_store_n(&shared->trying_impossible, call + 1U, __ATOMIC_RELEASE);
 }
 

@@ -26,7 +26,8 @@ using analysis::Metric;
 constexpr std::size_t nodes_max = 60'000;
 
 /// The figures whose changes become findings.
-constexpr std::array<Metric, 5> told{Metric::peak, Metric::bytes, Metric::live, Metric::temporary, Metric::blocks};
+constexpr std::array<Metric, 5> metrics_of_findings{Metric::peak, Metric::bytes, Metric::live, Metric::temporary,
+                                                    Metric::blocks};
 
 std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>(number < 0 ? -number : number); }
 
@@ -171,7 +172,8 @@ DiffReport compare_traces(const std::string& before_path, const std::string& aft
   report.total = (report.by_function ? *report.by_function : report.by_size).total;
   set_tree(report, merged ? tree_of_stacks(*merged) : tree_of_sizes(sizes));
   std::vector<Difference> differences;
-  for (const Metric metric : told) differences.push_back(difference_by(merged ? By::function : By::size, metric));
+  for (const Metric metric : metrics_of_findings)
+    differences.push_back(difference_by(merged ? By::function : By::size, metric));
   report.findings = find_changes(report, differences);
   before.say_defects();
   after.say_defects();

@@ -15,7 +15,7 @@
       addEventListener("hashchange", () => {
         if (location.hash === this.text()) return;
         this.values = this.parse(location.hash);
-        this.tell();
+        this.notify();
       });
     }
 
@@ -62,7 +62,7 @@
       this.values = {...before, ...changes};
       const text = this.text();
       if (text !== location.hash) location.replace(text || "#");
-      this.tell(before);
+      this.notify(before);
     }
 
     /// Calls listen(values, values before) now and after each change.
@@ -71,7 +71,7 @@
       listen(this.values, null);
     }
 
-    tell(before = null) { for (const listen of this.listeners) listen(this.values, before); }
+    notify(before = null) { for (const listen of this.listeners) listen(this.values, before); }
   }
 
   cmt.State = State;

@@ -129,7 +129,7 @@ class Folder {
     folded_nodes_.emplace_back(node, place->second);
   }
 
-  bool is_told_apart(const FoldedFunction& function) const {
+  bool has_own_node(const FoldedFunction& function) const {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       if (function.figures[i] != 0 && share_of(function.figures[i], all_[i]) >= folded_.folded.function_share)
         return true;
@@ -152,7 +152,7 @@ class Folder {
       const NodeNumber other = append(below(*first), append_frame({.folded_functions = count}));
       for (; first != last; ++first) {
         const FoldedFunction& function = functions_[*first];
-        nodes[*first] = is_told_apart(function) ? append(other, frame_of(function.function)) : other;
+        nodes[*first] = has_own_node(function) ? append(other, frame_of(function.function)) : other;
       }
     }
     for (const auto& [node, place] : folded_nodes_) folded_.node_of[node] = nodes[place];

@@ -72,7 +72,7 @@ std::string AttachFile::message() const {
   return {shared_->message, strnlen(shared_->message, sizeof shared_->message)};
 }
 
-void AttachFile::tell_that_rings_are_taken() {
+void AttachFile::announce_rings_taken() {
   __atomic_store_n(&shared_->rings_taken, 1, __ATOMIC_RELEASE);
   syscall(SYS_futex, &shared_->rings_taken, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -45,7 +45,7 @@ class AttachFile {
   int rings_descriptor() const { return shared_->rings_fd; }
   std::uint32_t words() const { return shared_->words; }
   std::string message() const;
-  void tell_that_rings_are_taken();
+  void announce_rings_taken();
 
  private:
   Attach* shared_ = nullptr;

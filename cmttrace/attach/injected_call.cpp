@@ -178,9 +178,9 @@ bool is_interrupted_call(const user_regs_struct& registers) {
 }
 
 /// Returns the number of the call that restart_syscall continues.
-std::optional<std::uint32_t> restarted_call(const RemoteMemory& memory, std::uint64_t behind) {
+std::optional<std::uint32_t> restarted_call(const RemoteMemory& memory, std::uint64_t call_end) {
   unsigned char code[7];
-  if (!memory.read_kept(behind - sizeof code, code, sizeof code) || code[0] != 0xb8) return std::nullopt;
+  if (!memory.read_kept(call_end - sizeof code, code, sizeof code) || code[0] != 0xb8) return std::nullopt;
   std::uint32_t number;
   std::memcpy(&number, code + 1, sizeof number);
   return code[5] == 0x0f && code[6] == 0x05 ? std::optional(number) : std::nullopt;

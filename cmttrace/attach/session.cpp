@@ -164,7 +164,7 @@ class AttachRun {
     if (rings_ || !taking_failed_.empty() || file_->state() != attach_has_rings) return;
     try {
       rings_.emplace(target_.take_descriptor(file_->rings_descriptor()));
-      file_->tell_that_rings_are_taken();
+      file_->announce_rings_taken();
     } catch (const std::system_error& error) {
       taking_failed_ = error.what();
     }

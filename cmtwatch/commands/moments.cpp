@@ -74,8 +74,8 @@ int peak(const command::CommandLine& line) {
 
 /// Returns the tick at a time, by one of the clocks of tick_at(). Reports on standard error if the recording had ended
 /// by then.
-std::optional<std::int64_t> told_tick_at(database::Database& database, const std::string& path, std::int64_t time_ns,
-                                         const std::string& clock) {
+std::optional<std::int64_t> tick_at_or_last(database::Database& database, const std::string& path, std::int64_t time_ns,
+                                            const std::string& clock) {
   database::Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
                                         " + end_ns - begin_ns < ?");
   if (const auto end_ns = end.bind(time_ns).run())
@@ -89,12 +89,13 @@ int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
   if (const auto wall_ns = parse_wall(line.value("at", "")))
     return show_moment(options, [&](database::Database& database) {
-      return told_tick_at(database, options.path, *wall_ns, "wall_ns");
+      return tick_at_or_last(database, options.path, *wall_ns, "wall_ns");
     });
   const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
                                          [](const std::string& text) { return command::parse_duration(text, "s"); });
-  return show_moment(
-      options, [&](database::Database& database) { return told_tick_at(database, options.path, at_ns, "begin_ns"); });
+  return show_moment(options, [&](database::Database& database) {
+    return tick_at_or_last(database, options.path, at_ns, "begin_ns");
+  });
 }
 
 /// The moments of a recording at which the requested processes existed.

@@ -123,25 +123,24 @@ class RecordingSession {
     writer_.end_tick(now(), process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     const MemorySum sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
-    if (counters_missing_told_.empty()) tell_missing_counters();
+    if (counters_missing_reported_.empty()) report_missing_counters();
     forget();
     return recorded != 0;
   }
 
   LiveColumns& columns() { return view_.columns(); }
 
-  void tell(const std::string& what) {
+  void say(const std::string& what) {
     view_.columns().clear();
     command::complain("cmtwatch record", what);
   }
 
   void close(const SamplingCost& cost) {
-    if (!view_.end(cost) && cost.skipped != 0) tell_skipped(cost);
+    if (!view_.end(cost) && cost.skipped != 0) report_skipped(cost);
     const auto missed = missed_peaks(database_, std::nullopt);
     if (!missed.empty())
-      tell(missed[0].text() +
-           (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
-    tell_missing_counters();
+      say(missed[0].text() + (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
+    report_missing_counters();
     if (picture_) draw_picture();
     add_to_about("moments_missed", cost.missed);
     add_to_about("moments_skipped_for_cost", cost.skipped);
@@ -177,18 +176,18 @@ class RecordingSession {
   }
 
   void write_pauses() {
-    tell(pauses_.text());
+    say(pauses_.text());
     add_to_about("pauses", pauses_.count);
     add_to_about("paused_ns", pauses_.total_ns);
     add_to_about("paused_ns_max", pauses_.max_ns, "max(value, excluded.value)");
   }
 
   /// Reports skipped moments: otherwise the recording would seem to have this pace by request.
-  void tell_skipped(const SamplingCost& cost) {
+  void report_skipped(const SamplingCost& cost) {
     const double percent = options_.pace.cost_share_max * 100;
-    tell(output::with_commas(cost.skipped) + " of " + output::with_commas(cost.samples + cost.skipped + cost.missed) +
-         " moments left out: recording takes more than " + output::fixed(percent, percent < 1 ? 2 : 0) +
-         " % of a processor (--max-cost)");
+    say(output::with_commas(cost.skipped) + " of " + output::with_commas(cost.samples + cost.skipped + cost.missed) +
+        " moments left out: recording takes more than " + output::fixed(percent, percent < 1 ? 2 : 0) +
+        " % of a processor (--max-cost)");
   }
 
   /// Returns how many were recorded.
@@ -213,17 +212,17 @@ class RecordingSession {
     if (outcome == Recorder::Outcome::gone) processes_.remove(pid);
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
-      tell("the mappings of process " + std::to_string(pid) + " may not be read: its other figures are recorded");
+      say("the mappings of process " + std::to_string(pid) + " may not be read: its other figures are recorded");
     return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 
   /// Reports missing counters at their first occurrence, and at the end if the number has changed.
-  void tell_missing_counters() {
+  void report_missing_counters() {
     const CountersMissing& missing = recorder_.counters_missing();
-    if (missing.processes == 0 || missing.text() == counters_missing_told_) return;
-    counters_missing_told_ = missing.text();
-    tell((missing.processes == missing.asked ? "no hardware counters here: " : "no hardware counters of ") +
-         missing.text());
+    if (missing.processes == 0 || missing.text() == counters_missing_reported_) return;
+    counters_missing_reported_ = missing.text();
+    say((missing.processes == missing.asked ? "no hardware counters here: " : "no hardware counters of ") +
+        missing.text());
     database::Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
     set.bind(missing.text()).run();
   }
@@ -256,7 +255,7 @@ class RecordingSession {
   std::set<int> must_pause_;
   PauseCost pauses_;
   process::InterruptedCalls interrupted_calls_;
-  std::string counters_missing_told_;
+  std::string counters_missing_reported_;
   RecordView view_;
 };
 
@@ -308,13 +307,13 @@ int record_processes(const command::CommandLine& line) {
   }
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
   std::optional<AttachedTracer> tracer;
-  const auto tell = [&](const std::string& text) { session.tell(text); };
-  if (!options.trace.empty()) tracer.emplace(options.pids[0], options.trace, options.recursive, tell);
+  const auto say = [&](const std::string& text) { session.say(text); };
+  if (!options.trace.empty()) tracer.emplace(options.pids[0], options.trace, options.recursive, say);
   const SamplingCost cost =
       record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); }));
   session.close(cost);
   if (!tracer) return 0;
-  for (const std::string& text : tracer->end(interrupts)) tell(text);
+  for (const std::string& text : tracer->end(interrupts)) say(text);
   return 0;
 }
 

@@ -93,7 +93,7 @@ class Made:
         self.time = event.time if event.time is not None else self.time
         if event.kind in (TOUCH, RESIDENT):
             if event.old_tag in self.blocks:
-                self.tell(event)
+                self.add_run(event)
             return
         if event.ends():
             self.blocks.pop(event.old_tag, None)
@@ -106,7 +106,7 @@ class Made:
             self.blocks[event.tag] = (kind, event.thread, count, size, event.alignment, event.time, event.usable,
                                       event.stack, [])
 
-    def tell(self, event):
+    def add_run(self, event):
         made, page_size, begin = self.blocks[event.old_tag], event.alignment, event.size
         size = min(made[2] * made[3], MASK)
         if page_size.bit_count() != 1 or begin >= size:

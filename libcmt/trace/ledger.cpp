@@ -41,8 +41,8 @@ Ledger::Entry Ledger::book(const Event& event, const LiveBlock& given) {
   return entry;
 }
 
-void Tally::append(const Tally& behind) {
-  const Totals& more = behind.totals_;
+void Tally::append(const Tally& later) {
+  const Totals& more = later.totals_;
   assert(more.peak_live_bytes_event <= more.events);
   if (more.peak_live_bytes > totals_.peak_live_bytes) {
     totals_.peak_live_bytes = more.peak_live_bytes;
@@ -57,9 +57,9 @@ void Tally::append(const Tally& behind) {
   totals_.end_live_bytes = more.end_live_bytes;
   for (std::size_t i = 0; i < more.by_kind.size(); ++i) totals_.by_kind[i] += more.by_kind[i];
   for (std::uint32_t thread = 0; thread < few_threads; ++thread) {
-    if ((behind.seen_[thread / 64] >> thread % 64 & 1) != 0) count_thread(thread);
+    if ((later.seen_[thread / 64] >> thread % 64 & 1) != 0) count_thread(thread);
   }
-  for (const std::uint32_t thread : behind.threads_) count_thread(thread);
+  for (const std::uint32_t thread : later.threads_) count_thread(thread);
 }
 
 void Tally::count_new_thread(std::uint32_t thread) {

@@ -38,12 +38,12 @@ class Tally {
   Totals& totals() { return totals_; }
 
   /// Prepares to count the events after an earlier part of the trace, at whose end so much is live.
-  void begin_behind(const Totals& before) {
+  void begin_after(const Totals& before) {
     totals_.end_live_blocks = before.end_live_blocks;
     totals_.end_live_bytes = before.end_live_bytes;
   }
-  /// Adds the totals of the events after these, which were counted with begin_behind().
-  void append(const Tally& behind);
+  /// Adds the totals of the events after these, which were counted with begin_after().
+  void append(const Tally& later);
 
  private:
   void step(RunningTotals& now, const Event& event, const format::LiveBlock& old) {

@@ -12,7 +12,7 @@ void *real_dlopen, *real_dlmopen, *real_dlsym;
 
 bool is_under_valgrind;
 
-enum FindWhere real_order = find_behind_us;
+enum FindWhere real_order = find_after_us;
 
 void real_die(struct RealFault fault) {
   write_message(fault.what, fault.detail, 0);
@@ -62,7 +62,7 @@ void real_find_required(void) {
 
 struct RealFault real_find_all(void) {
   if (is_sanitized()) return fault_of_sanitizer;
-  if (real_order == find_behind_us) find_begin();
+  if (real_order == find_after_us) find_begin();
   is_under_valgrind = find_one("_vgnU_freeres", find_everywhere) != NULL;
   real_find_missing();
   return find_required();

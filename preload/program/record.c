@@ -500,7 +500,7 @@ __attribute__((always_inline)) static inline void publish_stack(struct Thread* s
 }
 
 // Whether the last stack, which was captured in `generation`, can be recorded as a difference, in one reservation.
-static inline bool is_told_quickly(const struct Thread* self, int kept, uint32_t generation) {
+static inline bool is_recorded_quickly(const struct Thread* self, int kept, uint32_t generation) {
   const struct UnwindThread* unwinder = self->unwinder;
   return self->last_stack.is_followed && self->last_stack.is_cut == unwinder->is_cut &&
          (uint32_t)(unwinder->frames - kept) <= stacks_frames_at_once && generation == recording_generation();
@@ -515,7 +515,7 @@ void record_short_stack(uint32_t kind, const void* address, uint64_t size, const
   }
   const uint32_t generation = self->generation;
   const int kept = __builtin_expect(unwinder != NULL, 1) ? unwind_capture_quickly(unwinder, stack_frame) : -1;
-  if (__builtin_expect(kept < 0 || !is_told_quickly(self, kept, generation), 0)) {
+  if (__builtin_expect(kept < 0 || !is_recorded_quickly(self, kept, generation), 0)) {
     record_short_stack_slowly(kind, address, size, stack_frame, kept, generation);
     return;
   }

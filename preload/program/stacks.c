@@ -74,7 +74,7 @@ void stacks_release(void) {
   }
 }
 
-static inline void tell_difference(const struct RingStack* last, struct EventStack* stack) {
+static inline void compose_difference(const struct RingStack* last, struct EventStack* stack) {
   const struct UnwindStack* now = &stack->captured;
   const bool is_whole = now->is_apart || !last->is_followed || now->is_cut != last->is_cut;
   const uint32_t frames = (uint32_t)now->frames, kept = is_whole ? 0 : (uint32_t)now->kept;
@@ -108,7 +108,7 @@ static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct Ev
 }
 
 // There is no memory for captures.
-static void tell_unknown(const struct Thread* self, struct EventStack* stack) {
+static void compose_unknown(const struct Thread* self, struct EventStack* stack) {
   stack->captured = (struct UnwindStack){.is_cut = true};
   stack->head = (struct StackRecord){.number = self->last_stack.number, .is_cut = true};
   stack->slots = !self->last_stack.is_unknown;
@@ -123,9 +123,9 @@ enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, ui
       stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
     else
       unwind_capture(self->unwinder, frame, &stack->captured);
-    tell_difference(&self->last_stack, stack);
+    compose_difference(&self->last_stack, stack);
   } else {
-    tell_unknown(self, stack);
+    compose_unknown(self, stack);
   }
   // A signal handler may have forked, and a capture takes a while.
   if (__builtin_expect(stack->generation == recording_generation(), 1)) {

@@ -109,7 +109,7 @@ static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
 // there: waiting is in vain. `tail` may be stored later than `limit`; then another lap is in the slot. But it is stored
 // before the slot is released, which empties it: the slot at `tail` is evidence only if `tail` is still the same
 // afterwards.
-static bool is_behind_unpublished(const struct Ring* ring, uint64_t position, uint64_t limit) {
+static bool is_after_unpublished(const struct Ring* ring, uint64_t position, uint64_t limit) {
   uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
   const struct Slot* slot = &ring_slots(tracing.control, ring)[tail & (ring->slots - 1)];
   return tail < position && limit <= tail + ring->slots && !slot_is_published(slot, tail, ring->slots) &&
@@ -140,7 +140,7 @@ static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_
     if (recording_generation() == 0 || ring->slots == 0) return false;
     if (!tracing_start_collector() || is_collector_lost()) return false;
     if (tracing.drops && drop_event(ring, position, count)) return false;
-    if (is_behind_unpublished(ring, position, *limit)) {
+    if (is_after_unpublished(ring, position, *limit)) {
       tracing_stop("an event was interrupted and did not go on; the program goes on untraced", "", 0);
       return false;
     }

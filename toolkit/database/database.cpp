@@ -73,8 +73,10 @@ void Database::fail(int system_error) const {
   const int code = sqlite3_errcode(handle_);
   if (code == SQLITE_INTERRUPT) throw DatabaseError(path_ + ": takes longer to read than a recording of its size");
   const bool in_writing = code == SQLITE_IOERR || code == SQLITE_FULL;
-  const bool told = system_error == EFBIG || system_error == ENOSPC || system_error == EDQUOT || system_error == EIO;
-  throw DatabaseError(path_ + ": " + (in_writing && told ? std::strerror(system_error) : sqlite3_errmsg(handle_)));
+  const bool has_reason =
+      system_error == EFBIG || system_error == ENOSPC || system_error == EDQUOT || system_error == EIO;
+  throw DatabaseError(path_ + ": " +
+                      (in_writing && has_reason ? std::strerror(system_error) : sqlite3_errmsg(handle_)));
 }
 
 Statement::Statement(Database& database, const std::string& text) : database_(database) {

@@ -76,12 +76,12 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   if (!line.starts_with(pid_key) || path_at == line.npos) return;
   const std::string path = relative_to_here(std::string(line.substr(path_at + path_key.size())));
   const std::string_view fields = line.substr(0, path_at + 1);
-  BegunTrace told{.process = std::atoi(line.data() + pid_key.size()), .path = path};
-  parse_number(fields, start_key, told.start_ns);
-  if (fields.find(begun_key) != line.npos) return traces.push_back(told);
+  BegunTrace stated{.process = std::atoi(line.data() + pid_key.size()), .path = path};
+  parse_number(fields, start_key, stated.start_ns);
+  if (fields.find(begun_key) != line.npos) return traces.push_back(stated);
   const bool is_renamed = fields.find(renamed_key) != line.npos;
   const auto trace = std::find_if(traces.rbegin(), traces.rend(), [&](const BegunTrace& begun) {
-    return begun.process == told.process && (is_renamed || begun.start_ns == told.start_ns);
+    return begun.process == stated.process && (is_renamed || begun.start_ns == stated.start_ns);
   });
   if (trace == traces.rend()) return;
   if (is_renamed) {

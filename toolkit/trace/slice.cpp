@@ -61,11 +61,11 @@ bool SliceProgress::reaches(const SliceBound& bound, const Event& event) const {
 
 SliceProgress::Place SliceProgress::next(const Event& event) {
   if (place_ == Place::inside) {
-    if (range_.to && reaches(*range_.to, event)) place_ = Place::behind;
+    if (range_.to && reaches(*range_.to, event)) place_ = Place::after;
   } else if (place_ == Place::before && (!range_.from || reaches(*range_.from, event))) {
     place_ = Place::inside;
     const bool is_of_marks = range_.unit == SliceBound::Unit::mark && range_.from;  // to the next of that name, then
-    if (range_.to && !is_of_marks && reaches(*range_.to, event)) place_ = Place::behind;
+    if (range_.to && !is_of_marks && reaches(*range_.to, event)) place_ = Place::after;
   }
   ++events_;
   if (range_.unit == SliceBound::Unit::mark && event.kind == Kind::mark &&
@@ -87,7 +87,7 @@ bool SliceProgress::finish(const std::string& path) {
   const bool has_begun = place_ != Place::before;
   if (range_.unit == SliceBound::Unit::mark) {
     if (!has_begun && range_.from) refuse_mark(path, range_.from->label, "");
-    if (range_.to && place_ != Place::behind)
+    if (range_.to && place_ != Place::after)
       refuse_mark(path, range_.to->label, range_.from ? " after the start of the slice" : "");
     return has_begun;
   }

@@ -46,7 +46,7 @@ inline constexpr std::string_view slice_form =
 /// Decides for each event of a trace whether it is in a slice.
 class SliceProgress {
  public:
-  enum class Place { before, inside, behind };
+  enum class Place { before, inside, after };
 
   explicit SliceProgress(SliceRange range) : range_(std::move(range)) {}
 

@@ -86,11 +86,11 @@ std::string Trace::place() const {
 }
 
 /// Reports the defects of the visited batch that were found before an event was handed out.
-void Trace::tell_defects(std::size_t before) {
+void Trace::report_defects(std::size_t before) {
   assert(visited_ != nullptr);
   const auto& defects = visited_->defects;
-  for (; defects_told_ < defects.size() && defects[defects_told_].before <= before; ++defects_told_) {
-    const Defect& defect = defects[defects_told_].defect;
+  for (; defects_reported_ < defects.size() && defects[defects_reported_].before <= before; ++defects_reported_) {
+    const Defect& defect = defects[defects_reported_].defect;
     complaints_.add(defect.place, defect.what);
   }
 }

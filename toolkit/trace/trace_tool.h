@@ -99,7 +99,7 @@ class Trace {
     assert(visited_ == nullptr);
     is_empty_ &= batch.events.empty();
     visited_ = &batch;
-    defects_told_ = 0;
+    defects_reported_ = 0;
     const std::size_t count = batch.events.size();
     for (std::size_t i = 0; i < count; ++i) {
       if (i + farthest < count) {
@@ -108,11 +108,11 @@ class Trace {
       }
       if (i + far < count) fetch(batch.events[i + far], false);
       if (i + near < count) fetch(batch.events[i + near], true);
-      if (defects_told_ < batch.defects.size()) tell_defects(i);
+      if (defects_reported_ < batch.defects.size()) report_defects(i);
       current_ = i;
       visit(i);
     }
-    tell_defects(count);
+    report_defects(count);
     visited_ = nullptr;
   }
 
@@ -168,13 +168,13 @@ class Trace {
     say_what_is_missing();
   }
 
-  void tell_defects(std::size_t before);
+  void report_defects(std::size_t before);
 
   const Options& options_;
   bool is_empty_ = true;                 // as far as it was read
   std::size_t current_ = 0;              // the event that is visited, in its batch
   const TraceBatch* visited_ = nullptr;  // null: the reader's own
-  std::size_t defects_told_ = 0;         // of this batch
+  std::size_t defects_reported_ = 0;     // of this batch
   std::function<void()> call_while_reading_;
   std::optional<BatchReader> batches_;
   command::Complaints complaints_;

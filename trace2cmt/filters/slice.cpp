@@ -104,10 +104,10 @@ class SliceFilter : public Filter {
   }
 
   void filter(const cmt::Event& event, const Emit& emit) override {
-    if (place_ == Place::behind) return;
+    if (place_ == Place::after) return;
     const Place before = std::exchange(place_, progress_.next(event));
     if (before == Place::before && place_ != Place::before) begin(emit);
-    if (place_ == Place::behind) return;
+    if (place_ == Place::after) return;
     has_events_ = true;
     if (event.time_ns != cmt::unknown) last_time_ns_ = event.time_ns;
     place_ == Place::inside ? emit(event) : before_.follow(event);
@@ -117,7 +117,7 @@ class SliceFilter : public Filter {
     if (!progress_.finish(path_)) begin(emit);
   }
 
-  bool done() const override { return place_ == Place::behind || progress_.has_all(); }
+  bool done() const override { return place_ == Place::after || progress_.has_all(); }
 
  private:
   using Place = cmt::trace::SliceProgress::Place;

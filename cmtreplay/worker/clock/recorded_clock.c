@@ -55,7 +55,7 @@ static void release(void) {
   if (__atomic_exchange_n(&lock, 0, __ATOMIC_RELEASE) == 2) futex_wake_all(&lock, 0);
 }
 
-static void tell_change(void) {
+static void announce_change(void) {
   __atomic_add_fetch(&changes, 1, __ATOMIC_RELEASE);
   futex_wake_all(&changes, 0);
 }
@@ -195,7 +195,7 @@ void recorded_clock_advance(uint64_t ns) {
     }
     set_clock(ns);
     advancing = 0;
-    if (known) tell_change();
+    if (known) announce_change();
   }
   release();
 }
@@ -249,7 +249,7 @@ static void fall_asleep(uint64_t due_ns, pthread_cond_t* condition, pthread_mute
   self->by_clock = 0;
   self->is_busy = 0;
   __atomic_store_n(&self->asleep, 1, __ATOMIC_RELEASE);
-  tell_change();
+  announce_change();
   release();
 }
 

@@ -7,10 +7,10 @@
 namespace cmt::attach {
 
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address) {
-  const auto behind = std::upper_bound(modules.begin(), modules.end(), address,
-                                       [](std::uint64_t at, const Module& module) { return at < module.begin; });
-  if (behind == modules.begin()) return nullptr;
-  const Module& module = *(behind - 1);
+  const auto after = std::upper_bound(modules.begin(), modules.end(), address,
+                                      [](std::uint64_t at, const Module& module) { return at < module.begin; });
+  if (after == modules.begin()) return nullptr;
+  const Module& module = *(after - 1);
   return module.contains(address) ? &module : nullptr;
 }
 

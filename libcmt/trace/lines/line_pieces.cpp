@@ -135,15 +135,15 @@ void LinePieces::read_lines(LinePiece& piece) {
   for (std::size_t wanted = piece_bytes;; wanted += piece_bytes) {
     const std::string_view window = input_.peek(wanted).substr(0, wanted);
     const std::size_t size = window.rfind('\n') + 1;
-    const std::size_t behind = window.size() - size;
+    const std::size_t rest = window.size() - size;
     const bool is_last = window.size() < wanted || (size == 0 && window.size() >= text::line_limit);
-    if (behind != 0 && window[size] == '\0' && is_last) {
+    if (rest != 0 && window[size] == '\0' && is_last) {
       piece.end = LinePiece::End::nuls;
       return keep(piece, window, size, 0);
     }
     if (window.size() < wanted) {
       piece.end = LinePiece::End::input;
-      return keep(piece, window, size, behind);
+      return keep(piece, window, size, rest);
     }
     if (size != 0) {
       keep(piece, window, size, 0);

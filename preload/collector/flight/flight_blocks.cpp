@@ -45,7 +45,7 @@ void FlightBlocks::begin_group(const Repairs& repairs) {
   Group& group = groups_.emplace_back();
   group.begin_ns = now_ns_;
   group.repairs_before = repairs;
-  group.tally.begin_behind(before);
+  group.tally.begin_after(before);
 }
 
 void FlightBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {

@@ -149,13 +149,13 @@ std::vector<std::string> expected(const Recording& recording, std::uint64_t drop
   return lines;
 }
 
-bool tells(const std::string& line) { return line.starts_with("touch") || line.starts_with("resident"); }
+bool is_page_line(const std::string& line) { return line.starts_with("touch") || line.starts_with("resident"); }
 
 /// Leaves out touches before the mark: the fixture reports random pages, also ones that no block has.
 void drop_early_touches(std::vector<std::string>& lines) {
   const auto mark =
       std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("mark(\"slice "); });
-  if (mark != lines.end()) lines.erase(std::remove_if(lines.begin(), mark, tells), mark);
+  if (mark != lines.end()) lines.erase(std::remove_if(lines.begin(), mark, is_page_line), mark);
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ static struct HookReport change_words(void) {
   return report;
 }
 
-static void tell(const struct HookReport* report) {
+static void report_hooks(const struct HookReport* report) {
   shared->words = report->words;
-  loads_tell(report);
+  loads_report(report);
   if (report->refused) write_message("some words could not be changed, and the calls by them are not seen", "", 0);
   if (report->is_unfinished) write_message("the loader was at work: calls by the last module may not be seen", "", 0);
   if (report->bypasses) write_message("calls of another allocator are not seen, such as those by ", report->bypass, 0);
@@ -126,7 +126,7 @@ static int attach(int file) {
     return fail("nobody has taken the rings", "", ETIMEDOUT);
   }
   const struct HookReport report = change_words();
-  tell(&report);
+  report_hooks(&report);
   if (report.words == 0) {
     attached_end();
     attached_release();

@@ -8,8 +8,8 @@ static int modules_at_begin;
 struct Search {
   const struct Wanted* wanted;
   int count;
-  bool is_behind;  // the modules from here on count
-  int left;        // as many of them; 0: any number
+  bool is_after_us;  // the modules from here on count
+  int left;          // as many of them; 0: any number
   const char* library;
   const void* code;
   const char* path;
@@ -28,8 +28,8 @@ static int look_in_order(struct dl_phdr_info* info, size_t bytes, void* argument
   struct Object object;
   const bool has_symbols = object_read(&object, info);
   if (object_is_ours(&object))
-    search->is_behind = true;
-  else if (search->is_behind && has_symbols)
+    search->is_after_us = true;
+  else if (search->is_after_us && has_symbols)
     look_in(&object, search);
   return search->left != 0 && --search->left == 0;
 }
@@ -51,7 +51,7 @@ int find_modules_at_begin(void) { return modules_at_begin; }
 void find_all(const struct Wanted* wanted, int count, enum FindWhere where) {
   struct Search search = {.wanted = wanted, .count = count};
   if (where == find_everywhere)
-    search.is_behind = true;
+    search.is_after_us = true;
   else
     search.left = modules_at_begin;
   dl_iterate_phdr(look_in_order, &search);

@@ -14,7 +14,7 @@ struct Wanted {
 
 enum FindWhere {
   find_everywhere,  ///< as dlsym(RTLD_DEFAULT), but never a function of the tracer
-  find_behind_us,   ///< as dlsym(RTLD_NEXT): those of the modules that were there when the tracer began
+  find_after_us,    ///< as dlsym(RTLD_NEXT): those of the modules that were there when the tracer began
 };
 
 /// At the begin of a tracer that is in the search order.

@@ -18,7 +18,7 @@ static void count_bypasses(uint32_t count, const char* path) {
   __atomic_fetch_add(&control->bypasses, count, __ATOMIC_RELEASE);
 }
 
-void loads_tell(const struct HookReport* report) {
+void loads_report(const struct HookReport* report) {
   count_bypasses(report->bypasses, *report->bypass ? report->bypass : program_invocation_name);
 }
 
@@ -36,7 +36,7 @@ static bool has_returned(uintptr_t frame) {
 static bool look(bool is_deep) {
   const int saved = errno;
   const struct HookReport report = hooks_replace_new(is_deep);
-  loads_tell(&report);
+  loads_report(&report);
   errno = saved;
   return !report.is_unfinished;
 }

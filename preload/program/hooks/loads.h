@@ -24,4 +24,4 @@
 
 /// Counts modules that could not be reached, in Control. The trace reports them.
 struct HookReport;
-void loads_tell(const struct HookReport* report);
+void loads_report(const struct HookReport* report);

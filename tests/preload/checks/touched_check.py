@@ -1,10 +1,10 @@
-"""touched_check.py [--bounded] TRACE...: whether the pages that a text trace tells are those that touched.c has touched.
+"""touched_check.py [--bounded] TRACE...: whether a text trace names the pages that touched.c has touched.
 
 No page that was not written may be a touched one, and each page that was written is a touched or a resident one. A block
 that the C library has mapped anew has no resident page but the one of its header, unless a realloc has returned it, or the
 time for asking was bounded. Such a block begins behind a header at a page's begin; so may one of a heap, but there are others
 in the same 64 MiB, which begin elsewhere. Some kernels have no shared page of zeros: there a page that was only read takes memory too, and
-may be told as a touched one.
+may be recorded as a touched one.
 """
 import mmap
 import re
@@ -58,15 +58,15 @@ class Block:
         self.touched, self.resident = set(), set()
         self.is_fresh = size >= MAPPED and address % PAGE == HEADER and not old
 
-    def tell(self, kind, unit, count, offset):
+    def add_pages(self, kind, unit, count, offset):
         first = (self.address + offset) // unit
         last = (self.address + self.size - 1) // unit if count == 0 else first + count - 1
         begin = self.address // PAGE
         pages = {page - begin for page in range(first * unit // PAGE, (last + 1) * unit // PAGE)}
         pages &= set(range(self.pages))
-        told = self.touched | self.resident
+        known = self.touched | self.resident
         (self.touched if kind == "touch" else self.resident).update(pages)
-        return bool(pages & told) or not pages
+        return bool(pages & known) or not pages
 
 
 def check(path, is_bounded):
@@ -83,8 +83,8 @@ def check(path, is_bounded):
             block = blocks.get(given[2])
             if block is None:
                 faults.append(f"{path}: a page of no live block: {line.strip()}")
-            elif block.tell(name, unit, count, offset):
-                faults.append(f"{path}: told twice, or none: {line.strip()}")
+            elif block.add_pages(name, unit, count, offset):
+                faults.append(f"{path}: named twice, or none: {line.strip()}")
             continue
         old = None
         if given and (name == "free" or (name == "realloc" and tag)):
@@ -104,7 +104,7 @@ def check(path, is_bounded):
         if wrong:
             faults.append(f"{where}: not written, but touched: {sorted(wrong)[:9]} of {block.pages}")
         if missing:
-            faults.append(f"{where}: written, and not told: {sorted(missing)[:9]} of {block.pages}")
+            faults.append(f"{where}: written, and not named: {sorted(missing)[:9]} of {block.pages}")
         if block.is_fresh and block.address // HEAP not in heaps and not is_bounded and not block.resident <= {0}:
             faults.append(f"{where}: said to be unknown: {sorted(block.resident)[:9]} of {block.pages}")
         sums = [a + b for a, b in zip(sums, (1, len(block.touched), len(block.resident)))]

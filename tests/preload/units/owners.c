@@ -26,7 +26,7 @@ static struct Touch {
   uint8_t owner;
   uint32_t stamp;
 } touched[heap_bytes];
-static uint32_t now, ring_stamp[256], clock_told;
+static uint32_t now, ring_stamp[256], clock_value;
 static uint64_t memory_used;
 
 static struct Block { uint32_t at, size, room; } blocks[blocks_max];
@@ -58,8 +58,8 @@ static void check_order(uint8_t owner, enum Ownership ownership, uint32_t at, ui
   now++;
   uint32_t* const stamp = &ring_stamp[owner];
   if (ownership != ownership_kept) *stamp = now;
-  if (clock_told > *stamp) *stamp = clock_told;
-  if (ownership == ownership_unnoted) clock_told = now + 1;
+  if (clock_value > *stamp) *stamp = clock_value;
+  if (ownership == ownership_unnoted) clock_value = now + 1;
   kept += ownership == ownership_kept;
   for (uint32_t i = at; i < at + (size ? size : 1); i++) {
     if (touched[i].owner != owner && touched[i].stamp >= *stamp) {

@@ -20,7 +20,7 @@ bool clock_is_slow = true, sandbox_entered;
 static alignas(128) struct Ring ring;
 static struct Slot slots[slots_in_ring];
 static const uint64_t before = 0x2fffff000;
-static uint64_t after, now, told;
+static uint64_t after, now, clock_value;
 static uint64_t memory_used;
 static bool drops;
 
@@ -50,10 +50,10 @@ static void begin(bool is_own) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
   thread_self = (struct Thread){
-      .ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .generation = 1, .owner = 1};
+      .ring = &ring, .slots = slots, .clock = &clock_value, .stamp_floor = before, .generation = 1, .owner = 1};
   generation_page[0] = 1;
   for (uintptr_t i = block_of_handler; i < blocks; i++) owners_take(is_own ? 1 : 2, address_of(i), 64);
-  now = told = before;
+  now = clock_value = before;
 }
 
 // The events of one block in the ring.
@@ -87,7 +87,7 @@ static void release(uintptr_t block) { record(kind_free, address_of(block), 0, N
 
 // Meanwhile the collector raises Control::clock.
 static void handler_event(void) {
-  now = told = after;
+  now = clock_value = after;
   short_event(block_of_handler);
 }
 
@@ -165,14 +165,14 @@ static bool has_true_stamp(void (*event)(uintptr_t), bool is_own) {
 static void check_stamps_where_memory_changes_hands(void) {
   void (*const events[])(uintptr_t) = {short_event, long_event, release};
   for (int i = 0; i < 3; i++) assert(!has_true_stamp(events[i], true) && has_true_stamp(events[i], false));
-  assert(told == before);
+  assert(clock_value == before);
   owners_usable_size = NULL;  // Control::clock rises instead of a note at the bytes
-  assert(has_true_stamp(release, false) && told == now + 1);
+  assert(has_true_stamp(release, false) && clock_value == now + 1);
   owners_usable_size = usable;
   begin(true);
   now = before + 100;
   record_long(&(struct Call){.kind = kind_mark, .address = address_of(block_of_thread), .label = "label"}, NULL);
-  assert(told == now + 1);
+  assert(clock_value == now + 1);
 }
 
 // The ring has more records than slots in it. One of `records` frees another thread's block. Is every stamp true after

@@ -26,7 +26,7 @@ struct OneRing {
   struct Slot slots[slots_in_ring];
 };
 static struct OneRing parent, child, before_fork;
-static uint64_t told = 0x2fffff000, memory_used;
+static uint64_t clock_value = 0x2fffff000, memory_used;
 static bool handler_records, has_stacks;
 static int reservations_in_parent;  // that the child has made, and left
 // Steps begin where the event's stamp is read, or where its ring seems to be full: before it has reserved slots, or
@@ -41,7 +41,7 @@ static void begin_steps(void) {
 
 uint64_t clock_slow_stamp(void) {
   if (begin_of_steps == from_stamp) begin_steps();
-  return told;
+  return clock_value;
 }
 
 // The rest of the tracer, which is not under test.
@@ -63,8 +63,8 @@ static void claim(struct OneRing* of, uint32_t number, uint32_t generation) {
   of->ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
   thread_self.ring = &of->ring;
   thread_self.slots = of->slots;
-  thread_self.clock = &told;
-  thread_self.stamp_floor = told;
+  thread_self.clock = &clock_value;
+  thread_self.stamp_floor = clock_value;
   thread_self.owner = (uint8_t)(number + 1);
   stacks_claim(&thread_self, number);
   thread_self.generation = generation_page[0] = generation;
