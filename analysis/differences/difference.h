@@ -149,7 +149,7 @@ void describe(Visitor& field, const Difference& report) {
         "independent calls; null: not known, as of live bytes, of few contributors or of runs with different work");
   field("may_be_chance", report.maybe_chance, "how many contributors have changed no more than that makes likely");
   field("contributors", report.contributors,
-        "those of which any figure has changed, the largest change first, behind all others what may be chance");
+        "those of which any figure has changed, the largest change first; those that may be chance come last");
   field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
   field("stacks", report.stacks, "the ten stacks that have changed most, the largest first");
   field("lifetimes", output::as_tuples(report.lifetimes),

@@ -124,7 +124,7 @@ std::string chance_text(const Difference& report) {
   if (report.maybe_chance == 0) return {};
   return "chance?: " + with_commas(report.maybe_chance) +
          " changed no more than calls in random order do (4 standard " + "deviations, with " +
-         output::fixed(*report.dispersion, 2) + " times the variance of independent calls); told behind all others\n";
+         output::fixed(*report.dispersion, 2) + " times the variance of independent calls); listed after all others\n";
 }
 
 std::string lifetimes_text(const Difference& report) {

@@ -103,7 +103,7 @@ void describe(Visitor& field, const Sample& sample) {
   field("old_bytes", of_old(&OldBlocks::bytes),
         "live bytes of old blocks; this and the next four of some samples only");
   field("old_packed_bytes", of_old(&OldBlocks::packed_bytes),
-        "with the gaps of 31 bytes or less behind them, which packing does not remove");
+        "with the gaps of 31 bytes or less after them, which packing does not remove");
   field("old_pages", of_old(&OldBlocks::pages), "pages that old blocks are on: they stay when all others have ended");
   field("pinned_pages", of_old(&OldBlocks::pinned_pages), "of these: pages that only one small old block is on");
   field("separable_pages", of_old(&OldBlocks::separable_pages),

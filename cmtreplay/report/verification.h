@@ -66,7 +66,7 @@ void describe(Visitor& field, V& verification) {
         "all, with a request for too much that ended the process; findings has the first thousand of the others");
   field("blocks", verification.blocks, "blocks that were checked");
   field("bytes", verification.bytes, "bytes asked for by them");
-  field("usable_size_checked", verification.has_usable_size, "whether the library tells usable sizes");
+  field("usable_size_checked", verification.has_usable_size, "whether the library reports usable sizes");
   field("refused_calls", verification.refused_calls, "calls that returned NULL here and not when recorded: no fault");
   field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt,
         "how the process ended that should not have");

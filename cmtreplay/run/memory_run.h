@@ -48,10 +48,10 @@ void describe(Visitor& field, Sample& sample) {
   field("live_bytes", sample.mark.live.bytes, "of the trace");
   field("live_blocks", sample.mark.live.blocks, "of the trace");
   field("untouched_bytes", sample.mark.untouched_bytes,
-        "of live_bytes, those on pages to which the program had not written, where the trace tells that");
+        "of live_bytes, those on pages to which the program had not written, if the trace has touched pages");
   field("resident_bytes", sample.memory.resident_bytes, "of the allocator alone, as all that follow");
   field("anonymous_bytes", sample.memory.anonymous_bytes, "of no file");
-  field("usable_bytes", sample.usable_bytes, "of all live blocks, where the library tells");
+  field("usable_bytes", sample.usable_bytes, "of all live blocks, if the library reports them");
   field("slop_bytes", sample.slop_bytes(), "usable bytes beyond those asked for");
   field("working_set_pages", sample.working_set_pages, "pages referenced since the mark before");
   field("lazy_free_bytes", sample.memory.lazy_free_bytes, "given back by MADV_FREE, and not yet taken");
@@ -123,7 +123,7 @@ void describe(Visitor& field, Run& run) {
   field("recorded_clock", run.has_recorded_clock, "whether that was the recorded clock (--clock), else the system's");
   field("reads_time_stamps", run.reads_stamps,
         "whether it read the processor's time stamp counter, which is never recorded; null: not looked at, or this "
-        "processor does not tell");
+        "processor does not report it");
   field("clock_strays", run.clock_strays,
         "times that a thread of the allocator's slept by something else than the recorded clock, or not at all");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");

@@ -229,7 +229,8 @@ template <class Visitor, output::DescribedAs<Folded> F>
 void describe(Visitor& field, F& folded) {
   field("share", folded.share, "nodes below this share of the total of every measure are folded into their caller's");
   field("function_share", folded.function_share,
-        "a function is told apart among what is folded into one node from this share on");
+        "a function with this share or more of the total of any measure has its own node below the node that it is "
+        "folded into");
   field("nodes", folded.nodes, "how many that are");
 }
 
@@ -269,7 +270,7 @@ struct PeakNodes {
 
 template <class Visitor, output::DescribedAs<PeakNodes> P>
 void describe(Visitor& field, P& peak) {
-  field("moment", peak.moment, "the first moment at or behind the peak");
+  field("moment", peak.moment, "the first moment at or after the peak");
   field("process", peak.process, "index in processes of the one that had it alone; null: all, at the moment");
   field("live_bytes", peak.live_bytes,
         "the most live bytes; of several processes the most that all had together at a moment of the axis, or one "
