@@ -35,36 +35,36 @@ const char help_text[] =
     R"(Usage: cmtreport [OPTION]... [FILE]...
        cmtreport --diff=BEFORE [OPTION]... AFTER
 
-Says where the memory of a program went and which functions asked for it: what
-stands out, in words with numbers, memory over time, and the tree of calls. Each
-FILE is a trace, text or .cmt, of one process; several are added up. Without
-FILE, or where FILE is -, a trace is read from standard input. Functions need a
-trace with call stacks.
+Reports where the memory of a program went and which functions asked for it. The
+report has findings in words with numbers, memory over time, and the tree of
+calls. Each FILE is a trace, text or .cmt, of one process; several are added up.
+Without FILE, or if FILE is -, a trace is read from standard input. Functions
+need a trace with call stacks.
 
   -o, --output=FILE
-                 write the report as a page that opens offline: memory over time,
-                 in which a span is chosen, and who allocated in it
-  --text         print what stands out, for people (the default without -o)
+                 write the report as a page that opens offline: memory over
+                 time, and which functions allocated in a span that you choose
+  --text         print the findings, for people (the default without -o)
   --json         print the whole report as JSON
 
   --diff=BEFORE  report what changed from the trace BEFORE to the trace AFTER;
                  functions are matched by name, so that builds may differ
 
   --overhead=FILE
-                 add what overhead --json wrote about the same trace: the pages,
-                 and the address space if it drew a plot
-  --replay=FILE  add what cmtreplay --json wrote about the same trace
-  --watch=FILE   add what cmtwatch run --json or export --json wrote about the
+                 add the output of overhead --json for the same trace: the
+                 pages, and the address space if it drew a plot
+  --replay=FILE  add the output of cmtreplay --json for the same trace
+  --watch=FILE   add the output of cmtwatch run --json or export --json for the
                  same run, or its recording itself
 
   --pages        report which functions hold the pages of the trace, which must
                  be one file: it is read twice, which can take far longer
 
-  --focus=REGEX  only stacks with a function, file or library that matches
-  --hide=REGEX   take functions that match out of the stacks
+  --focus=REGEX  show only stacks with a matching function, file or library
+  --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --debug-dir=DIR
-                 look there for separate debug files, too; may be given more
+                 also look in DIR for separate debug files; may be given more
                  than once
 
   --jobs=N       use N threads at most; the default is as many as there are
