@@ -1,3 +1,8 @@
+/// Plans and runs the matrix: every trace on every allocator.
+///
+/// All allocators of a trace, and the reference, are run in one session, in the same rounds (run/runs.h). So the runs
+/// of a round can be compared in pairs. Each allocator's part of a session is a cell. A cell that is run alone, as a
+/// task of a cluster, has the reference in its session too.
 #pragma once
 
 #include <cassert>
@@ -10,11 +15,6 @@
 #include "cmtreplay/matrix/trace_files.h"
 #include "toolkit/command/interrupts.h"
 
-/// The matrix: every trace on every allocator.
-///
-/// All allocators of a trace, and the reference, are run in one session, in the same rounds (run/runs.h). So the runs
-/// of a round can be compared in pairs. Each allocator's part of a session is a cell. A cell that is run alone, as a
-/// task of a cluster, has the reference in its session too.
 namespace cmt::replay {
 
 /// The traces, the allocators, and a cell for each pair of them.
