@@ -1,9 +1,6 @@
-/// Decides the fate of each block of a trace, for every tool that counts fates. The fate of a block is:
-///
-/// - its lifetime (short-lived or not);
-/// - whether it is temporary (freed by its thread's next event);
-/// - whether another thread ended it;
-/// - the number of untouched bytes.
+/// Decides the fate of each block of a trace, for every tool that counts fates. The fate of a block is its lifetime
+/// (short-lived or not), whether it is temporary, whether another thread ended it, and its number of untouched bytes. A
+/// temporary block is freed by the next event of its thread.
 ///
 ///     1  thread 0: malloc(8) = <1>
 ///     2  thread 1: malloc(8) = <2>

@@ -31,10 +31,9 @@ constexpr std::array<Metric, 5> metrics_of_findings{Metric::peak, Metric::bytes,
 
 std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>(number < 0 ? -number : number); }
 
-/// The figures that decide whether a node is folded:
-/// - the sizes of its changes, in the figures that become findings
-/// - its bytes in both traces together, so that large nodes stay visible; they take the places of short_lived_blocks
-///   and untouched_bytes
+/// The figures that decide whether a node is folded: the sizes of its changes, in the figures that become findings. Its
+/// bytes in both traces together count too, so that large nodes stay visible. They take the places of
+/// short_lived_blocks and untouched_bytes.
 NodeTotals judged_by(const DiffUse& use) {
   NodeTotals totals;
   const auto both = [&use](Metric metric) {

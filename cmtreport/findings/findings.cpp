@@ -33,11 +33,10 @@ constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, grow
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
                  short_lived_weight = 0.05, burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
 
-/// The least parts for a finding about pinned pages:
-/// - of all pages, the part that old blocks pin
-/// - of the pinned bytes, the part of one function
-/// - of the pages with its old blocks, the part that would be free
-constexpr double least_pinned = 0.1, least_of_pinned = 0.2, least_of_old_pages = 0.5;
+/// The least parts for a finding about pinned pages.
+constexpr double least_pinned = 0.1;        // of all pages: those that old blocks pin
+constexpr double least_of_pinned = 0.2;     // of the pinned bytes: those of one function
+constexpr double least_of_old_pages = 0.5;  // of the pages with its old blocks: those that would be free
 constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 
 /// How many functions of a stack are near, from the allocating one outwards. Functions that rise alike and share a near

@@ -27,12 +27,9 @@ struct Growth {
   std::uint64_t recording_end = 0;  ///< live bytes at the last moment of all
   bool is_freed = false;            ///< by then a tenth or more is gone
 };
-/// Returns nullopt if live bytes do not rise steadily. The moments are divided into twelfths. A steady rise has all of
-/// these:
-/// - at least 9 of the 11 steps between twelfths rise
-/// - no step loses more than a twentieth of the whole gain
-/// - no step has more than half of the whole gain
-/// - the last third has at least half of an even part of the gain
+/// Returns nullopt if live bytes do not rise steadily. The moments are divided into twelfths. In a steady rise, at
+/// least 9 of the 11 steps between twelfths rise. No step loses more than a twentieth of the whole gain, or has more
+/// than half of it. The last third has at least half of an even part of the gain.
 std::optional<Growth> growth_of(const FunctionSeries& series, std::size_t end);
 
 /// Whether live bytes of two functions rise alike. Each function's live bytes are taken as a share of its live bytes at

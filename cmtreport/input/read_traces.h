@@ -18,10 +18,8 @@ struct ReadSettings {
 };
 
 /// Reads each trace once, one after the other, and puts all on one axis. The axis of one trace is time, or events if it
-/// has no times. Several traces have an axis of time if all of these hold:
-/// - each trace has times
-/// - each states its start on the monotonic clock
-/// - the wall clocks, where known, agree with these starts, so that all can be of one boot of one machine
+/// has no times. Several traces have an axis of time if each has times and states its start on the monotonic clock. The
+/// wall clocks, where known, must agree with these starts, so that all can be of one boot of one machine.
 ///
 /// Otherwise their axis is shares of each trace's events. Each of several traces is opened twice. Throws FormatError
 /// and std::system_error.

@@ -68,11 +68,8 @@ struct ModelOptions {
 
 /// Counts the figures of one trace that a report contains, event by event in one pass.
 ///
-/// Memory, which does not grow with the events:
-///
-/// - some 60 bytes a live block, and the memory of IntervalCollector;
-/// - 600 KiB for sizes and lifetimes;
-/// - some 100 bytes a thread, and 16 for each interval in which a thread asked for memory.
+/// Memory does not grow with the events. It is some 60 bytes a live block, the memory of IntervalCollector, and 600 KiB
+/// for sizes and lifetimes. A thread takes some 100 bytes, and 16 for each interval in which it asked for memory.
 class TraceModel {
  public:
   /// Borrows `complaints`.

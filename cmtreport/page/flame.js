@@ -1,8 +1,6 @@
-// The flame graph or icicle of a view. flame-chart-js draws it on a canvas. This file adds what the library lacks:
-// - frames too narrow to see are left out
-// - a flame graph has its root at the bottom
-// - the keyboard moves from frame to frame
-// - a screen reader reads each frame
+// The flame graph or icicle of a view. flame-chart-js draws it on a canvas. This file adds four things that the library
+// lacks. Frames too narrow to see are left out. A flame graph has its root at the bottom. The keyboard moves from frame
+// to frame. A screen reader reads each frame.
 "use strict";
 (() => {
   const {el} = cmt.elements;

@@ -1,11 +1,9 @@
 // The report's numbers: what each function allocated in a span of the trace, by any measure. Draws nothing.
 //
 // The report has a call tree and, for each measure, sparse changes of each node's own allocations by moment. A span is a
-// pair of moments i < j:
-//
-// - The sum of the changes of the moments i + 1 to j is the amount allocated or freed in the span.
-// - The sum of all changes of live bytes up to j is the memory that is live at j.
-// - The peak of a span is exact for one process: the report also has the memory that was live at each interval's peak.
+// pair of moments i < j. The sum of the changes of the moments i + 1 to j is the amount allocated or freed in the span.
+// The sum of all changes of live bytes up to j is the memory that is live at j. The peak of a span is exact for one
+// process: the report also has the memory that was live at each interval's peak.
 "use strict";
 (() => {
   const {plain} = cmt.elements;

@@ -86,11 +86,9 @@ class TotalsByNode {
 
   std::size_t size_;
   NodeNumber last_ = 0;
-  // For each node:
-  // - its number less the number of the node before, as a varint
-  // - how many bytes follow, in one byte
-  // - a bit for each number that is not 0: the figures, the blocks at the peak, the changes
-  // - these numbers, as varints
+  // For each node, its number less the number of the node before, as a varint, and how many bytes follow, in one byte.
+  // Then come the bits: one for each figure, for the blocks at the peak and for each change, set if it is not 0. The
+  // numbers that are not 0 follow as varints.
   std::string bytes_;
 };
 

@@ -20,10 +20,11 @@
 ///
 /// - stack "if given": the argument `stack_frame` is not NULL, and events of the kind have stacks.
 ///
-/// - slots "one": or several, if the upper bits of the stamp are new. record_long_short() takes the arguments of a
-///   short event that turned out to be a long one.
+/// - slots "one": or several, if the upper bits of the stamp are new. A short event that turned out to be a long one
+///   goes to record_long_short(), which takes the arguments of a short event.
 ///
 /// - stamp "as needed": true where other rings have touched the block's memory, or times are recorded, else coarse.
+///
 /// - pages "if large": the event makes or ends a block of large_blocks_min bytes or more.
 ///
 /// interpose.h adds record_aligned() and record_new(), which choose between record() and record_long(). Only the

@@ -1,8 +1,6 @@
-# Writes two traces of one program, before.trace and after.trace. A test sources this file. In the program:
-# - main calls parse, into which push is inlined in before.trace only
-# - main calls load, which is the same in both
-# - main calls a function with a hostile name, which grows
-# - one function is gone in after.trace
+# Writes two traces of one program, before.trace and after.trace. A test sources this file. In the program, main calls
+# parse, into which push is inlined in before.trace only. It also calls load, which is the same in both traces, and a
+# function with a hostile name, which grows. One more function is gone in after.trace.
 stacks() {
   echo '#cmt text=1'
   echo "#cmt program=app"
