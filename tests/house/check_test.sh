@@ -77,4 +77,6 @@ echo 'int b;' >overhead/b.cpp
 git add overhead/b.cpp
 ! script/check >out 2>&1 && grep -q "overhead: 2 places of rule 'purpose', more than 1" out || { echo "purpose: $(cat out)" >&2; failed=1; }
 accepts overhead/a.cpp '// The reader counts the events that it reads.'
+accepts overhead/a.cpp '// The rows of a table are not sentences:' '//' "// | $(seq -s ' ' 29) |"
+accepts overhead/a.cpp '// A code sample has none either:' '//' "//     $(seq -s ' ' 29)"
 exit $failed
