@@ -30,8 +30,9 @@
 
     isWhole() { return true; }
 
-    /// self and total are the changes. The user chooses the width of a frame. The first choice is the sum of the changes
-    /// below it, each stack's change without its sign. The other is the figure of its stacks in the trace that has more.
+    /// self and total are the changes. The user chooses the width of a frame. The first choice is the sum of the
+    /// changes below it, each stack's change without its sign. The other is the figure of its stacks in the trace that
+    /// has more.
     view(measure, span, keep) {
       const sides = ["before", "after"].map((key) => {
         const self = this.figures[measure.key][key].slice();

@@ -1,8 +1,8 @@
 // The call tree of a view, node by node as it is looked at: top-down (who is called) or bottom-up (who calls).
 //
-// A TreeNode has a key (its name in the fragment) and an id (its function, or -1 for the root). It also has self, total,
-// weight, parent and level. Its function children(least) returns the children of at least that weight, the heaviest
-// first.
+// A TreeNode has a key (its name in the fragment) and an id (its function, or -1 for the root). It also has self,
+// total, weight, parent and level. Its function children(least) returns the children of at least that weight, the
+// heaviest first.
 "use strict";
 (() => {
   class TreeNode {
