@@ -95,9 +95,9 @@ struct Call {
   const struct BlockPages* pages;  ///< pages/touched.h
 };
 
-/// Which events have true stamps (preload/protocol.h).
+/// Which events that make or end a block have true stamps (preload/protocol.h). All other events always have one.
 enum Stamping {
-  stamping_alone,   ///< none: the process has one thread, and records no times
+  stamping_alone,   ///< none: the process has one thread, and does not record each event's time
   stamping_sparse,  ///< those where memory changes hands
   stamping_all,
 };
