@@ -1,5 +1,6 @@
-// Calls that give memory back to the kernel, or say when an allocator does: malloc_trim, mallopt, and jemalloc's
-// mallctl. The functions are called as without the tracer; those that succeed are events with what was asked for.
+// Calls that give memory back to the kernel, or that set when an allocator gives it back: malloc_trim, mallopt, and
+// jemalloc's mallctl. The real functions are called as without the tracer. A malloc_trim is recorded before the real
+// call, whatever it returns. A mallopt or mallctl is recorded after the real call, and only if it succeeded.
 #include <string.h>
 
 #include "preload/program/interpose.h"
@@ -46,7 +47,8 @@ EXPORT int mallopt(int parameter, int value) {
 
 OURS(mallopt);
 
-// A name, and the value that was written: a bool, an unsigned int, or a size_t or ssize_t.
+// Records the name of a control and the value written to it, if it has 1, 4 or 8 bytes. Such a value is a bool, an
+// unsigned int, or a size_t or ssize_t.
 static void record_control(const char* name, const void* value, size_t bytes) {
   char label[name_bytes_max + 32];
   const size_t length = strnlen(name, name_bytes_max);
@@ -61,7 +63,7 @@ static void record_control(const char* name, const void* value, size_t bytes) {
   if (recording_is_on()) record_long_label(kind_mallctl, label);
 }
 
-// Questions are not recorded, and neither is the refreshing of statistics, for which a program writes an epoch.
+// Calls that only read are not recorded. Neither is a write of "epoch", which refreshes statistics.
 static bool is_of_interest(const char* name, const void* old, const void* value) {
   return (value || !old) && strcmp(name, "epoch") != 0;
 }
@@ -74,7 +76,7 @@ int ours_mallctl(const char* name, void* old, size_t* old_bytes, void* value, si
   return failed;
 }
 
-/// Names that were translated to numbers; those of arenas and the like may be exchanged in the numbers.
+/// Names that a program has translated to numbers. It may replace the number of an arena in them.
 static struct ControlName {
   uint32_t is_ready;
   uint32_t depth;
@@ -118,7 +120,7 @@ int ours_mallctlnametomib(const char* name, size_t* numbers, size_t* depth) {
   return failed;
 }
 
-// The name with the numbers at hand in place of those that it was translated with.
+// Writes the name, with the numbers of this call instead of those in the translated name.
 static void put_name(char* out, const struct ControlName* name, const size_t* numbers) {
   const char* part = name->text;
   const char* limit = out + name_bytes_max - 24;
