@@ -9,7 +9,7 @@
 #define CMT_SETTINGS(X) \
   X(out, "CMTTRACE_OUT", "output", paths, "%n.%p.trace", "the files of the trace") \
   X(time, "CMTTRACE_TIME", "time", step, "", "record the time of each event") \
-  X(stamps, "CMTTRACE_STAMPS", "", stamps, "sparse", "which events read the clock") \
+  X(stamps, "CMTTRACE_STAMPS", "", stamps, "depends on the processor", "which events read the clock") \
   X(usable, "CMTTRACE_USABLE", "usable", on, "", "record the usable size of each block") \
   X(stacks, "CMTTRACE_STACKS", "", on, "", "record call stacks of allocations") \
   X(stack_frames, "CMTTRACE_STACK_FRAMES", "stacks", frames, "4096", "record at most so many frames of a stack") \
@@ -24,7 +24,8 @@
   X(max_events, "CMTTRACE_MAX_EVENTS", "max-events", count, "", "the most events") \
   X(max_time, "CMTTRACE_MAX_TIME", "max-time", duration, "", "the longest recording") \
   X(on_full, "CMTTRACE_ON_FULL", "", full, "wait", "what a thread does whose ring is full") \
-  X(spill, "CMTTRACE_SPILL", "", bytes, "4G", "the most bytes that the collector queues in a file") \
+  X(spill, "CMTTRACE_SPILL", "", bytes, "4G, but at most a quarter of the disk's free space", \
+    "the most bytes that the collector queues in a file") \
   X(wait, "CMTTRACE_WAIT", "", on, "", "the program's end waits for the trace") \
   X(status, "CMTTRACE_STATUS", "", path, "", "the file of figures of each trace") \
   X(child_of, "CMTTRACE_CHILD_OF", "", count, "", "record only children of this process") \
