@@ -47,7 +47,8 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --follow=yes|no   record the command's children too. Default: yes
   --time[=STEP]     record when each call was made. STEP (10us or more): take
                     times from a clock that the collector updates every STEP.
-                    Free for single-threaded programs
+                    Allocations and frees of a single-threaded program then
+                    need no reading of a clock for their times
   --usable          record each block's usable size (malloc_usable_size)
   --stacks[=N]      record the call stack of each allocation. N: only its
                     innermost N frames
@@ -56,9 +57,9 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --touched[=SIZE|auto|off]
                     record when the command first writes to each page of a
                     block of SIZE or more. auto, or no value: blocks of 64K or
-                    more, as long as this takes at most 1/64 of the command's
-                    time. off: no blocks. Default: auto, but off in a container
-                    or if another filter of system calls is active
+                    more, while a thread spends at most about 1/64 of its time
+                    on it. off: no blocks. Default: auto, but off under a filter
+                    of system calls, as in most containers
   --sample=TIME     record the resident memory every TIME: 10ms
   --paused          start to record only at cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,
@@ -71,11 +72,11 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
   --max-events=N    end the trace after N events
   --max-time=TIME   end the trace after this time: 10s, 1.5min
-  --rings=FILE      hold events that are not in the trace yet in FILE, for
-                    --recover
-  --recover=RINGS   run no command, but write the trace of one that ended
-                    together with its collector, as in a power failure. RINGS
-                    is the FILE of --rings
+  --rings=FILE      keep in FILE the events that are not in the trace yet;
+                    --recover reads it
+  --recover=RINGS   write the trace of an earlier command that ended together
+                    with its collector, as in a power failure; run no command.
+                    RINGS is the FILE of --rings
   --attach=PID      record a running process until Ctrl-C, then detach from it;
                     its children only with --follow=yes
   --duration=TIME   with --attach: detach after this time: 10s, 1.5min
