@@ -11,8 +11,8 @@ process. The trace is text, .cmt or legacy .cmt. Without FILE, or for -, it is
 read from standard input.
 
   --alloc=NAME   an allocator to replay on; may be given more than once. Ratios
-                 are to the first one that is not null and refused no call. NAME
-                 is one of
+                 compare with the first allocator that is not null and refused
+                 no call. NAME is one of
                    libc      the C library's (the default)
                    null      returns addresses that are never touched: the cost
                              of the replay itself; always shown as the last line
@@ -47,8 +47,8 @@ read from standard input.
                  trace has which of their pages were touched, and when: exactly
                  these are written at that point
   --pin=LIST     run on these CPUs only: 0,2-3
-  --timeout=TIME an allocator hangs if no call returns for so long: 2min; a
-                 number alone is seconds (default 60s)
+  --timeout=TIME give an allocator up as hanging if no call returns for TIME:
+                 2min; a number alone is seconds (default 60s)
   --force        replay also a trace that needs more memory than is available
   --prepared     keep the trace's operations in memory, 8 bytes for an event. By
                  default they are in memory if they take at most half of what is
@@ -98,7 +98,8 @@ cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
                  same processor
   --fail-if=LIST by how much figures may be worse: time, peak, mean and
                  fragmentation; time+3%,peak+2%,fragmentation+1% by default.
-                 Exit 1 if one could not be judged. Not with --results
+                 Exit 1 if a figure could not be judged. Cannot be given with
+                 --results
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
                  run these cells only, into the folder of --results; no board
