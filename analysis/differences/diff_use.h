@@ -28,7 +28,7 @@ struct DiffUse {
   /// The second trace's figure less the first one's.
   std::int64_t change(Metric metric) const { return after.metric(metric) - before.metric(metric); }
 
-  /// How far they are apart: what has changed most is the largest.
+  /// The change without its sign, so that the largest change sorts first.
   std::int64_t metric(Metric metric) const {
     const std::int64_t by = change(metric);
     return by < 0 ? -by : by;

@@ -96,7 +96,9 @@ std::vector<EarlyEnd> completed(const Trace& trace, std::vector<EarlyEnd> ends, 
 
 }  // namespace
 
-TEST_CASE("early events: blocks of before a late start get the moment of their birth, and whether they are temporary") {
+TEST_CASE(
+    "early events: blocks that are live at a late start get the moment of their birth, and whether they are "
+    "temporary") {
   const Trace trace;
   for (const heap::Clock::Unit unit : {heap::Clock::Unit::events, heap::Clock::Unit::time}) {
     for (const std::uint64_t end : {16u, 32u, 1600u, 2992u}) {
@@ -111,7 +113,8 @@ TEST_CASE("early events: blocks of before a late start get the moment of their b
           CHECK(found[i].born == wanted[i].born);
           CHECK(found[i].is_temporary == wanted[i].is_temporary);
         }
-        std::size_t i = 0;  // then of every third: most blocks of the file have none
+        // Second round: only every third of them, so that most blocks of the stream have none to find.
+        std::size_t i = 0;
         std::erase_if(wanted, [&i](const EarlyEnd&) { return i++ % 3 != 0; });
       }
     }
@@ -125,7 +128,7 @@ TEST_CASE("early events: the first tag and the last time are those of the events
   CHECK(events.last_time_ns() == 159'900);
 }
 
-TEST_CASE("early events: a block that no event before has made is refused") {
+TEST_CASE("early events: a block that no event before the late start has made is refused") {
   const Trace trace;
   std::vector<EarlyEnd> ends{{.tag = 5}};
   CHECK_THROWS_AS(EarlyEvents(trace.path(), 1600, heap::Clock::Unit::events).complete(ends), FormatError);

@@ -112,7 +112,8 @@ class BlockFates {
   /// Whether the trace makes the block of this tag: false if the block was made before the trace began.
   bool is_made_here(Tag tag) const { return live_.is_made_here(tag); }
 
-  /// Replaces the events before a late start: what the clock is at, and the first block that the trace makes.
+  /// Begins at a late start, instead of following the events before it. Sets the clock, and the tag of the first block
+  /// that the trace makes.
   void start_late(std::uint64_t now, Tag first) { live_.start_late(now, first); }
   /// Adds a block that is live at the late start. To be called in the order in which the blocks were made.
   void add_early(const Block& block) {
@@ -131,7 +132,8 @@ class BlockFates {
   /// How many bytes of a live block nothing has touched so far.
   std::uint64_t untouched_of(const Block& block) const { return untouched_.of_block(block.tag, block.size); }
 
-  /// Fetch the memory of a tag into the cache: prefetch() the place of its block, prefetch_block() later the block.
+  /// Fetch the memory of a tag into the cache. Call prefetch() first, for the place of the block in the table; later
+  /// prefetch_block(), for the block.
   void prefetch(Tag tag) const { live_.prefetch(tag); }
   void prefetch_block(Tag tag) { live_.prefetch_block(tag); }
 

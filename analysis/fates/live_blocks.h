@@ -22,8 +22,8 @@ class LiveBlocks {
   const heap::Clock& clock() const { return clock_; }
   std::size_t size() const { return table_.size(); }
 
-  /// Replaces the events before a late start: sets the clock and the first block of the trace. add_early() adds the
-  /// blocks that are live.
+  /// Begins at a late start, instead of following the events before it. Sets the clock, and the tag of the first block
+  /// that the trace makes. add_early() adds the blocks that are live.
   void start_late(std::uint64_t now, Tag first) {
     clock_.start_at(now);
     first_tag_.note(first);

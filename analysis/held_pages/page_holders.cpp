@@ -1,4 +1,5 @@
-// Builds the report of overhead --by. Pages that a group has alone need a pass over the shared pages.
+// Builds the report of overhead --by. A pass over the shared pages finds those that only one group
+// is on.
 #include "analysis/held_pages/page_holders.h"
 
 #include <algorithm>

@@ -17,14 +17,14 @@ void insert(AddressIndex& live, const PlacedBlock& block) {
   live.insert(place);
 }
 
-/// Over blocks of which those born before 100 are old.
+/// Finds the pins among these blocks; those born before 100 are old.
 PinnedPages walk(std::initializer_list<PlacedBlock> blocks) {
   AddressIndex live;
   for (const PlacedBlock& block : blocks) insert(live, block);
   return find_pins(live, 12, 100);
 }
 
-/// When 1,000 bytes have been allocated.
+/// Finds the holders at the moment when 1,000 bytes have been allocated.
 Holders holders_of(std::initializer_list<PlacedBlock> blocks) {
   AddressIndex live;
   for (const PlacedBlock& block : blocks) insert(live, block);
@@ -63,7 +63,7 @@ TEST_CASE("pin walk: pages of old blocks are counted once") {
   CHECK(found.pins.empty());
 }
 
-TEST_CASE("pin walk: packed, an old block keeps the small gap behind it, and no large one") {
+TEST_CASE("pin walk: packed_bytes counts the small gap after an old block, but no large gap") {
   const PinnedPages found = walk({{0x1000, 16, 50, 1}, {0x1020, 8, 150, 2}, {0x1030, 8, 50, 3}, {0x1100, 8, 50, 4}});
   CHECK(found.old.bytes == 32);
   CHECK(found.old.packed_bytes == 48);
@@ -78,7 +78,7 @@ TEST_CASE("holders: each block of a page has its share of it, and of what is unu
   CHECK(of_size(found, 8).live_bytes == 24);
 }
 
-TEST_CASE("holders: a page would be free without a group only where no other group is on it") {
+TEST_CASE("holders: a page counts as a group's own only if no other group has a block on it") {
   const Holders found = holders_of({{0x1000, 8, 0, 1}, {0x1100, 8, 900, 2}, {0x2000, 8, 0, 3}, {0x3000, 500, 0, 4}});
   CHECK(of_size(found, 8).sole_bytes == 2 * 4096);
   CHECK(of_size(found, 500).sole_bytes == 4096);

@@ -1,4 +1,4 @@
-/// One moment of a recording, as peak, show and play need it.
+/// One moment of a recording, for the subcommands peak, show and play.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,10 @@ void describe(Visitor& field, M& machine) {
 
 /// The metric by which the peak of a recording is found.
 enum class PeakMetric {
-  pss,   ///< proportional sets if they are recorded, else resident ones: MemorySum
-  rss,   ///< resident sets by the mappings
-  statm  ///< resident sets by statm, which the kernel counts for each processor and is off by some tens of pages
+  pss,  ///< proportional sets if they are recorded, else resident ones: MemorySum
+  rss,  ///< resident sets by the mappings
+  /// Resident sets by statm. The kernel counts them per processor, so they are off by some tens of pages.
+  statm
 };
 
 constexpr const char* peak_metric_names = "pss, rss or statm";  ///< for messages
@@ -80,12 +81,12 @@ struct Moment {
 /// The pid of one process, or nullopt for all processes.
 using PidOrAll = std::optional<int>;
 
-/// Returns the first tick at which those processes had most memory together, or nullopt if the recording does not have
-/// them, or not with that metric.
+/// Returns the first tick at which those processes had most memory together. Returns nullopt if the recording has no
+/// such process, or none with that metric.
 std::optional<std::int64_t> peak_tick(database::Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
 
-/// A process that was larger between two moments than at any moment, by the kernel's VmHWM, which rose during the
-/// recording.
+/// A process that peaked between two moments: VmHWM rose during the recording, clearly above the figure of every
+/// moment.
 struct MissedPeak {
   int pid = 0;
   std::string name;

@@ -15,7 +15,7 @@ void describe_live(Visitor& field, const std::optional<LiveTotals>& live) {
   field("live_blocks", live ? std::optional(live->blocks) : std::nullopt, "the blocks of live_bytes");
 }
 
-/// The same beside the bytes that were measured.
+/// Describes the live totals, and the measured bytes less the live bytes.
 template <class Visitor>
 void describe_beyond(Visitor& field, const std::optional<LiveTotals>& live, const std::optional<std::uint64_t>& bytes) {
   describe_live(field, live);
@@ -101,7 +101,7 @@ void describe(Visitor& field, R& row) {
   field("wall_ns", sample.wall_ns, "");
 }
 
-/// A row for the sample, or with names a row for each process.
+/// Returns one row for the sample; with -v one row for each process instead.
 std::string csv_rows(const Sample& sample, const WatchOptions& options) {
   if (!options.verbose) return output::csv_row(CsvRow{sample, nullptr, options});
   std::string rows;

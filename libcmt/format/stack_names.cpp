@@ -1,6 +1,7 @@
 // The names of stacks. Half of their bytes are the functions' texts. Frames are in the order of their first use, and
 // most frames are further calls in a function that was just named, or near it. So a function with its file is a
-// *place*. The section has each place once, and then the difference of its number from the place before.
+// *place*. The section spells a place out at its first use. A later use is the difference of its number from that of
+// the place before.
 
 #include "libcmt/format/stack_names.h"
 

@@ -209,6 +209,6 @@ if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   [ "$(blocks_in ended.cmt)" = 30 ] || complain "in namespaces, to the end: $(blocks_in ended.cmt) blocks of 30"
   are_named ended.cmt
 else
-  echo 'not tested: this may not make namespaces'
+  echo 'not tested: unshare may not make namespaces here'
 fi
 exit $failed

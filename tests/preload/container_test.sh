@@ -1,7 +1,7 @@
 # The first process of a container: when it ends, the kernel kills all others, the collector too. The tracer gives it no
 # child that it would see.
 
-[ "$(unshare -pf --mount-proc echo yes 2>/dev/null)" = yes ] || { echo 'skipped: this may not make a process namespace'; exit 77; }
+[ "$(unshare -pf --mount-proc echo yes 2>/dev/null)" = yes ] || { echo 'skipped: unshare may not make a process namespace here'; exit 77; }
 unset CMTTRACE_WAIT
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -26,7 +26,7 @@ first bash -c 'x=$(ls /proc | grep -c "^[0-9]"); /bin/true & wait $!; echo $x; e
 [ $status = 5 ] || complain "bash: $status $(cat err)"
 for trace in t/*; do [ "$(tail -n 1 "$trace")" = '#cmt end=complete' ] || complain "$trace: $(tail -n 1 "$trace")"; done
 
-# Killed from outside, as a whole: the rings in a file remain.
+# The container is killed from outside. Its rings remain, because they are in a file.
 rm -f out
 mkfifo in out
 unshare -pf --mount-proc env LD_PRELOAD="$TRACER" CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings "$programs/marked" blocks <in >out 2>err &

@@ -30,11 +30,11 @@ for how in closefrom close_range loop overwrite; do
   expect "closes $how" 50001 50002 50003
 done
 traced lonely
-# If the kernel has /proc/PID/syscall and children.
+# The collector reads these two files of the parent, to see whether it waits for all its children.
 if [ -r /proc/self/syscall ] && [ -r /proc/$$/task/$$/children ]; then
   traced all
   expect all 50001 50002 50003
 else
-  echo 'not tested: a wait for all children: the kernel does not tell who waits'
+  echo 'not tested: a wait for all children, because /proc/PID/syscall or /proc/PID/task/TID/children cannot be read'
 fi
 [ "$failed" = 0 ]

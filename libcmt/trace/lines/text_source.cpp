@@ -1,4 +1,4 @@
-// Reads a text trace, and says what an input looks like that is none.
+// Reads a text trace. Names the known content of an input that is no trace.
 
 #include "libcmt/trace/lines/text_source.h"
 
