@@ -41,8 +41,9 @@
 /// stamp. The stamp of the earlier one is not after its own moment. In a process with one thread all have coarse ones.
 ///
 /// `clock` rises only. It is at least the clock at which the collector began its last pass. Some events must not seem
-/// to come after later ones of other threads: marks, begins and ends of threads, and allocations and releases whose
-/// owner cannot be noted. A thread that takes a true stamp for one of them raises `clock` beyond it.
+/// to come after later ones of other threads. These are allocations and releases whose owner cannot be noted, and all
+/// events that neither make nor end a block. Marks, begins and ends of threads, and malloc_trim are examples of the
+/// latter. A thread takes a true stamp for each of them, and raises `clock` beyond it.
 ///
 /// In a process whose threads often free each other's blocks each event has a true stamp, if reading the clock is fast.
 /// With CMTTRACE_TIME=1 each event reads it in any process, after a fence from the second thread on. With a time
