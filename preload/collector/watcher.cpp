@@ -27,6 +27,7 @@
 #include "libcmt/trace/files.h"
 #include "preload/collector/collector.h"
 #include "preload/collector/encoder.h"
+#include "preload/collector/pages/resident_rings.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -170,12 +171,14 @@ class WatchThread {
     return WIFEXITED(status) ? ProcessEnd::exited : ProcessEnd::killed;
   }
 
+  /// The resident memory without the tracer's: its rings, and the owners of pieces.
   void put_sample() {
     std::ifstream statm(proc_folder(process_of(&memory_.control())) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended, all figures are 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const std::uint64_t own = __atomic_load_n(&memory_.control().owners_bytes, __ATOMIC_RELAXED);
+    const std::uint64_t own =
+        resident_rings_.count() + __atomic_load_n(&memory_.control().owners_bytes, __ATOMIC_RELAXED);
     put_event(Kind::sample, bytes - std::min(own, bytes), "");
   }
 
@@ -254,7 +257,8 @@ class WatchThread {
   const bool keeps_;
   int signals_fd_ = -1;
   int commands_fd_ = -1;
-  std::string command_text_;     // was read; its last line is not complete
+  std::string command_text_;  // was read; its last line is not complete
+  ResidentRings resident_rings_{memory_};
   bool was_wait_found_ = false;  // end_supervisors_parent_wait() found the wait at its last call
 };
 

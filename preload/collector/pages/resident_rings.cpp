@@ -1,0 +1,61 @@
+// Finds the rings in /proc/PID/maps by their inode, and counts their pages in /proc/PID/pagemap.
+#include "preload/collector/pages/resident_rings.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace cmt::collector {
+namespace {
+
+/// Returns where a process has mapped the begin of a file, or 0.
+std::uint64_t find_mapping(std::uint32_t process, int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return 0;
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::string addresses, access, offset, device, inode;
+    words >> addresses >> access >> offset >> device >> inode;
+    const bool is_begin = std::strtoull(offset.c_str(), nullptr, 16) == 0;
+    if (is_begin && inode == std::to_string(status.st_ino)) return std::strtoull(addresses.c_str(), nullptr, 16);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t ResidentRings::count_range(std::uint64_t offset, std::uint64_t bytes) {
+  std::uint64_t pages = 0;
+  for (const PageRun& run : pages_->read(address_ + offset, bytes).value_or(std::vector<PageRun>{})) pages += run.count;
+  return pages * block_page_bytes;
+}
+
+std::uint64_t ResidentRings::count() {
+  const Control& control = memory_.control();
+  if (!pages_) {
+    const std::uint32_t process = process_of(&control);
+    pages_.emplace(static_cast<pid_t>(process));
+    address_ = find_mapping(process, memory_.descriptor());
+  }
+  if (!pages_->is_open() || address_ == 0) return 0;
+  std::uint64_t sum = count_range(0, rings_control_bytes(control.rings_limit));
+  std::uint64_t begin = 0, end = 0;  // of rings side by side
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+    const Ring& ring = memory_.ring(i);
+    if (ring.slots == 0 || !memory_.has_slots(ring)) continue;
+    if (ring.slots_at != end) {
+      sum += count_range(begin, end - begin);
+      begin = ring.slots_at;
+    }
+    end = ring.slots_at + std::uint64_t{ring.slots} * slot_bytes;
+  }
+  sum += count_range(begin, end - begin);
+  if (memory_.stack_share() != nullptr) sum += count_range(control.stacks_at, sizeof(StackShare));
+  return sum;
+}
+
+}  // namespace cmt::collector

@@ -1,0 +1,30 @@
+// How much of the program's resident memory is the tracer's: samples of memory are without it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "preload/collector/drain/ring_memory.h"
+#include "preload/collector/pages/page_map.h"
+
+namespace cmt::collector {
+
+/// Counts the pages of the rings that the program has in its memory. A page of a ring is there from the first record
+/// that the program writes to the page, until the collector gives it back.
+class ResidentRings {
+ public:
+  explicit ResidentRings(RingMemory& memory) : memory_(memory) {}
+
+  /// Returns the bytes, or 0 where the kernel does not let this process see them (PageMap::is_open). The pages are read
+  /// one range after the other, while the program goes on.
+  std::uint64_t count();
+
+ private:
+  std::uint64_t count_range(std::uint64_t offset, std::uint64_t bytes);
+
+  RingMemory& memory_;
+  std::optional<PageMap> pages_;  // from the first call on
+  std::uint64_t address_ = 0;     // of the rings in the program; 0: not found
+};
+
+}  // namespace cmt::collector
