@@ -162,6 +162,24 @@ static void begin_process(void) {
   if (state.may_open_files) tracing_start_collector();
 }
 
+// The first events of several threads may come at the same time, in a forked child or after a pause. The number of the
+// process that begins is its own: a forked child does not wait for a thread that its parent has.
+static void begin_process_once(void) {
+  static uint32_t beginning;
+  if (recording_generation() != 0) return;
+  const uint32_t mine = (uint32_t)sys(SYS_getpid, 0);
+  while (recording_generation() == 0) {
+    uint32_t before = __atomic_load_n(&beginning, __ATOMIC_RELAXED);
+    if (before == mine) {
+      sys(SYS_sched_yield, 0);
+    } else if (__atomic_compare_exchange_n(&beginning, &before, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      if (recording_generation() == 0) begin_process();
+      __atomic_store_n(&beginning, 0, __ATOMIC_RELEASE);
+      return;
+    }
+  }
+}
+
 // Records the name of a thread that had one before the recording.
 static void record_own_name(void) {
   char name[16] = {0};
@@ -172,7 +190,7 @@ static void record_own_name(void) {
 
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
-  must(self->generation != tracing.generation);
+  if (self->generation == tracing.generation) return;  // in a sandbox a signal handler may have come between
   self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
   if (!self->ring) {
@@ -199,8 +217,8 @@ static void claim_ring(void) {
   if (tracing.is_attached) record_own_name();
 }
 
-// May allocate from the program's heap. The C library frees this block when the thread ends, so its allocation is an
-// event of its own, also inside of the call whose event begins the thread's recording. Not while an event is recorded.
+// May allocate a block of the program's heap, which the C library frees when the thread ends. So this allocation is an
+// event, even inside of the call that begins the thread's recording. Not to be called while an event is recorded.
 static void notice_thread_end(void) {
   int saved = errno;
   struct Guard* const guard = thread_self.guard;
@@ -238,7 +256,7 @@ bool enter_recording(void) {
   }
   uint64_t before;
   if (!sandbox_entered) block_signals(&before);
-  if (recording_generation() == 0) begin_process();
+  begin_process_once();
   if (recording_generation() == tracing.generation && thread_self.generation != tracing.generation) claim_ring();
   if (!sandbox_entered) restore_signals(&before);
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();

@@ -53,16 +53,17 @@ static void* map_memory(size_t bytes) {
   return begin;
 }
 
+// A signal handler may fork meanwhile, and the child's first event forgets the pool (owners_begin_process).
 static uint8_t* new_pieces(void) {
-  must(pool.is_busy && pool.bytes != NULL);
-  if (pool.next == pool.end) {
-    pool.next = map_memory(chunk_bytes);
-    pool.end = pool.next ? pool.next + chunk_bytes - owner_region_pieces : NULL;  // owner_are_all() reads beyond
+  uint8_t* begin = pool.next;
+  if (begin >= pool.end) {
+    begin = map_memory(chunk_bytes);
+    pool.end = begin ? begin + chunk_bytes - owner_region_pieces : NULL;  // owner_are_all() reads beyond
   }
-  if (!pool.next) return NULL;
-  must(pool.next < pool.end);
+  if (!begin) return NULL;
+  pool.next = begin + owner_region_pieces;
   __atomic_fetch_add(pool.bytes, owner_region_pieces, __ATOMIC_RELAXED);
-  return (pool.next += owner_region_pieces) - owner_region_pieces;
+  return begin;
 }
 
 static struct OwnerGroup* create_group(uintptr_t address) {
@@ -161,6 +162,7 @@ static bool may_be_shared(uintptr_t address, uint64_t size) {
 
 enum Ownership owners_take(uint8_t self, const void* block, uint64_t size) {
   const uintptr_t address = (uintptr_t)block;
+  if (size >> owner_address_bits != 0 || (address + size) >> owner_address_bits != 0) return ownership_unnoted;
   if (may_be_shared(address, size)) self = 0;
   enum Ownership all = take_range(self, address, size);
   if (size >= owners_large) all = worse(all, take_in_page(0, address, 1));
@@ -179,6 +181,7 @@ enum Ownership owners_release(uint8_t self, const void* block, bool is_of_malloc
   const uintptr_t address = (uintptr_t)block;
   if (owners_include(self, block)) return ownership_kept;
   const uint64_t size = is_of_malloc && owners_usable_size ? owners_usable_size((void*)address) : 0;
-  if (size == 0 || (address + size) >> owner_address_bits != 0) return ownership_unnoted;
+  if (size == 0 || size >> owner_address_bits != 0 || (address + size) >> owner_address_bits != 0)
+    return ownership_unnoted;
   return worse(ownership_changed, take_range(may_be_shared(address, size) ? 0 : self, address, size));
 }

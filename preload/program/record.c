@@ -27,15 +27,20 @@ static inline uint64_t bytes_of(const struct Call* call) {
   return call->has_count ? call->size * call->count : call->size;
 }
 
+static inline void append_slot(struct Batch* batch, struct Slot slot) {
+  must(batch->count < sizeof batch->slots / sizeof *batch->slots);
+  batch->slots[batch->count++] = slot;
+}
+
 static inline void append_value(struct Batch* batch, uint32_t kind, uint64_t value) {
-  batch->slots[batch->count++] = (struct Slot){kind, value};
+  append_slot(batch, (struct Slot){kind, value});
 }
 
 static inline void append_label(struct Batch* batch, const char* label) {
   size_t length = strnlen(label, label_bytes_max);
   for (size_t at = 0; at < length; at += piece_bytes) {
     size_t piece = length - at < piece_bytes ? length - at : piece_bytes;
-    batch->slots[batch->count++] = slot_of_piece(label + at, piece);
+    append_slot(batch, slot_of_piece(label + at, piece));
   }
 }
 
@@ -51,11 +56,11 @@ static inline void append_pages(struct Batch* batch, const struct Call* call) {
   must((pages->flags & ~(uint32_t)block_flags_mask) == 0 &&
        pages->bytes << block_bytes_shift >> block_bytes_shift == pages->bytes);
   if (pages->since) append_value(batch, record_since, pages->since);
-  batch->slots[batch->count++] =
-      (struct Slot){head_of(record_block, call->address), pages->bytes << block_bytes_shift | pages->flags};
+  append_slot(batch,
+              (struct Slot){head_of(record_block, call->address), pages->bytes << block_bytes_shift | pages->flags});
   for (uint32_t i = 0; i < pages->runs.count; i++) {
     const struct PageRun* run = &pages->runs.runs[i];
-    batch->slots[batch->count++] = slot_of_page_run(run->first, run->count, run->is_unsure, false);
+    append_slot(batch, slot_of_page_run(run->first, run->count, run->is_unsure, false));
   }
 }
 
@@ -73,8 +78,7 @@ static inline void compose(struct Batch* batch, const struct Call* call, uint64_
   if (call->label) append_label(batch, call->label);
   if (usable_size_of && call->address && (kind_traits(call->kind) & cmt_allocates))
     append_value(batch, record_usable_size, usable_size_of((void*)(uintptr_t)call->address));
-  batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
-  must(batch->count <= sizeof batch->slots / sizeof *batch->slots);
+  append_slot(batch, (struct Slot){head, call->size << 32 | (uint32_t)stamp});
 }
 
 __thread struct Thread thread_self = {.generation = no_generation};
@@ -500,10 +504,9 @@ __attribute__((always_inline)) static inline void publish_stack(struct Thread* s
 }
 
 // Whether the last stack, which was captured in `generation`, can be recorded as a difference, in one reservation.
-static inline bool is_recorded_quickly(const struct Thread* self, int kept, uint32_t generation) {
-  const struct UnwindThread* unwinder = self->unwinder;
-  return self->last_stack.is_followed && self->last_stack.is_cut == unwinder->is_cut &&
-         (uint32_t)(unwinder->frames - kept) <= stacks_frames_at_once && generation == recording_generation();
+static inline bool is_recorded_quickly(const struct Thread* self, int kept, int frames, uint32_t generation) {
+  return self->last_stack.is_followed && self->last_stack.is_cut == self->unwinder->is_cut &&
+         (uint32_t)(frames - kept) <= stacks_frames_at_once && generation == recording_generation();
 }
 
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
@@ -515,11 +518,13 @@ void record_short_stack(uint32_t kind, const void* address, uint64_t size, const
   }
   const uint32_t generation = self->generation;
   const int kept = __builtin_expect(unwinder != NULL, 1) ? unwind_capture_quickly(unwinder, stack_frame) : -1;
-  if (__builtin_expect(kept < 0 || !is_recorded_quickly(self, kept, generation), 0)) {
+  // Once: a signal handler may switch to another stack, whose captures change it.
+  const int all = kept < 0 ? 0 : __atomic_load_n(&unwinder->frames, __ATOMIC_RELAXED);
+  if (__builtin_expect(kept < 0 || !is_recorded_quickly(self, kept, all, generation), 0)) {
     record_short_stack_slowly(kind, address, size, stack_frame, kept, generation);
     return;
   }
-  const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
+  const uint32_t frames = (uint32_t)all, added = frames - (uint32_t)kept;
   must((uint32_t)kept <= frames && added <= stacks_frames_at_once);
   const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);

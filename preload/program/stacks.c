@@ -119,7 +119,8 @@ enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, ui
   stack->frame = frame;
   stack->generation = generation;
   if (self->unwinder) {
-    if (kept >= 0)
+    // `frames` may be fewer: a signal handler may have switched to another stack, which allocates too.
+    if (kept >= 0 && kept <= self->unwinder->frames)
       stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
     else
       unwind_capture(self->unwinder, frame, &stack->captured);

@@ -1,6 +1,6 @@
-// A program in which each interposed function is the first call of a thread, of a forked child, or of a thread of a
-// process that is being recorded from its middle on. It prints the one event that each of them has to have, as a trace
-// has it, with B for a block. In children the process comes before it.
+// A program that makes each interposed function the first call of a thread, of a forked child, or of a thread that is
+// attached to. It prints the one event that each of them has to have, as in a trace, with B for a block. For children
+// the number of the process comes first.
 //
 // first_calls threads | children | attached
 //
