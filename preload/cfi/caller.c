@@ -11,7 +11,7 @@ struct Operands {
 };
 
 static void push(struct Operands* operands, uint64_t value) {
-  assert(operands->count <= operands_max);
+  cfi_must(operands->count <= operands_max);
   if (operands->count == operands_max)
     operands->failed = true;
   else
@@ -144,7 +144,7 @@ bool cfi_evaluate(const struct CfiFrame* frame, int64_t expression, const uint64
 
 static bool find_cfa(const struct CfiFrame* frame, const struct CfiRow* row, uint64_t* cfa) {
   if (row->has_cfa_expression) return cfi_evaluate(frame, row->cfa_offset, NULL, cfa);
-  assert(row->cfa_register < cfi_return);
+  cfi_must(row->cfa_register < cfi_return);
   *cfa = frame->registers->value[row->cfa_register] + (uint64_t)row->cfa_offset;
   return true;
 }
@@ -172,7 +172,7 @@ static bool find_register(const struct CfiFrame* frame, const struct CfiRow* row
       *saved_at = cfa + (uint64_t)operand;
       break;
     default:
-      assert(row->how[number] == cfi_at_expression);
+      cfi_must(row->how[number] == cfi_at_expression);
       if (!cfi_evaluate(frame, operand, &cfa, saved_at)) return false;
   }
   return frame->load(frame->context, *saved_at, value);

@@ -2,10 +2,16 @@
 /// last one ends, and after a failure returns zeros and stays failed.
 #pragma once
 
-#include <assert.h>
 #include <string.h>
 
 #include "preload/cfi/cfi.h"
+
+/// An assertion. It stops at an illegal instruction, because the recorder reads tables in signal handlers too.
+#ifdef NDEBUG
+#define cfi_must(condition) ((void)sizeof((condition) ? 1 : 0))
+#else
+#define cfi_must(condition) ((condition) ? (void)0 : __builtin_trap())
+#endif
 
 struct CfiCursor {
   const struct CfiTables* tables;
@@ -28,11 +34,11 @@ static inline bool cfi_fail(struct CfiCursor* in) {
 }
 
 static inline bool cfi_open_window(struct CfiCursor* in) {
-  assert(in->readable == 0);
+  cfi_must(in->readable == 0);
   if (!cfi_has_more(in)) return cfi_fail(in);
   in->readable = in->tables->window(in->tables->context, in->at, &in->bytes);
   if (in->readable > in->end - in->at) in->readable = (size_t)(in->end - in->at);
-  assert(in->readable <= in->end - in->at);
+  cfi_must(in->readable <= in->end - in->at);
   return in->readable > 0 || cfi_fail(in);
 }
 
@@ -45,7 +51,7 @@ static inline uint8_t cfi_read_byte(struct CfiCursor* in) {
 
 /// Ends the cursor `bytes` from here.
 static inline void cfi_end_after(struct CfiCursor* in, uint64_t bytes) {
-  assert(bytes <= in->end - in->at);
+  cfi_must(bytes <= in->end - in->at);
   in->end = in->at + bytes;
   if (in->readable > bytes) in->readable = (size_t)bytes;
 }
@@ -63,7 +69,7 @@ static inline void cfi_skip(struct CfiCursor* in, uint64_t bytes) {
 
 /// Reads a number of up to 8 bytes, little endian.
 static inline uint64_t cfi_read_number(struct CfiCursor* in, unsigned bytes, bool is_signed) {
-  assert(bytes >= 1 && bytes <= 8);
+  cfi_must(bytes >= 1 && bytes <= 8);
   const unsigned unused = 64 - 8 * bytes;
   uint64_t number = 0;
   if (in->readable >= bytes) {
@@ -77,14 +83,18 @@ static inline uint64_t cfi_read_number(struct CfiCursor* in, unsigned bytes, boo
   return is_signed ? (uint64_t)((int64_t)(number << unused) >> unused) : number;
 }
 
+/// Reads a number in LEB128, of which 64 bits take 10 bytes at most.
 static inline uint64_t cfi_read_leb(struct CfiCursor* in, bool is_signed) {
   uint64_t number = 0;
   unsigned shift = 0;
   uint8_t byte = 0x80;
-  while (byte & 0x80 && !in->failed) {
+  for (; byte & 0x80 && !in->failed; shift += 7) {
+    if (shift > 63) {
+      cfi_fail(in);
+      return 0;
+    }
     byte = cfi_read_byte(in);
-    if (shift < 64) number |= (uint64_t)(byte & 0x7f) << shift;
-    shift += shift < 64 ? 7 : 0;
+    number |= (uint64_t)(byte & 0x7f) << shift;
   }
   if (is_signed && shift < 64 && byte & 0x40) number |= ~(uint64_t)0 << shift;
   return number;

@@ -91,7 +91,7 @@ static uint64_t find_entry(const struct CfiTables* tables, uint64_t address) {
     if (!read_table(in, 2 * middle, &begin)) return 0;
     *(begin <= wanted ? &low : &high) = middle;
   }
-  assert(low < count);
+  cfi_must(low < count);
   return read_table(in, 2 * low + 1, &entry) ? tables->header + (uint64_t)entry : 0;
 }
 

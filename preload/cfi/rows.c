@@ -50,7 +50,7 @@ static bool remember_row(struct Run* run) {
 
 static bool restore_row(struct Run* run) {
   if (run->rows == 0) return false;
-  assert(run->rows <= saved_rows_max);
+  cfi_must(run->rows <= saved_rows_max);
   *run->row = run->saved[--run->rows];
   return true;
 }
@@ -196,7 +196,7 @@ static bool run_instructions(struct Run* run, struct CfiCursor in, uint64_t addr
 
 bool cfi_make_row(const struct CfiTables* tables, const struct CfiFunction* function, uint64_t address,
                   struct CfiRow* row) {
-  assert(address - function->begin < function->bytes);
+  cfi_must(address - function->begin < function->bytes);
   struct Run run = {.function = function, .row = row};
   const uint8_t no_register = cfi_return;
   if (function->return_register != cfi_return) return false;

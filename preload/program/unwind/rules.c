@@ -1,10 +1,10 @@
 // Makes rules from rows of .eh_frame, and keeps them in a table that threads and signal handlers fill together.
 #include "preload/program/unwind/rules.h"
 
-#include <assert.h>
 #include <stddef.h>
 
 #include "preload/cfi/cfi.h"
+#include "preload/program/kernel.h"
 #include "preload/program/unwind/memory.h"
 #include "preload/program/unwind/modules.h"
 
@@ -111,7 +111,7 @@ static uint64_t rule_of(const struct CfiTables* tables, const struct CfiRow* row
   if (is_exact && kind == rule_from_rsp && row->how[cfi_rbp] == cfi_at_cfa && slot < 0)
     return rule_make(kind, distance, 0);
   if (row->how[cfi_rbp] != cfi_at_cfa || slot < 0 || slot % 8 || slot > distance - 16) return rule_full;
-  assert(slot / 8 + 1 < 1 << 28 && distance >> 32 == 0);  // the fields of a rule hold them
+  must(slot / 8 + 1 < 1 << 28 && distance >> 32 == 0);  // the fields of a rule hold them
   return rule_make(kind, distance, (uint64_t)slot / 8 + 1);
 }
 
@@ -152,7 +152,7 @@ static struct UnwindRule* make_entry(uint64_t key, uint64_t rule, uint32_t modul
   const uint32_t index = __atomic_fetch_add(&unwind_table->used, 1, __ATOMIC_RELAXED);
   if (index >= unwind_rules_max) return NULL;
   struct UnwindRule* entry = &unwind_table->rule[index];
-  assert(rule_kind(rule) != rule_dead);
+  must(rule_kind(rule) != rule_dead);
   entry->rule = rule;
   module_of_rule[index] = (uint16_t)module;
   __atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
