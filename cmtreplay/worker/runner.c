@@ -35,7 +35,8 @@ void runner_end_touching(struct runner* runner, uint64_t bytes) {
 }
 
 void runner_touch_block(struct runner* runner, char* block, size_t from, size_t size) {
-  const uint64_t bytes = from < size ? size - from : 0;
+  if (!block || from >= size || size >= runner->replay->control->touched_min) return;
+  const uint64_t bytes = size - from;
   runner_begin_touching(runner, bytes);
   touch_block(runner->replay->control, block, from, size);
   runner_end_touching(runner, bytes);
@@ -208,9 +209,10 @@ static void touch_slot(struct runner* runner, uint32_t number) {
   const struct replay* const replay = runner->replay;
   void** const slot = &replay->slots[number];
   if (replay->control->touches_recorded && !may_be_smaller(replay)) {
-    const uint64_t bytes = runner->at[1] * page_bytes;
+    void* const block = runner->several ? runner->held : *slot;
+    const uint64_t bytes = block ? runner->at[1] * page_bytes : 0;
     runner_begin_touching(runner, bytes);
-    touch_recorded(runner->several ? runner->held : *slot, runner->at);
+    touch_recorded(block, runner->at);
     runner_end_touching(runner, bytes);
   }
   runner->at += 4;

@@ -37,9 +37,10 @@ Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {
   line.refuse_together("interval", {"frequency"});
   Pace pace{.interval_ns = interval_ns, .cost_share_max = 0.1};
   if (line.has("interval")) pace.interval_ns = parse_time(line, "interval", "ms");
+  const double least = 1e-9;  // of a second's, and of a processor's share: an interval that a clock can count
   if (line.has("frequency"))
-    pace.interval_ns = static_cast<std::int64_t>(1e9 / parse_number(line, "frequency", 0, 1e6));
-  if (line.has("max-cost")) pace.cost_share_max = parse_number(line, "max-cost", 0, 100) / 100;
+    pace.interval_ns = static_cast<std::int64_t>(1e9 / std::max(parse_number(line, "frequency", 0, 1e6), least));
+  if (line.has("max-cost")) pace.cost_share_max = std::max(parse_number(line, "max-cost", 0, 100) / 100, least);
   if (line.has("count")) pace.count = line.number("count", 1, 1, std::numeric_limits<std::uint64_t>::max());
   if (line.has("duration")) pace.duration_ns = parse_time(line, "duration", "s");
   return pace;

@@ -88,10 +88,15 @@ std::vector<FrameKind> PageFlags::kinds(std::span<const std::uint64_t> frames) {
   return result;
 }
 
+/// In rising order. `kinds` mostly are, but a large page may form while the kernel's flags are read.
 std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds) {
   std::vector<std::uint64_t> heads;
   for (const FrameKind& kind : kinds) {
     if (kind.tracked && (heads.empty() || heads.back() != kind.head)) heads.push_back(kind.head);
+  }
+  if (!std::is_sorted(heads.begin(), heads.end())) {
+    std::sort(heads.begin(), heads.end());
+    heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
   }
   return heads;
 }
@@ -161,7 +166,9 @@ std::uint64_t PageIdle::touched(std::span<const FrameKind> kinds) const {
   std::size_t place = 0;
   return static_cast<std::uint64_t>(std::count_if(kinds.begin(), kinds.end(), [&](const FrameKind& kind) {
     if (!kind.tracked) return true;
-    if (heads[place] != kind.head) ++place;
+    if (place + 1 < heads.size() && heads[place + 1] == kind.head) ++place;
+    if (heads[place] != kind.head)
+      place = static_cast<std::size_t>(std::lower_bound(heads.begin(), heads.end(), kind.head) - heads.begin());
     assert(place < heads.size() && heads[place] == kind.head);
     return !is_idle[place];
   }));

@@ -113,7 +113,7 @@ DebugInfo::Indexes DebugInfo::within(Dwarf_Die die, const Indexes& among) const 
 }
 
 void DebugInfo::walk_unit(Dwarf_Die unit, Dwarf_Die lines, const Indexes& wanted) {
-  assert(chain_.empty());
+  chain_.clear();  // an exception may have left it
   lines_ = lines;
   if (dwarf_getsrcfiles(&unit, &files_, &files_count_) != 0) files_count_ = 0;
   walk_scope(unit, wanted, false, 0);

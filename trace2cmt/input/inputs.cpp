@@ -138,6 +138,8 @@ bool Inputs::join(cmt::Event& event) {
   if (thread_base_ + event.thread > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(place(), "the files before it leave no number for its thread");
   }
+  if (std::max(event.tag, event.old_tag) > std::numeric_limits<std::uint64_t>::max() - tag_base_)
+    throw cmt::FormatError(place(), "the files before it leave no number for its block");
   if (event.tag != 0) event.tag += tag_base_;
   if (event.old_tag != 0) event.old_tag += tag_base_;
   event.thread += static_cast<std::uint32_t>(thread_base_);
