@@ -296,14 +296,16 @@ bool EventOrder::merge_return_of_realloc(std::uint64_t old_address) {
   return false;
 }
 
-/// Blocks a ring until wake(address). Returns false, for the caller to return.
+/// Blocks a ring until wake(address). Returns false, for the caller to return. In damaged rings returns of reallocs may
+/// wait for each other, and then the ring may be blocked already.
 bool EventOrder::block_on(RingEvents& ring, std::uint64_t address) {
+  assert(address != 0);
   const auto is_rival = [&](const RingEvents* other) {
     return other->blocked_on == address && makes_block(*other) == makes_block(ring);
   };
   if (std::any_of(blocked_.begin(), blocked_.end(), is_rival)) repairs_.add(Repair::order_race);
+  if (ring.blocked_on == 0) blocked_.push_back(&ring);
   ring.blocked_on = address;
-  blocked_.push_back(&ring);
   return false;
 }
 

@@ -18,6 +18,11 @@ bool EventOrder::apply(RingEvents& ring, bool forced) {
     ring.thread = static_cast<std::uint32_t>(event.size);
     return true;
   }
+  const bool needs_block = ring.kind() == record_realloc_begin || ring.kind() == record_pages;
+  if (needs_block && event.address == 0) {  // in a damaged ring
+    repairs_.add(Repair::contradiction);
+    return true;
+  }
   if (ring.kind() == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
   if (ring.kind() == record_pages) return apply_pages(ring, event, forced);
   if (!is_known(event.kind)) return true;

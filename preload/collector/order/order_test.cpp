@@ -192,6 +192,17 @@ TEST_CASE("order: a realloc without a return is no event") {
   CHECK(t.lines == "malloc(1) = 100<10>; ");
 }
 
+TEST_CASE("order: a damaged realloc or report of pages that has no block is counted, and waits for nothing") {
+  Threads t;
+  t.record(0, record_realloc_begin, 0, 0, 10);
+  t.record(0, record_pages, 0, 0, 20);
+  t.record(0, malloc_kind, 0x100, 8, 30);
+  t.order.merge_all();
+  CHECK(t.order.is_empty());
+  CHECK(t.order.repairs().total() == 2);
+  CHECK(t.lines.starts_with("malloc(8) = 100"));
+}
+
 TEST_CASE("order: a block whose end was not seen is ended when its address is used again, and that is counted") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
