@@ -160,15 +160,22 @@ function(cmt_page_part name path)
   set(${name}_digest ${digest} PARENT_SCOPE)
 endfunction()
 
-# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 if all is well, 77
-# if it is skipped. The build is in $BUILD, the sources in $SOURCE, and the script runs in an empty folder of its own. A build with sanitizers runs only the scripts that name one of them. ctest starts tests of a high COST first.
+# cmt_script_test(NAME SCRIPT [DAILY] [SANITIZERS address|thread...] [DAILY_SANITIZERS address|thread...] [COST SECONDS]): a
+# shell script that exits 0 if all is well, 77 if it is skipped. The build is in $BUILD, the sources in $SOURCE, and the script
+# runs in an empty folder of its own. A build with sanitizers runs only the scripts that name one of them. Scripts that are
+# DAILY, and those under DAILY_SANITIZERS, run with CMT_DAILY only. ctest starts tests of a high COST first.
 function(cmt_script_test name script)
-  cmake_parse_arguments(test "" "COST" "SANITIZERS" ${ARGN})
+  cmake_parse_arguments(test "DAILY" "COST" "SANITIZERS;DAILY_SANITIZERS" ${ARGN})
+  if(CMT_DAILY)
+    list(APPEND test_SANITIZERS ${test_DAILY_SANITIZERS})
+  elseif(test_DAILY)
+    return()
+  endif()
   string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")
   if(BUILD_TESTING AND (NOT CMT_SANITIZE OR "${test_SANITIZERS}" MATCHES "${sanitizers}"))
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/run-script ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${name})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900
-      ENVIRONMENT "BUILD=${PROJECT_BINARY_DIR};SOURCE=${PROJECT_SOURCE_DIR};CMT_SANITIZE=${CMT_SANITIZE}")
+      ENVIRONMENT "BUILD=${PROJECT_BINARY_DIR};SOURCE=${PROJECT_SOURCE_DIR};CMT_SANITIZE=${CMT_SANITIZE};CMT_DAILY=$<$<BOOL:${CMT_DAILY}>:1>")
     if(test_COST)
       set_tests_properties(${name} PROPERTIES COST ${test_COST})
     endif()

@@ -6,6 +6,8 @@ complain() { echo "wrong: $*" >&2; failed=1; }
 make_random="$BUILD/tests/format-spec/make_random"
 decode="python3 $SOURCE/format-spec/decoder/cmt_decode.py"
 export PYTHONDONTWRITEBYTECODE=1
+origins=1  # of each trace, of which the events around are sliced
+[ -z "${CMT_DAILY:-}" ] || origins=3
 
 # uses SLICE FILE: the output of lifetimes for the slice, in each form, with messages.
 uses() {
@@ -24,7 +26,7 @@ for addresses in none reused random; do
   $decode --sections $addresses.cmt >$addresses.sections
   [ "$(grep -c ' origin: ' $addresses.sections)" -ge 4 ] || complain "$addresses.cmt has few origins"
   last=$(trace2cmt -s $addresses.cmt | sed -n '/^#/d; s/.* time=\([0-9]*\).*/\1/p' | tail -n 1)
-  starts=$(sed -n 's/.*events from \([1-9][0-9]*\): .*keyframe$/\1/p' $addresses.sections | shuf -n 3 --random-source=/dev/zero)
+  starts=$(sed -n 's/.*events from \([1-9][0-9]*\): .*keyframe$/\1/p' $addresses.sections | shuf -n $origins --random-source=/dev/zero)
   for slice in 19000: 10000:10100 10000:10000 11234:17000 $((last / 2))ns:$((last / 2 + 5000))ns $((last - 900))ns: \
     $(for start in $starts; do echo $start:$((start + 1)) $((start - 1)):$((start + 3)) $((start + 1)):$((start + 900)); done); do
     trace2cmt -s --strict --slice=$slice $addresses.cmt >expected 2>err || complain "$addresses $slice --strict: $(cat err)"

@@ -1,7 +1,10 @@
-"""interrupted_check.py PROGRAM: a signal handler comes after each single instruction (with stacks, each 31st) of the tracer's in an event, and never
-returns: it leaves by longjmp, or it makes events and the program is killed in it. The place in the ring that the event
-had may then never be filled; what comes behind it is in the trace all the same, but of a program that goes on for longer
-than the ring lasts the trace ends there, and one line says so.
+"""interrupted_check.py PROGRAM: a signal handler interrupts an event after each instruction of the tracer, and never
+returns. It leaves by longjmp, or it makes events and the program is killed in it. The event's place in the ring may then
+never be filled. Later events are in the trace nevertheless. Where the program goes on for longer than the ring lasts, the
+trace ends there, and one line reports it.
+
+With stacks an event has some thousand instructions: each 31st is interrupted. Without CMT_DAILY the handler is killed
+after each 3rd.
 
 What a handler asks for while the real function is at work is an event of its own.
 """
@@ -12,7 +15,8 @@ import sys
 
 from await_closed import await_closed
 
-STRIDE = 31 if os.environ.get('CMTTRACE_STACKS') else 1  # with stacks an event has some thousand instructions
+STRIDE = 31 if os.environ.get('CMTTRACE_STACKS') else 1
+STRIDE_OF_KILLS = STRIDE if os.environ.get('CMT_DAILY') else max(STRIDE, 3)
 HELD_UP = 'libcmttrace: an event was interrupted and did not go on; the program goes on untraced\n'
 held_up = []
 
@@ -46,12 +50,13 @@ def later_events(program, event, then, step):
 
 def check(program, event, then):
     seen, step = [], 0
+    stride = STRIDE_OF_KILLS if then == 'kill' else STRIDE
     while (found := later_events(program, event, then, step)) is not None:
         seen.append(found)
-        step += STRIDE
-    lost = [step for step in range(len(seen)) if not seen[step]]
-    assert not lost, f'{event}, {then}: lost after instructions {lost} of {len(seen)}'
-    assert len(seen) > 40, f'{event}, {then}: {len(seen)} instructions'
+        step += stride
+    lost = [turn * stride for turn in range(len(seen)) if not seen[turn]]
+    assert not lost, f'{event}, {then}: lost after instructions {lost} of {step}'
+    assert step > 40 * STRIDE, f'{event}, {then}: {len(seen)} instructions'
     return len(seen)
 
 
