@@ -273,10 +273,10 @@ static void record_long_pages(const struct LargeBlock* block, const struct Block
 // Asks which pages the program has written to; of those, records all runs but the last ones. False: not all are known.
 static bool ask_about_all(struct Thread* self, const struct LargeBlock* block, struct BlockPages* pages) {
   const uint64_t lost = self->ring->lost;
-  uint64_t from = 0;
-  enum Touched answer = touched_ask(&self->asking, block, &from, &pages->runs);
+  struct AskedPages asked = {0};
+  enum Touched answer = touched_ask(&self->asking, block, &asked, &pages->runs);
   for (; answer == touched_more && self->generation == recording_generation();
-       answer = touched_ask(&self->asking, block, &from, &pages->runs))
+       answer = touched_ask(&self->asking, block, &asked, &pages->runs))
     record_long_pages(block, pages);
   const bool is_known = answer == touched_all && self->generation == recording_generation();
   if (!is_known) pages->runs.count = 0;

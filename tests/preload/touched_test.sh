@@ -84,6 +84,22 @@ if grep -q ' 4096 kB' out; then
     complain 'no huge pages'
 fi
 
+# Large reservations, of which hardly anything is touched: at a free and at the end of the process, also within the time
+# that "auto" allows. In one of six runs, because a thread that waits long for a processor has less of it.
+how=reserve
+for gib in 4 5; do
+  for touched in auto 64K; do
+    is_known=
+    for run in 1 2 3 4 5 6; do
+      [ -z "$is_known" ] || break
+      trace CMTTRACE_TOUCHED=$touched "$program" reserve $gib
+      grep -q none out && { echo "skipped: no memory to reserve $gib GiB"; break; }
+      awk -F'[(,]' '/^resident/ { if ($4 == 0) exit 1; bytes += $3 * $4 } END { if (bytes > 2097152) exit 1 }' t/*.text && is_known=1
+    done
+    [ "$is_known" ] || grep -q none out || complain "$gib GiB, $touched: $(grep -E '^(touch|resident)' t/*.text | head -n 3)"
+  done
+done
+
 # Nothing of smaller blocks, nor where it is off.
 how=off
 for size in 0 off 1G; do

@@ -8,7 +8,13 @@
 #include "preload/program/hooks/find.h"
 #include "preload/program/kernel.h"
 
-enum { pages_at_once = 256, states_at_once = 32, pages_by_move_max = 8 };
+enum {
+  pages_at_once = 256,
+  pages_at_once_shared = 4096,  // as many as the kernel looks at before it copies its answer
+  states_at_once = 32,
+  pages_by_move_max = 8,
+  pages_by_mincore_max = 4096,
+};
 
 /// As in Linux 6.7's fs.h.
 struct ScanArguments {
@@ -50,7 +56,7 @@ static long scan(struct ScanArguments* arguments) {
   return found;
 }
 
-static uint64_t scan_pages(uintptr_t begin, uint64_t from, uint64_t end, struct PageRuns* runs) {
+static uint64_t scan_pages(uintptr_t begin, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
   struct ScanRegion regions[page_runs_max];
   struct ScanArguments arguments = {
       .size = sizeof arguments,
@@ -59,7 +65,7 @@ static uint64_t scan_pages(uintptr_t begin, uint64_t from, uint64_t end, struct 
       .regions = (uintptr_t)regions,
       .regions_max = page_runs_max - runs->count,
       .inverted = category_zeros,
-      .all_of = category_zeros,
+      .all_of = written ? category_zeros : 0,
       .any_of = category_present | category_swapped,
       .returned = category_zeros,
   };
@@ -97,10 +103,10 @@ static void find_written(uintptr_t begin, uint64_t first, uint64_t count, uint8_
   }
 }
 
-static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
-  uint8_t states[pages_at_once];
+static uint64_t look_with(uint8_t* states, uint64_t at_once, uintptr_t begin, uint64_t from, uint64_t end, bool written,
+                          struct PageRuns* runs) {
   while (from < end) {
-    const uint64_t count = end - from < pages_at_once ? end - from : (uint64_t)pages_at_once;
+    const uint64_t count = end - from < at_once ? end - from : at_once;
     if (sys(SYS_mincore, begin + from * 4096, count * 4096, states) != 0) return 0;
     for (uint64_t i = 0; i < count; i++) states[i] &= 1;  // page_written
     if (written) find_written(begin, from, count, states);
@@ -112,13 +118,27 @@ static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool
   return end;
 }
 
-bool ask_scans(uint64_t pages) {
-  return pages > pages_by_move_max && !is_scan_refused && is_single_threaded && *is_single_threaded;
+// Large blocks take a buffer of 4 KiB, so that a page costs a tenth. The stack may be too small for it, and so there is
+// one for all. A thread, a signal handler or a forked child that finds it taken uses a small one.
+static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
+  static uint8_t shared[pages_at_once_shared];
+  static bool is_taken;
+  uint8_t own[pages_at_once];
+  if (end - from <= pages_at_once || __atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
+    return look_with(own, pages_at_once, begin, from, end, written, runs);
+  const uint64_t known = look_with(shared, pages_at_once_shared, begin, from, end, written, runs);
+  __atomic_store_n(&is_taken, false, __ATOMIC_RELEASE);
+  return known;
+}
+
+bool ask_scans(uint64_t pages, bool written) {
+  const uint64_t least = written ? pages_by_move_max : pages_by_mincore_max;
+  return pages > least && !is_scan_refused && is_single_threaded && *is_single_threaded;
 }
 
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
   const uintptr_t begin = address & ~(uintptr_t)4095;
-  const bool may_scan = written && ask_scans(end - from) && runs->count < page_runs_max;
-  const uint64_t known = may_scan ? scan_pages(begin, from, end, runs) : 0;
+  const bool may_scan = ask_scans(end - from, written) && runs->count < page_runs_max;
+  const uint64_t known = may_scan ? scan_pages(begin, from, end, written, runs) : 0;
   return known ? known : look_at_pages(begin, from, end, written, runs);
 }

@@ -1,6 +1,8 @@
 // Decides what is asked about a block and when, within the time that touched.h allows. The caller records the answers.
 #include "preload/program/pages/touched.h"
 
+#include <time.h>
+
 #include "preload/program/kernel.h"
 #include "preload/program/pages/ask.h"
 
@@ -12,6 +14,8 @@ enum {
   cost_of_call = 1,       // us
   cost_of_scan = 4,       // us
   cost_factor_max = 4,    // so much more than expected may be charged
+  piece_least = 256,      // pages; fewer are not worth a question of their own
+  timed_least = 4096,     // pages, of a question whose processor time is measured
   pages_of_us = 250,      // so many pages take 1 us
   pages_of_us_moved = 12  // the same, by move_pages
 };
@@ -33,29 +37,48 @@ void touched_begin(uint64_t min, bool is_bounded) {
 void touched_begin_process(void) { has_first_asked = false; }
 
 static uint64_t us_to_ask(uint64_t pages, bool written) {
-  if (!written) return cost_of_call + pages / pages_of_us;
-  return ask_scans(pages) ? cost_of_scan + pages / pages_of_us : cost_of_call + pages / pages_of_us_moved;
+  if (ask_scans(pages, written)) return cost_of_scan + pages / pages_of_us;
+  return cost_of_call + pages / (written ? pages_of_us_moved : pages_of_us);
 }
 
 static uint64_t us_at_first(void) {
   return __atomic_exchange_n(&has_first_asked, true, __ATOMIC_RELAXED) ? credit_at_first : credit_of_first_thread;
 }
 
-static bool can_ask(struct AskCredit* credit, uint64_t pages, bool written) {
-  if (sandbox_entered) return false;
-  if (!is_time_bounded) return true;
+// The us that the thread may spend now.
+static uint64_t us_left(struct AskCredit* credit) {
+  if (sandbox_entered) return 0;
+  if (!is_time_bounded) return UINT64_MAX;
   const uint64_t now = clock_stamp(false), most = (uint64_t)credit_max * stamps_per_us;
   if (!credit->at) credit->left = us_at_first() * stamps_per_us;
   if (credit->at && now > credit->at) credit->left += (now - credit->at) / share;
   if (credit->left > most) credit->left = most;
   credit->at = now;
-  return credit->left >= us_to_ask(pages, written) * stamps_per_us;
+  return credit->left / stamps_per_us;
 }
 
-// A thread that has lost the processor meanwhile has not spent that time on asking.
-static void note_cost(struct AskCredit* credit, uint64_t us_expected) {
+// How many of so many pages the thread can ask about even if all of them are in memory; 0: not enough of them.
+static uint64_t pages_payable(struct AskCredit* credit, uint64_t pages, bool written) {
+  const uint64_t left = us_left(credit);
+  if (us_to_ask(pages, written) <= left) return pages;
+  const bool scans = ask_scans(pages, written);
+  const uint64_t fixed = scans ? cost_of_scan : cost_of_call;
+  const uint64_t payable = left > fixed ? (left - fixed) * (scans || !written ? pages_of_us : pages_of_us_moved) : 0;
+  return payable < piece_least ? 0 : payable < pages ? payable : pages;
+}
+
+// The processor time of this thread; 0: not known.
+static uint64_t processor_ns(void) {
+  struct timespec time;
+  if (sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+// A thread that has lost the processor meanwhile has not spent that time on asking: `ns` is its processor time, or 0.
+static void note_cost(struct AskCredit* credit, uint64_t us_expected, uint64_t ns) {
   if (!is_time_bounded) return;
-  const uint64_t now = clock_stamp(false), most = us_expected * cost_factor_max * stamps_per_us;
+  const uint64_t now = clock_stamp(false);
+  const uint64_t most = ns ? ns * stamps_per_us / 1000 : us_expected * cost_factor_max * stamps_per_us;
   uint64_t took = now > credit->at ? now - credit->at : 0;
   if (took > most) took = most;
   credit->left = took < credit->left ? credit->left - took : 0;
@@ -86,14 +109,31 @@ static void close_runs(struct PageRuns* runs, uint64_t known, uint64_t end) {
   if (known < end) *last = (struct PageRun){last->first, end - last->first, true};
 }
 
+// Asks about pages that are paid for. To learn the processor time takes 0.5 us, and so it is for many pages only.
+static uint64_t ask_paid(struct AskCredit* credit, uintptr_t address, uint64_t from, uint64_t end, bool written,
+                         struct PageRuns* runs) {
+  if (from == end) return 0;
+  const bool is_timed = is_time_bounded && end - from >= timed_least;
+  const uint64_t before = is_timed ? processor_ns() : 0;
+  const uint64_t known = ask_pages(address, from, end, written, runs);
+  note_cost(credit, us_to_ask(end - from, written), is_timed ? processor_ns() - before : 0);
+  return known;
+}
+
 static bool ask_about_given(struct AskCredit* credit, const struct LargeBlock* block, uint64_t from,
                             struct PageRuns* runs) {
   const uint64_t end = page_count(block);
-  if (!can_ask(credit, end - from, false)) return false;
-  const uint64_t known = ask_pages(block->address, from, end, false, runs);
-  if (known) close_runs(runs, known, end);
-  note_cost(credit, us_to_ask(end - from, false));
-  return known != 0;
+  while (from < end) {
+    const uint64_t pages = pages_payable(credit, end - from, false);
+    const uint64_t known = ask_paid(credit, block->address, from, from + pages, false, runs);
+    if (!known) return false;
+    if (known < from + pages || runs->count == page_runs_max) {
+      close_runs(runs, known, end);
+      return true;
+    }
+    from = known;
+  }
+  return true;
 }
 
 // Whether all pages from `from` on were in memory.
@@ -118,18 +158,20 @@ bool touched_begins(struct AskCredit* credit, const void* address, uint64_t byte
   return true;
 }
 
-enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, uint64_t* from,
+enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, struct AskedPages* asked,
                          struct PageRuns* runs) {
   const uint64_t end = page_count(block);
-  must(*from < end);
+  must(asked->known_end < end);
   runs->count = 0;
-  if (*from == 0 && !can_ask(credit, end, true)) return touched_unknown;
-  const uint64_t known = ask_pages(block->address, *from, end, true, runs);
-  note_cost(credit, us_to_ask(end - *from, true));
-  must(runs->count <= page_runs_max);
-  if (known <= *from) return touched_unknown;
-  *from = known;
-  return known < end ? touched_more : touched_all;
+  do {
+    const uint64_t from = asked->known_end;
+    if (from == asked->paid_end) asked->paid_end = from + pages_payable(credit, end - from, true);
+    const uint64_t known = ask_paid(credit, block->address, from, asked->paid_end, true, runs);
+    must(runs->count <= page_runs_max && known <= asked->paid_end);
+    if (known <= from) return touched_unknown;
+    asked->known_end = known;
+  } while (asked->known_end < end && asked->known_end == asked->paid_end && runs->count < page_runs_max);
+  return asked->known_end < end ? touched_more : touched_all;
 }
 
 // Whether so much was allocated that others may have been filled unseen.
@@ -139,12 +181,12 @@ static bool are_many_unasked(void) {
 }
 
 bool touched_begin_round(struct AskCredit* credit) {
-  if (!are_many_unasked() || !can_ask(credit, 0, true)) return false;
+  if (!are_many_unasked() || us_left(credit) < us_to_ask(0, true)) return false;
   __atomic_store_n(&unasked_bytes, 0, __ATOMIC_RELAXED);
   return true;
 }
 
-void touched_end_round(struct AskCredit* credit) { note_cost(credit, us_to_ask(0, true)); }
+void touched_end_round(struct AskCredit* credit) { note_cost(credit, us_to_ask(0, true), 0); }
 
 void touched_ends(const struct LargeBlock* taken) {
   if (!taken->was_resident) add_bytes(&live_bytes, -taken->bytes);

@@ -11,6 +11,10 @@
 /// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread spends 2 ms
 /// more, so that programs which run for a tenth of a second are seen too. A block that could not be asked about is
 /// recorded so, and the trace says that its pages are not known.
+///
+/// Pages that were never touched cost next to nothing, and those of a reservation of 100 GiB are nearly all such. So a
+/// thread asks about a large block in pieces. It can pay for each even if all of the pages are in memory. It then pays
+/// what the answer took.
 #pragma once
 
 #include <stdbool.h>
@@ -53,11 +57,15 @@ bool touched_lives_on(const struct LargeBlock* given);
 
 enum Touched {
   touched_unknown,  ///< the kernel was not asked, for want of time, or has not answered
-  touched_more,     ///< `runs` is full: to be asked again, with the same `from`
+  touched_more,     ///< `runs` is full: to be asked again, with the same `asked`
   touched_all,
 };
-/// Asks which pages the program has written to, from page `*from` on. At first *from is 0.
-enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, uint64_t* from,
+/// The pages of a block that are known, and those that are paid for. Zeroed at first.
+struct AskedPages {
+  uint64_t known_end, paid_end;
+};
+/// Asks which pages the program has written to, from page known_end on.
+enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, struct AskedPages* asked,
                          struct PageRuns* runs);
 
 /// Whether so much was allocated since the last round that all live blocks are to be asked about now.

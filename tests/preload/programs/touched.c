@@ -165,6 +165,15 @@ static void live_on(void) {
   print_from_smaps(block, "Rss:");
 }
 
+// A reservation of which one page is touched. Prints "none" where the system does not give it.
+static void reserve(size_t gib) {
+  const size_t size = (gib << 30) + 9 - (gib << 30) % 10;  // by its size, the first page
+  char* block = malloc(size);
+  if (block) touch(block, size);
+  puts(block ? "reserved" : "none");
+  if (block && gib % 2 == 0) free(block);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "shapes") == 0) use_blocks(3);
@@ -176,5 +185,6 @@ int main(int argc, char** argv) {
   if (strcmp(how, "huge") == 0) use_huge();
   if (strcmp(how, "end") == 0) end_by_other();
   if (strcmp(how, "smaps") == 0) live_on();
+  if (strcmp(how, "reserve") == 0) reserve(argc > 2 ? strtoul(argv[2], NULL, 10) : 1);
   return 0;
 }
