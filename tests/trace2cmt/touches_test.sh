@@ -49,8 +49,8 @@ trace2cmt --info pages.cmt | grep -E '^  (recorded|touched|never)' >out
 diff -u - out <<'END_OF_TEXT' || complain "the words of --info"
   touched_min    16384
   recorded       calls, addresses, times, touched pages of blocks from 16.0 KiB
-  touched        23.1 KiB on 6 pages of 4 KiB; 12.0 KiB were in memory before: not known
-  never touched  162 KiB of 197 KiB in 4 blocks, of which 1 wholly
+  touched        23.1 KiB on 6 pages of 4 KiB; 12.0 KiB may have been in memory before: not known
+  never touched  162 KiB to 174 KiB of 197 KiB in 4 blocks, of which 1 wholly
 END_OF_TEXT
 
 # A random trace, and an independent count with a flag for each page of a block.

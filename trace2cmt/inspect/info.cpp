@@ -193,11 +193,13 @@ std::string stacks_text(const StackCounts& stacks) {
 std::string touches_text(const TouchCounts& touches) {
   std::string text = bytes_text(touches.touched_bytes) + " on " + counted(touches.touched_pages, "page") + " of 4 KiB";
   if (touches.resident_bytes == 0) return text;
-  return text + "; " + bytes_text(touches.resident_bytes) + " were in memory before: not known";
+  return text + "; " + bytes_text(touches.resident_bytes) + " may have been in memory before: not known";
 }
 
 std::string untouched_text(const TouchCounts& touches) {
-  return bytes_text(touches.untouched_bytes) + " of " + bytes_text(touches.bytes) + " in " +
+  const std::string most =
+      touches.resident_bytes == 0 ? "" : " to " + bytes_text(touches.untouched_bytes + touches.resident_bytes);
+  return bytes_text(touches.untouched_bytes) + most + " of " + bytes_text(touches.bytes) + " in " +
          counted(touches.blocks, "block") + ", of which " + with_commas(touches.untouched_blocks) + " wholly";
 }
 

@@ -115,9 +115,11 @@ void describe(Visitor& field, T& counts) {
   field("touched_pages", counts.touched_pages, "pages of 4 KiB of these blocks that the program touched first");
   field("touched_bytes", counts.touched_bytes, "bytes of the blocks on touched pages");
   field("maybe_touched_bytes", counts.resident_bytes,
-        "bytes of the blocks on pages that were in memory before: nobody knows whether they were touched");
+        "bytes of the blocks on pages that were, or may have been, in memory before: nobody knows whether they were "
+        "touched");
   field("untouched_blocks", counts.untouched_blocks, "blocks of which no page was touched or in memory before");
-  field("untouched_bytes", counts.untouched_bytes, "bytes asked for, but never touched, of all these blocks");
+  field("untouched_bytes", counts.untouched_bytes,
+        "bytes asked for, but never touched, of all these blocks; maybe_touched_bytes may be untouched too");
 }
 
 /// The facts about a trace that --info shows.
