@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -38,6 +40,12 @@ constexpr double least_pinned = 0.1;        // of all pages: those that old bloc
 constexpr double least_of_pinned = 0.2;     // of the pinned bytes: those of one function
 constexpr double least_of_old_pages = 0.5;  // of the pages with its old blocks: those that would be free
 constexpr std::uint64_t least_pinned_bytes = 128 << 10;
+
+/// The least difference of resident and live bytes that is a finding, and the most times of one process.
+constexpr std::uint64_t least_beyond_live = 8 << 20;
+constexpr std::size_t retentions_max = 3;
+constexpr std::string_view not_live_text =
+    "the rest is the allocator's own, or other memory (code, stacks, mappings, older blocks)";
 
 /// How many functions of a stack are near, from the allocating one outwards. Functions that rise alike and share a near
 /// one have one cause.
@@ -93,7 +101,7 @@ class Finder {
     find_trends();
     find_burst();
     find_pins();
-    find_allocator();
+    find_resident();
     find_lost();
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const Finding& a, const Finding& b) { return a.weight > b.weight; });
@@ -137,11 +145,13 @@ class Finder {
     return finding;
   }
 
-  /// " (called by parse)", " (62.3 % called by parse)".
-  std::string caller_text(std::uint64_t whole) const {
+  /// " (called by parse)", " (62.3 % called by parse)". `of_whole` names the whole where the text before it has another
+  /// figure: " (62.3 % of all 1.20 MiB called by parse)".
+  std::string caller_text(std::uint64_t whole, const std::string& of_whole = "") const {
     if (caller_.empty()) return "";
     const bool is_nearly_all = share(caller_amount_, whole) >= 0.995;
-    return " (" + (is_nearly_all ? "" : percent_text(caller_amount_, whole) + " ") + "called by " + caller_ + ")";
+    return " (" + (is_nearly_all ? "" : percent_text(caller_amount_, whole) + of_whole + " ") + "called by " + caller_ +
+           ")";
   }
 
   /// "1.25 s", "event 1,234", "73 % of the recording".
@@ -285,7 +295,7 @@ class Finder {
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
     finding.text = name_of(series.function) + " " + verb("leaks", "leak") + " steadily: " + bytes_text(live.bytes) +
                    " in " + counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
-                   end_text() + caller_text(all);
+                   end_text() + caller_text(all, " of all " + bytes_text(all));
     finding.figures = {{"bytes", live.bytes},
                        {"blocks", live.blocks},
                        {"last_event", event},
@@ -311,7 +321,7 @@ class Finder {
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
     finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + counted(live.blocks, "block") +
                    ", allocated up to " + place_text(live.moment) + ", " + (live.blocks == 1 ? "is " : "are ") +
-                   end_text() + caller_text(all);
+                   end_text() + caller_text(all, " of all " + bytes_text(all));
     finding.figures = {{"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
     add_caller(finding);
     finding.span = {0, static_cast<std::uint32_t>(live.moment)};
@@ -329,7 +339,7 @@ class Finder {
         (growth.is_freed ? ": what is live rises until " + place_text(end) + ", and is freed before the end: "
                          : " " + verb("grows", "grow") + " to the end: ") +
         "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
-        " in the last" + caller_text(functions_[rising.series.function].totals.peak_bytes);
+        " in the last" + caller_text(functions_[rising.series.function].totals.peak_bytes, " of it at the peak");
     if (rising.functions_alike != 0)
       finding.text += "; " + counted(rising.functions_alike, "other function") + " below " + name_of(rising.common) +
                       (rising.functions_alike == 1 ? " rises" : " rise") + " alike";
@@ -422,21 +432,94 @@ class Finder {
     add_caller(finding);
   }
 
-  /// Compares resident with live memory, at the moment of most resident memory.
-  void find_allocator() {
-    if (!report_.moments.resident_bytes || recording_.traces().size() != 1) return;
-    const auto& resident = *report_.moments.resident_bytes;
-    const auto most = std::max_element(resident.begin(), resident.end());
-    const auto moment = static_cast<std::size_t>(most - resident.begin());
-    const std::uint64_t bytes = most->value_or(0), live = report_.moments.live_bytes[moment];
-    if (bytes < live || bytes - live < bytes / 4 || bytes - live < (8u << 20)) return;
-    Finding& finding = add("allocator", "memory", share(bytes - live, bytes) * allocator_weight);
-    finding.text = "at " + place_text(moment) + ", where the resident memory is largest (" + bytes_text(bytes) + "), " +
-                   bytes_text(live) +
-                   " are live: the rest is free memory of the allocator, or not its own (code, stacks, mappings)";
-    finding.figures = {{"resident_bytes", bytes}, {"live_bytes", live}, {"event", report_.moments.event[moment]}};
-    finding.span = {static_cast<std::uint32_t>(moment == 0 ? 0 : moment - 1),
-                    static_cast<std::uint32_t>(std::max<std::size_t>(moment, 1))};
+  /// Adds memory that is resident and not live, and memory that is live and not resident, of each process. Both figures
+  /// of a sentence are of one sample, or bounds for all of one time.
+  void find_resident() {
+    std::uint64_t largest_sum = 0;
+    for (const TraceFigures& trace : recording_.traces()) {
+      const ResidentSample& largest = trace.model->samples().largest();
+      if (largest.is_known()) largest_sum += largest.resident_bytes;
+    }
+    for (const TraceFigures& trace : recording_.traces()) {
+      const ResidentSamples& samples = trace.model->samples();
+      const auto retentions = find_retentions(samples.spans(), least_beyond_live, retentions_max);
+      for (const Retention& retention : retentions) add_retained(trace, retention, largest_sum);
+      const auto has_largest = [&](const Retention& retention) {
+        return retention.span.first.event <= samples.largest().event &&
+               samples.largest().event <= retention.span.last.event;
+      };
+      if (std::none_of(retentions.begin(), retentions.end(), has_largest)) find_allocator(trace, largest_sum);
+      find_not_resident(trace);
+    }
+  }
+
+  /// "at 1.25 s", "at event 1,234", of several processes with the name of one before it.
+  std::string sample_text(const TraceFigures& trace, const ResidentSample& sample, const std::string& word) const {
+    const bool is_single = recording_.traces().size() == 1;
+    const std::string name = output::shortened(text::to_line(trace.process.name), name_columns);
+    return (is_single ? "" : name + ": ") + word + " " + sample_place(sample);
+  }
+  std::string sample_place(const ResidentSample& sample) const {
+    return recording_.unit() == AxisUnit::time ? output::time_text(static_cast<double>(sample.position))
+                                               : "event " + with_commas(sample.event);
+  }
+
+  /// The moments next to a time of one process.
+  std::vector<std::uint32_t> moments_around(const TraceFigures& trace, const ResidentSample& first,
+                                            const ResidentSample& last) const {
+    const auto end =
+        std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::ceil(recording_.place_of(trace, last.position))));
+    const auto begin = static_cast<std::uint32_t>(recording_.place_of(trace, first.position));
+    return {std::min(begin, end - 1), end};
+  }
+
+  void add_retained(const TraceFigures& trace, const Retention& retention, std::uint64_t largest_sum) {
+    const SampleSpan& span = retention.span;
+    Finding& finding = add("retained", "memory", share(retention.bytes(), largest_sum) * allocator_weight);
+    finding.text = sample_text(trace, span.first, "from") + " to " + sample_place(span.last) + ", at least " +
+                   bytes_text(span.resident_bytes_min) + " are resident and at most " +
+                   bytes_text(span.live_bytes_max) + " live: " + std::string(not_live_text);
+    if (retention.live_bytes_before > span.live_bytes_max)
+      finding.text += "; up to " + bytes_text(retention.live_bytes_before) + " were live before";
+    finding.figures = {{"resident_bytes_min", span.resident_bytes_min},
+                       {"live_bytes_max", span.live_bytes_max},
+                       {"samples", span.samples},
+                       {"live_bytes_before", retention.live_bytes_before},
+                       {"first_event", span.first.event},
+                       {"last_event", span.last.event}};
+    finding.span = moments_around(trace, span.first, span.last);
+  }
+
+  /// Compares resident with live memory at the largest sample.
+  void find_allocator(const TraceFigures& trace, std::uint64_t largest_sum) {
+    const ResidentSample& largest = trace.model->samples().largest();
+    if (!largest.is_known() || largest.resident_bytes < largest.live_bytes) return;
+    const std::uint64_t beyond = largest.resident_bytes - largest.live_bytes;
+    if (beyond < largest.resident_bytes / 4 || beyond < least_beyond_live) return;
+    Finding& finding = add("allocator", "memory", share(beyond, largest_sum) * allocator_weight);
+    finding.text = sample_text(trace, largest, "at") + ", where the resident memory is largest (" +
+                   bytes_text(largest.resident_bytes) + "), " + bytes_text(largest.live_bytes) +
+                   " are live: " + std::string(not_live_text);
+    finding.figures = figures_of(largest);
+    finding.span = moments_around(trace, largest, largest);
+  }
+
+  /// Live bytes far above the resident ones cannot all be in memory.
+  void find_not_resident(const TraceFigures& trace) {
+    const ResidentSample& sample = trace.model->samples().least_backed();
+    if (!sample.is_known()) return;
+    const std::uint64_t absent = sample.live_bytes - sample.resident_bytes;
+    if (absent < sample.live_bytes / 4 || absent < least_beyond_live) return;
+    Finding& finding = add("not_resident", "memory", std::min(1.0, share(absent, peak_bytes_)) * untouched_weight);
+    finding.text = sample_text(trace, sample, "at") + ", " + bytes_text(sample.live_bytes) + " are live and " +
+                   bytes_text(sample.resident_bytes) +
+                   " resident: the difference was never touched, given back, or swapped out";
+    finding.figures = figures_of(sample);
+    finding.span = moments_around(trace, sample, sample);
+  }
+
+  static std::vector<Figure> figures_of(const ResidentSample& sample) {
+    return {{"resident_bytes", sample.resident_bytes}, {"live_bytes", sample.live_bytes}, {"event", sample.event}};
   }
 
   /// Adds losses and defects, which make the other findings doubtful.

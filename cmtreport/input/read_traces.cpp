@@ -177,7 +177,11 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
                   .start = text_of(header, "start"),
                   .events = model.intervals().events(),
                   .peak_time_ns = unknown,
-                  .largest_resident = model.largest_resident()};
+                  .largest_resident = model.samples().largest().resident_bytes};
+  if (const ResidentSample& largest = model.samples().largest(); largest.is_known()) {
+    process.largest_resident_live = largest.live_bytes;
+    process.largest_resident_event = largest.event;
+  }
   for (const Interval& interval : model.intervals().intervals()) {
     process.allocated_blocks = interval.allocated.blocks;
     process.allocated_bytes = interval.allocated.bytes;

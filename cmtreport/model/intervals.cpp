@@ -101,7 +101,7 @@ void IntervalCollector::end_interval() {
                     .peak_event = peak_event_,
                     .peak_time_ns = peak_time_ns_,
                     .allocated = allocated_,
-                    .resident = resident_,
+                    .sample = sample_,
                     .changes = pack_accumulators()};
   intervals_.push_back(std::move(interval));
   assert(intervals_.size() <= intervals_max);

@@ -16,6 +16,7 @@
 
 #include "cmt/event.h"
 #include "cmtreport/model/changes.h"
+#include "cmtreport/model/resident_samples.h"
 #include "libcmt/heap/live_totals.h"
 #include "libcmt/prefetch.h"
 
@@ -32,8 +33,8 @@ struct Interval {
   heap::LiveTotals peak{};       ///< at its peak
   std::uint64_t peak_event = 0;  ///< the event that reached it
   std::uint64_t peak_time_ns = unknown;
-  heap::LiveTotals allocated{};      ///< so far, by its end
-  std::uint64_t resident = unknown;  ///< of the process, at the last sample up to its end
+  heap::LiveTotals allocated{};  ///< so far, by its end
+  ResidentSample sample{};       ///< the last one up to its end
   PackedChanges changes{};
 };
 
@@ -59,7 +60,7 @@ class IntervalCollector {
   }
 
   /// Takes a sample of the process's resident memory.
-  void note_resident(std::uint64_t bytes) { resident_ = bytes; }
+  void note_sample(const ResidentSample& sample) { sample_ = sample; }
 
   /// Count a block that a stack allocates, or a block of the stack that ends.
   void begin_block(KeyId key, std::uint64_t size, bool is_reallocated);
@@ -124,7 +125,7 @@ class IntervalCollector {
   std::uint64_t position_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t time_ns_ = unknown;  // of the last event
-  std::uint64_t resident_ = unknown;
+  ResidentSample sample_;            // the last one
   heap::LiveTotals live_;
   heap::LiveTotals allocated_;
   heap::LiveTotals peak_;  // of the open interval

@@ -55,6 +55,7 @@ void TraceModel::begin_block(const Event& event) {
   const KeyId key = options_.by_stack ? event.stack : size_class;
   if (!fates_->begin_block(event, {.key = key})) return;
   intervals_.begin_block(key, size, event.old_tag != 0);
+  samples_.note_live(intervals_.live().bytes);
   sizes_[size_class].allocated.add_block(size);
   ThreadCounts& counts = counts_of(event.thread);
   counts.allocated.add_block(size);
@@ -64,8 +65,12 @@ void TraceModel::begin_block(const Event& event) {
 void TraceModel::note_other(const Event& event) {
   if (event.kind == Kind::thread_name) counts_of(event.thread).name = event.label;
   if (event.kind == Kind::sample && event.size != 0) {  // 0: it had ended
-    intervals_.note_resident(event.size);
-    largest_resident_ = largest_resident_ == unknown ? event.size : std::max(largest_resident_, event.size);
+    samples_.add({.resident_bytes = event.size,
+                  .live_bytes = intervals_.live().bytes,
+                  .event = intervals_.events(),
+                  .time_ns = event.time_ns,
+                  .position = position_});
+    intervals_.note_sample(samples_.last());
   }
   if (event.kind != Kind::mark) return;
   if (marks_.size() == marks_max) {
@@ -89,6 +94,7 @@ void TraceModel::finish() {
       intervals_.measures_of(block.key)[Measure::untouched_bytes] += bytes;
   });
   intervals_.finish();
+  samples_.finish();
   collect_leaked();
   fates_.reset();
 }

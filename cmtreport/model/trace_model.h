@@ -16,6 +16,7 @@
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmtreport/model/intervals.h"
+#include "cmtreport/model/resident_samples.h"
 #include "cmtreport/model/thread_activity.h"
 #include "libcmt/heap/log_linear.h"
 #include "libcmt/number_hash.h"
@@ -107,7 +108,7 @@ class TraceModel {
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
   const std::vector<SizeCounts>& sizes() const { return sizes_; }
   std::uint64_t unknown_ends() const { return unknown_ends_; }
-  std::uint64_t largest_resident() const { return largest_resident_; }
+  const ResidentSamples& samples() const { return samples_; }
 
   /// The longest lifetime that is short, in events.
   static constexpr std::uint64_t short_lived_max = analysis::short_lived_max(heap::Clock::Unit::events);
@@ -146,7 +147,7 @@ class TraceModel {
   std::uint64_t position_ = 0;
   std::uint64_t last_time_ns_ = unknown;
   std::uint64_t unknown_ends_ = 0;
-  std::uint64_t largest_resident_ = unknown;
+  ResidentSamples samples_;
 };
 
 }  // namespace cmt::report

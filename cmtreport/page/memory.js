@@ -37,10 +37,19 @@
     of(sample) { return this.timed ? sample.time_ns : sample.event; }
   }
 
+  /// Resident memory of one process is drawn where it was sampled. The band has the live bytes of these points too, since
+  /// those of the next moment may be others. The samples of several processes differ in time, and have a line of their own.
   const seriesOf = ({moments, processes = []}, axis) => {
-    const series = [{name: "live bytes", form: "band", x: axis.at, y: moments.live_bytes, look: 0}];
+    const {resident_bytes: resident, resident_live_bytes: live, resident_position: at} = moments;
+    const known = axis.at.map((_, i) => i).filter((i) => resident?.[i] != null);
+    const own = at ? known.filter((i) => at[i] !== at[i - 1]) : known;
+    const samples = own.map((i) => ({x: at ? at[i] : axis.at[i], resident: resident[i], live: live[i]}));
+    const points = axis.at.map((x, i) => ({x, live: moments.live_bytes[i]})).concat(at ? samples : []).sort((a, b) => a.x - b.x);
+    const series = [{name: "live bytes", form: "band", x: points.map(({x}) => x), y: points.map((point) => point.live), look: 0}];
     if (processes.length < 2) series.push({name: "peak in the interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
-    if (moments.resident_bytes?.some((bytes) => bytes != null)) series.push({name: "resident", form: "line", x: axis.at, y: moments.resident_bytes, look: 3});
+    const add = (name, key, look) => series.push({name, form: "line", x: samples.map(({x}) => x), y: samples.map((sample) => sample[key]), look});
+    if (samples.length > 0) add(at ? "resident" : "resident, each process at its last sample", "resident", 3);
+    if (samples.length > 0 && !at) add("live at these samples", "live", 6);
     return series;
   };
 

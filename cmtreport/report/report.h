@@ -65,6 +65,8 @@ struct Process {
   std::uint64_t end_live_bytes = 0;
   std::uint64_t end_live_blocks = 0;
   std::uint64_t largest_resident = unknown;
+  std::uint64_t largest_resident_live = unknown;
+  std::uint64_t largest_resident_event = unknown;
   std::uint64_t touched_min = unknown;
   std::uint64_t stacks = 0;
   bool has_stacks = false;
@@ -90,6 +92,8 @@ void describe(Visitor& field, P& process) {
   field("end_live_blocks", process.end_live_blocks, "live blocks at the end");
   field("largest_resident_bytes", output::nullable(process.largest_resident),
         "the largest sample of resident memory, where there are samples");
+  field("largest_resident_live_bytes", output::nullable(process.largest_resident_live), "live bytes at that sample");
+  field("largest_resident_event", output::nullable(process.largest_resident_event), "its event, counted from 1");
   field("touched_min_bytes", output::nullable(process.touched_min),
         "the least size of blocks whose touched pages were recorded; null: of none");
   field("stacks", process.stacks, "different stacks that have allocated; without stacks: classes of sizes");
@@ -147,6 +151,8 @@ struct Moments {
   std::vector<std::uint64_t> allocated_bytes;
   std::vector<std::uint64_t> allocated_blocks;
   std::optional<std::vector<std::optional<std::uint64_t>>> resident_bytes;
+  std::optional<std::vector<std::optional<std::uint64_t>>> resident_live_bytes;
+  std::optional<std::vector<std::optional<std::uint64_t>>> resident_position;
 };
 
 template <class Visitor, output::DescribedAs<Moments> M>
@@ -164,6 +170,9 @@ void describe(Visitor& field, M& moments) {
   field("allocated_blocks", moments.allocated_blocks, "blocks made so far");
   field("resident_bytes", moments.resident_bytes,
         "of the process, at the last sample up to there (null before the first); null: no samples");
+  field("resident_live_bytes", moments.resident_live_bytes,
+        "live bytes at that sample, which may be earlier than the moment; of several processes each at its own sample");
+  field("resident_position", moments.resident_position, "where that sample is on the axis; null: several processes");
 }
 
 struct Mark {
@@ -339,7 +348,8 @@ struct Figures {
 template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("kind", finding.kind,
-        "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, ...");
+        "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, "
+        "allocator, retained, not_resident, ...");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   std::vector<std::uint64_t> values;
