@@ -31,7 +31,7 @@ void Summariser::count(const Event& event) {
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
   if (names_pages(event.kind)) untouched_.touch(event);
   for (; change_ != changes_end_ && change_->event == now_.event; ++change_) apply(*change_);
-  if (event.kind == Kind::sample && event.size != 0) add_resident(event.size);  // 0: it had ended
+  if (event.kind == Kind::sample && event.size != 0) add_sample(event);  // 0: it had ended
   now_.pages = held_.live();
   if (untouched_.is_recorded()) now_.untouched_pages = untouched_.count();
   now_.held_pages_max = held_.most();
@@ -84,9 +84,12 @@ void Summariser::count_gap(std::uint64_t low_end, std::uint64_t high, std::uint6
 }
 
 /// The kernel counts pages of 4 KiB; each may lie on a larger page of its own.
-void Summariser::add_resident(std::uint64_t bytes) {
-  now_.resident_bytes = bytes;
-  held_.limit(bytes >> std::min(page_shift_, 12));
+void Summariser::add_sample(const Event& sample) {
+  now_.resident_bytes = sample.size;
+  now_.resident_event = now_.event;
+  now_.resident_time_ns = sample.time_ns;
+  now_.resident_live_bytes = now_.live_bytes;
+  held_.limit(sample.size >> std::min(page_shift_, 12));
 }
 
 void Summariser::save_peak() {

@@ -78,7 +78,7 @@ class Summariser {
   void apply(const PlaceChange& change);
   void count_gaps(const PlaceChange& change, std::uint64_t times);
   void count_gap(std::uint64_t low_end, std::uint64_t high, std::uint64_t times);
-  void add_resident(std::uint64_t bytes);
+  void add_sample(const Event& sample);
   void save_peak();
   void take_sample(const OldBlocks* old);
   void drop_samples();

@@ -57,6 +57,9 @@ struct MemoryUse {
   std::uint64_t pages = 0;
   std::uint64_t held_pages_max = 0;
   std::uint64_t resident_bytes = unknown;
+  std::uint64_t resident_event = unknown;
+  std::uint64_t resident_time_ns = unknown;
+  std::uint64_t resident_live_bytes = unknown;
   std::uint64_t small_gap_bytes = 0;
   std::optional<std::uint64_t> slop_bytes;
   std::optional<std::uint64_t> untouched_pages;
@@ -82,6 +85,10 @@ void describe(Visitor& field, const MemoryUse& use) {
         "memory: also at most the pages resident at the last one and those that lost their last block since");
   field("resident_bytes", output::nullable(use.resident_bytes),
         "of the process, at the last sample of its memory, where the trace has samples");
+  field("resident_event", output::nullable(use.resident_event),
+        "the event of that sample, which may be an earlier one");
+  field("resident_time_ns", output::nullable(use.resident_time_ns), "its time");
+  field("resident_live_bytes", output::nullable(use.resident_live_bytes), "live bytes at that sample");
   field("small_gap_bytes", use.small_gap_bytes, "bytes in gaps of 31 bytes or less");
   field("slop_bytes", use.slop_bytes, "usable sizes less sizes, where usable sizes were recorded");
   field("untouched_pages", use.untouched_pages,

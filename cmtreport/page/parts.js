@@ -160,6 +160,12 @@
     };
   };
 
+  /// Resident memory where it was sampled, which is before the moment that names it.
+  const residentOf = (moments, axis) => {
+    const own = moments.filter((one, i) => one.resident_bytes != null && one.resident_event !== moments[i - 1]?.resident_event);
+    return {x: own.map((one) => axis.of({time_ns: one.resident_time_ns, event: one.resident_event})), y: own.map((one) => one.resident_bytes)};
+  };
+
   const pagesPanel = ({pages}, axis) => {
     if (!pages || (pages.samples ?? []).length === 0) return null;
     const page = pages.page_size_bytes ?? 4096;
@@ -170,7 +176,7 @@
       {name: "unused on their pages", form: "band", look: 1, x, y: of((s) => Math.max(0, s.pages * page - s.live_bytes))},
       {name: "pages without a live block, at most", form: "band", look: 2, x, y: of((s) => s.held_pages_max * page)},
       {name: "on pages of one small old block", form: "line", look: 3, x, y: of((s) => (s.pinned_pages == null ? null : s.pinned_pages * page))},
-      {name: "resident", form: "line", look: 7, x, y: of((s) => s.resident_bytes ?? null)},
+      {name: "resident", form: "line", look: 7, ...residentOf(pages.samples, axis)},
     ].filter(({y}) => y.some((value) => value != null));
     return {title: "Pages over time", x: axis.panel, y: bytesAxis([{y: x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))}, ...series], "bytes on pages"), series, heat: null};
   };

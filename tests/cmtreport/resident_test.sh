@@ -65,4 +65,9 @@ words idle.trace reserved.trace >text
 grep -qF 'idle.trace: from ' text && grep -qF 'reserved.trace: at ' text || complain "two processes: $(cat text err)"
 cmtreport --json idle.trace reserved.trace >json 2>err
 jq -e '.moments.resident_position == null and (.moments.resident_live_bytes | max) > 5368709120' json >out || complain "two processes: $(jq -c .moments.resident_live_bytes json)"
+
+# The samples of overhead have the live bytes of the resident ones' moment.
+overhead --json burst.trace >json
+jq -e '.samples[-1] | .resident_bytes == 62914000 and .resident_event == 82 and .resident_live_bytes == 0' json >out &&
+  jq -e '.peak | .event == 40 and .resident_bytes == null' json >out || complain "overhead: $(jq -c '.peak, .samples[-1]' json)"
 exit $failed
