@@ -60,7 +60,7 @@ words reserved.trace >text
 grep -q ' 1\. at 2.00 us, 5.00 GiB are live and 12.0 MiB resident: the difference was never touched, given back, or swapped out' text ||
   complain "not resident: $(cat text err)"
 
-# Of several processes, each has sentences of its own; at a moment the samples of all are added up, and their live bytes.
+# Each of several processes has sentences of its own. At a moment the samples of all are added up, as are their live bytes.
 words idle.trace reserved.trace >text
 grep -qF 'idle.trace: from ' text && grep -qF 'reserved.trace: at ' text || complain "two processes: $(cat text err)"
 cmtreport --json idle.trace reserved.trace >json 2>err
