@@ -172,6 +172,11 @@ printf '   1 a USER  free(0x9000)\n' >one.log
 run trace2cmt -s one.log
 [ "$(tail -n 1 err)" = "trace2cmt: 0 events, 1 repair: 1 free of no block dropped" ] || complain "$(tail -n 1 err)"
 
+# A log of a format that is not known is refused, and not read as if it were another.
+printf 'v 20000 4\n+ 18 1 55a4\n' >later.log
+run trace2cmt -s later.log
+says 1 "trace2cmt: later.log:1: format 4 of heaptrack 2.0.0; this reader knows formats 0 to 3"
+
 # Records that are no calls of the allocator are counted.
 run trace2cmt -s "$SOURCE/tests/logs/samples/dtrace.log"
 [ "$status" = 0 ] && grep -qx 'trace2cmt: 2 records are no calls of the allocator: 1 aspace-sample, 1 mmap' err || complain "$(cat err)"

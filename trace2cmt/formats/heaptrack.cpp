@@ -1,5 +1,5 @@
-// heaptrack 1.x, file format 3: the raw form, which the tracker writes, and the interpreted form, which heaptrack makes
-// of it. Numbers are hexadecimal without 0x.
+// heaptrack, file formats 0 to 3: the raw form, which the tracker writes, and the interpreted form, which heaptrack
+// makes of it. Numbers are hexadecimal without 0x.
 //
 //     v 10400 3                       version of heaptrack and of the format
 //     x d /usr/bin/prog               program, its length first
@@ -24,6 +24,9 @@
 //     c 1f                            milliseconds since the start
 //     R 3ef                           resident pages
 //
+// Before format 3 texts have no length: `s main()`, `x /usr/bin/prog`, `m /lib/libm.so 7fdd01500000 0 f5c0`. Format 0
+// states no number, and its interpreted form has addresses.
+//
 // heaptrack writes a realloc as a free and an allocation, and neither alignments nor threads. The interpreted form has
 // no addresses, so a free does not say which of several live blocks with the same number it ends. The parser takes the
 // newest, because most blocks are short-lived.
@@ -44,14 +47,29 @@ using cmt::Event;
 using cmt::Kind;
 
 constexpr std::uint64_t millisecond_ns = 1'000'000;
+constexpr std::uint64_t last_format = 3, first_counted_format = 3;
 
 /// The call stacks of a heaptrack log. The raw form has modules and addresses. The interpreted form has names too, but
 /// only the paths of modules. A module that is not in the next list of modules was unloaded.
 class HeaptrackStacks {
  public:
-  /// Takes a record, whose first character is `sign`, if it is one of modules or stacks. Returns false for any other
-  /// record, and for one that is not understood.
+  /// Whether a record is one of modules or stacks, by its first character.
+  static bool takes(char sign) { return sign == 'm' || sign == 't' || sign == 's' || sign == 'i'; }
+
+  /// Takes such a record. Returns false for one that is not understood, which is then an empty text or stack.
   bool take(char sign, std::string_view line, std::uint64_t time_ns, cmt::StackTable& stacks);
+
+  /// Takes the path of the program, which modules name "x".
+  bool take_program(std::string_view line) { return take_text(line, program_); }
+  const std::string& program() const { return program_; }
+
+  /// To be called with each record that is not of a module: the list of modules is complete.
+  void end_modules(std::uint64_t time_ns, cmt::StackTable& stacks) {
+    if (!before_.empty()) settle_modules(time_ns, stacks);
+  }
+
+  /// Whether each text has its length before it. To be called before the first text.
+  void set_counted(bool is_counted) { is_counted_ = is_counted; }
 
   /// The stack of a node's number; 0 if the log does not have it.
   cmt::StackId find(std::uint64_t number) const { return number < nodes_.size() ? nodes_[number] : 0; }
@@ -68,9 +86,12 @@ class HeaptrackStacks {
   bool take_node(std::string_view line, cmt::StackTable& stacks);
   bool take_string(std::string_view line);
   bool take_address(std::string_view line, cmt::StackTable& stacks);
+  bool take_names(std::string_view line, cmt::FrameId frame, cmt::StackTable& stacks) const;
+  bool take_path(std::string_view& line, std::string& path) const;
+  bool take_text(std::string_view line, std::string& text) const;
   cmt::ModuleId module_at(std::uint64_t address) const;
-  const std::string& text(std::uint64_t number) const { return strings_[number < strings_.size() ? number : 0]; }
 
+  bool is_counted_ = true;
   std::string program_;
   std::vector<LoadedModule> loaded_, before_;
   std::vector<cmt::StackId> nodes_{0};
@@ -81,45 +102,58 @@ class HeaptrackStacks {
 /// A text with its length before it, and a blank between them.
 bool take_counted(std::string_view& line, std::string_view& taken) {
   std::uint64_t length = 0;
-  if (!take_hex(line, length) || line.size() < length + 1) return false;
+  if (!take_hex(line, length) || line.size() <= length) return false;
   taken = line.substr(1, length);
   line.remove_prefix(length + 1);
   return true;
 }
 
-bool HeaptrackStacks::take(char sign, std::string_view line, std::uint64_t time_ns, cmt::StackTable& stacks) {
-  if (sign != 'm' && !before_.empty()) settle_modules(time_ns, stacks);
-  std::string_view program;
-  switch (sign) {
-    case 'x':
-      if (take_counted(line, program)) program_ = program;
-      return false;
-    case 'm':
-      return take_module(line, time_ns, stacks);
-    case 't':
-      return take_node(line, stacks);
-    case 's':
-      return take_string(line);
-    case 'i':
-      return take_address(line, stacks);
-    default:
-      return false;
+/// A module's path, and then its numbers: the address, and offset and size of each segment. A path without its length
+/// ends at the last word that is no number, or one later: there is an odd number of numbers.
+bool HeaptrackStacks::take_path(std::string_view& line, std::string& path) const {
+  std::string_view taken, before = trimmed(line);
+  if (is_counted_) {
+    if (!take_counted(line, taken)) return false;
+    path = taken;
+    return true;
   }
+  std::size_t numbers = 0;
+  std::uint64_t number = 0;
+  for (std::string_view left = before; whole_number(take_last_word(left), number, 16); ++numbers) before = left;
+  line.remove_prefix(static_cast<std::size_t>(before.data() + before.size() - line.data()));
+  path = trimmed(before);
+  if (numbers != 0 && numbers % 2 == 0) path.append(" ").append(take_word(line));
+  return true;
+}
+
+/// The text of a record that has nothing else.
+bool HeaptrackStacks::take_text(std::string_view line, std::string& text) const {
+  std::string_view taken = line.substr(std::min<std::size_t>(1, line.size()));
+  if (is_counted_ && !take_counted(line, taken)) return false;
+  text = taken;
+  return !is_counted_ || line.empty();
+}
+
+bool HeaptrackStacks::take(char sign, std::string_view line, std::uint64_t time_ns, cmt::StackTable& stacks) {
+  if (sign == 'm') return take_module(line, time_ns, stacks);
+  if (sign == 't') return take_node(line, stacks);
+  return sign == 's' ? take_string(line) : take_address(line, stacks);
 }
 
 bool HeaptrackStacks::take_module(std::string_view line, std::uint64_t time_ns, cmt::StackTable& stacks) {
-  std::string_view path;
+  std::string path;
   std::uint64_t base = 0, offset = 0, size = 0;
-  if (!take_counted(line, path)) return false;
+  if (!take_path(line, path)) return false;
   if (path == "-") return begin_modules(), true;
   if (!take_hex(line, base)) return false;
   std::uint64_t begin = std::numeric_limits<std::uint64_t>::max(), end = 0;
-  while (take_hex(line, offset) && take_hex(line, size)) {
+  while (!trimmed(line).empty()) {
+    if (!take_hex(line, offset) || !take_hex(line, size)) return false;
     begin = std::min(begin, base + offset);
     end = std::max(end, base + offset + size);
   }
-  if (begin >= end) return false;
-  const std::string name(path == "x" ? std::string_view(program_) : path);
+  if (begin >= end) return true;
+  const std::string& name = path == "x" ? program_ : path;
   const auto known = std::find_if(before_.begin(), before_.end(), [&](const LoadedModule& each) {
     return each.begin == begin && each.end == end && stacks.module(each.id).path == name;
   });
@@ -151,45 +185,52 @@ cmt::ModuleId HeaptrackStacks::module_at(std::uint64_t address) const {
 
 bool HeaptrackStacks::take_node(std::string_view line, cmt::StackTable& stacks) {
   std::uint64_t place = 0, parent = 0;
-  if (!take_hex(line, place) || !take_hex(line, parent) || parent >= nodes_.size()) return false;
+  cmt::StackId& node = nodes_.emplace_back(0);
+  if (!take_hex(line, place) || !take_hex(line, parent) || parent >= nodes_.size() - 1) return false;
+  node = nodes_[parent];
   const bool is_interpreted = addresses_.size() > 1;
   if (is_interpreted && place >= addresses_.size()) return false;
   const cmt::FrameId frame = is_interpreted ? addresses_[place] : stacks.add_frame({module_at(place), place});
-  nodes_.push_back(frame != 0 || parent == 0 ? stacks.add_node({nodes_[parent], frame}) : nodes_[parent]);
+  if (frame != 0 || parent == 0) node = stacks.add_node({nodes_[parent], frame});
   return true;
 }
 
-bool HeaptrackStacks::take_string(std::string_view line) {
-  std::string_view string;
-  if (!take_counted(line, string)) return false;
-  strings_.emplace_back(string);
-  return true;
-}
+bool HeaptrackStacks::take_string(std::string_view line) { return take_text(line, strings_.emplace_back()); }
 
 bool HeaptrackStacks::take_address(std::string_view line, cmt::StackTable& stacks) {
-  std::uint64_t address = 0, module = 0, function = 0, file = 0, number = 0;
-  if (!take_hex(line, address) || !take_hex(line, module)) return false;
-  const std::string& path = text(module);
-  const cmt::ModuleId id = path.empty() ? 0 : stacks.add_module({.path = path});
-  addresses_.push_back(stacks.add_frame({id, address}));
+  std::uint64_t address = 0, module = 0;
+  addresses_.push_back(0);
+  if (!take_hex(line, address) || !take_hex(line, module) || module >= strings_.size()) return false;
+  const cmt::ModuleId id = module == 0 ? 0 : stacks.add_module({.path = strings_[module]});
+  addresses_.back() = stacks.add_frame({id, address});
+  return take_names(line, addresses_.back(), stacks);
+}
+
+bool HeaptrackStacks::take_names(std::string_view line, cmt::FrameId frame, cmt::StackTable& stacks) const {
   std::vector<cmt::FrameName> names;
-  while (take_hex(line, function)) {
-    file = number = 0;
-    if (take_hex(line, file)) take_hex(line, number);
-    names.push_back({text(function), text(file), static_cast<std::uint32_t>(number)});
+  while (!trimmed(line).empty()) {
+    std::uint64_t function = 0, file = 0, number = 0;
+    if (!take_hex(line, function) || function >= strings_.size()) return false;
+    const bool has_file = !trimmed(line).empty();
+    if (has_file && (!take_hex(line, file) || file >= strings_.size() || !take_hex(line, number))) return false;
+    names.push_back({strings_[function], strings_[file], static_cast<std::uint32_t>(number)});
   }
-  if (!names.empty()) stacks.set_names(addresses_.back(), names);
+  if (!names.empty()) stacks.set_names(frame, names);
   return true;
 }
 
 class HeaptrackParser : public LogParser {
  public:
   void parse(std::string_view line, ParsedLog& log) override {
-    line = trimmed(line);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) return;
     const char sign = line.front();
     line.remove_prefix(1);
-    if (log.stacks() != nullptr && stacks_.take(sign, line, time_ns_, *log.stacks())) return;
+    if (log.stacks() != nullptr) {
+      if (sign != 'm') stacks_.end_modules(time_ns_, *log.stacks());
+      if (HeaptrackStacks::takes(sign) && !stacks_.take(sign, line, time_ns_, *log.stacks()))
+        return log.reject_line("a module or a part of a call stack");
+    }
     switch (sign) {
       case '+':
         return allocate(line, log);
@@ -268,21 +309,39 @@ class HeaptrackParser : public LogParser {
   }
 
   void other(char sign, std::string_view line, ParsedLog& log) {
-    std::uint64_t number = 0;
-    if (sign == 'v' && take_hex(line, number)) {
-      log.add_metadata("recorder", "heaptrack " + std::to_string(number >> 16) + "." +
-                                       std::to_string(number >> 8 & 255) + "." + std::to_string(number & 255));
+    if (sign == 'v') {
+      read_version(line, log);
     } else if (sign == 'X') {
       log.add_metadata("command", trimmed(line));
     } else if (sign == 'x') {
-      if (take_hex(line, number)) log.add_metadata("program", trimmed(line));
+      if (!stacks_.take_program(line)) return log.reject_line("x LENGTH PROGRAM");
+      log.add_metadata("program", stacks_.program());
     } else if (sign == 'I') {
+      std::uint64_t number = 0;
       if (!take_hex(line, number) || number == 0) return log.reject_line("I PAGE_SIZE PAGES");
       page_size_ = number;
       log.add_metadata("page_size", std::to_string(number));
-    } else if (std::string_view("tismASd#").find(sign) == std::string_view::npos) {
+    } else if (std::string_view("tismAS#").find(sign) == std::string_view::npos) {
       log.reject_line("a record of heaptrack");
     }
+  }
+
+  void read_version(std::string_view line, ParsedLog& log) {
+    std::uint64_t version = 0, format = 0;
+    if (!take_hex(line, version)) return log.reject_line("v VERSION FORMAT");
+    if (trimmed(line).empty()) {
+      format = version == 0x10200 ? 1 : 0;  // what became 1.0.0 had this version and no format
+    } else if (!take_hex(line, format)) {
+      return log.reject_line("v VERSION FORMAT");
+    }
+    const std::string recorder = "heaptrack " + std::to_string(version >> 16) + "." +
+                                 std::to_string(version >> 8 & 255) + "." + std::to_string(version & 255);
+    if (format > last_format) {
+      throw UnknownFormat("format " + std::to_string(format) + " of " + recorder + "; this reader knows formats 0 to " +
+                          std::to_string(last_format));
+    }
+    stacks_.set_counted(format >= first_counted_format);
+    log.add_metadata("recorder", recorder);
   }
 
   std::uint64_t time_ns_ = 0;
@@ -294,8 +353,8 @@ class HeaptrackParser : public LogParser {
 
 bool identifies_heaptrack(std::string_view line) {
   std::uint64_t version = 0, format = 0;
-  if (!take_prefix(line, "v ")) return false;
-  return take_hex(line, version) && version >= 0x10000 && take_hex(line, format) && trimmed(line).empty();
+  if (!take_prefix(line, "v ") || !take_hex(line, version) || version < 0x100) return false;
+  return trimmed(line).empty() || (take_hex(line, format) && trimmed(line).empty());
 }
 
 }  // namespace

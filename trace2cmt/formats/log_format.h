@@ -29,6 +29,12 @@ class SeveralProcesses : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A log states a format of its own, in a number that its parser does not know.
+class UnknownFormat : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The results of a LogParser: the events of the last line, and what it has learnt about the whole log.
 class ParsedLog {
  public:

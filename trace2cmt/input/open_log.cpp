@@ -54,6 +54,8 @@ class LogSource : public cmt::LineSource {
       parser_->parse(line, parsed_);
     } catch (const SeveralProcesses& several) {
       throw SeveralProcesses(place() + ": " + several.what());
+    } catch (const UnknownFormat& unknown) {
+      throw FormatError(place(), unknown.what());
     }
     report(line);
   }
