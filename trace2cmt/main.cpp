@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -63,16 +62,12 @@ std::string repair_summary(const cmt::Repairs& repairs) {
 }
 
 /// "2 records are no calls of the allocator: 1 aspace-sample, 1 mmap".
-void say_left_out(const std::map<std::string, std::uint64_t>& left_out) {
+void say_left_out(const LeftOut& left_out) {
   std::uint64_t all = 0;
-  std::string kinds;
-  for (const auto& [kind, count] : left_out) {
-    all += count;
-    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(count) + " " + kind;
-  }
+  for (const auto& [kind, count] : left_out) all += count;
   if (all != 0)
-    say(std::to_string(all) + (all == 1 ? " record is no call" : " records are no calls") + " of the allocator" +
-        kinds);
+    say(std::to_string(all) + (all == 1 ? " record is no call" : " records are no calls") +
+        " of the allocator: " + list_kinds(left_out));
 }
 
 void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
@@ -139,7 +134,7 @@ void convert_events(const Options& options) {
   read_options.stacks = options.form->has_stacks;
   read_options.threads = options.jobs;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
-  std::map<std::string, std::uint64_t> left_out;
+  LeftOut left_out;
   From from = options.from;
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);

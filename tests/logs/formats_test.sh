@@ -177,6 +177,14 @@ printf 'v 20000 4\n+ 18 1 55a4\n' >later.log
 run trace2cmt -s later.log
 says 1 "trace2cmt: later.log:1: format 4 of heaptrack 2.0.0; this reader knows formats 0 to 3"
 
+# A log without a call of the allocator is named by its records, and is not empty.
+{ for name in a b b c c c d e f g; do echo "12 prog->$name(1, 2) = 3"; done; echo '12 +++ exited (status 0) +++'; } >others.log
+run trace2cmt -s others.log
+says 1 "trace2cmt: others.log: no call of the allocator is in this log, but 3 c, 2 b, 1 a, 1 d, 1 e, 2 of 2 other kinds"
+echo '12 prog->malloc(1) = 0x10' >>others.log
+run trace2cmt -s others.log
+says 0 "trace2cmt: 10 records are no calls of the allocator: 3 c, 2 b, 1 a, 1 d, 1 e, 2 of 2 other kinds"
+
 # Records that are no calls of the allocator are counted.
 run trace2cmt -s "$SOURCE/tests/logs/samples/dtrace.log"
 [ "$status" = 0 ] && grep -qx 'trace2cmt: 2 records are no calls of the allocator: 1 aspace-sample, 1 mmap' err || complain "$(cat err)"

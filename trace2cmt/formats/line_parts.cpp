@@ -3,6 +3,7 @@
 #include "trace2cmt/formats/line_parts.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace cmt::trace2cmt {
@@ -59,9 +60,33 @@ Kind without_size(Kind kind) {
   return is_sized_delete ? static_cast<Kind>(static_cast<int>(kind) - 1) : kind;
 }
 
+/// The mangled name of `operator new(unsigned long)` and its kin; empty for any other.
+std::string mangled_operator(std::string_view name) {
+  struct Part {
+    std::string_view shown, mangled;
+  };
+  constexpr std::array operators{Part{"operator new(", "_Znw"}, Part{"operator new[](", "_Zna"},
+                                 Part{"operator delete(", "_Zdl"}, Part{"operator delete[](", "_Zda"}};
+  constexpr std::array types{Part{"unsigned long", "m"}, Part{"unsigned int", "j"}, Part{"void*", "Pv"},
+                             Part{"std::align_val_t", "St11align_val_t"},
+                             Part{"std::nothrow_t const&", "RKSt9nothrow_t"}};
+  const auto begins_name = [&](const Part& part) { return name.starts_with(part.shown); };
+  std::string mangled;
+  const auto* part = std::find_if(operators.begin(), operators.end(), begins_name);
+  if (part == operators.end()) return mangled;
+  for (mangled = part->mangled, name.remove_prefix(part->shown.size()); name != ")"; take_prefix(name, ", ")) {
+    part = std::find_if(types.begin(), types.end(), begins_name);
+    if (part == types.end()) return {};
+    mangled += part->mangled;
+    name.remove_prefix(part->shown.size());
+  }
+  return mangled;
+}
+
 }  // namespace
 
 const CallName* find_call(std::string_view name) {
+  if (name.starts_with("operator ")) return find_call(mangled_operator(name));
   const auto* found =
       std::find_if(call_names.begin(), call_names.end(), [&](const CallName& c) { return c.name == name; });
   return found == call_names.end() ? nullptr : found;

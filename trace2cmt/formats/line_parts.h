@@ -45,8 +45,10 @@ inline bool whole_address(std::string_view word, std::uint64_t& value) {
   return word == "(nil)" || word == "nil" || word == "(null)" || word == "NULL";
 }
 
-/// Whether all of a word is a number as C writes it: decimal, or hexadecimal with 0x.
+/// Whether all of a word is a number as C writes it: decimal, or hexadecimal with 0x. A negative one is the size_t that
+/// the program passed.
 inline bool whole_c_number(std::string_view word, std::uint64_t& value) {
+  if (word.starts_with('-') && whole_number(word.substr(1), value)) return value = 0 - value, true;
   if (word.starts_with("0x")) return whole_number(word.substr(2), value, 16);
   if (whole_number(word, value)) return true;
   value = 0;
@@ -127,7 +129,8 @@ struct CallName {
   std::string_view arguments;
 };
 
-/// Knows the functions of malloc's family, and operator new and delete by their mangled names; nullptr for all others.
+/// Knows the functions of malloc's family, and operator new and delete by their mangled names and by those with types,
+/// as `operator new(unsigned long)`; nullptr for all others.
 const CallName* find_call(std::string_view name);
 
 /// The arguments of a call, as numbers.

@@ -53,6 +53,22 @@ const LogFormat* recognise_log_format(std::string_view start) {
   return nullptr;
 }
 
+std::string list_kinds(const LeftOut& left_out) {
+  constexpr std::size_t kinds_max = 5;
+  std::vector<std::pair<std::string, std::uint64_t>> kinds(left_out.begin(), left_out.end());
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& [kind, count] = kinds[i];
+    if (i >= kinds_max) others += count;
+    if (i < kinds_max) text += (i == 0 ? "" : ", ") + std::to_string(count) + " " + kind;
+  }
+  return others == 0 ? text
+                     : text + ", " + std::to_string(others) + " of " + std::to_string(kinds.size() - kinds_max) +
+                           (kinds.size() == kinds_max + 1 ? " other kind" : " other kinds");
+}
+
 bool ParsedLog::wants_process(std::uint64_t pid, std::string_view program) {
   if (!note_process(pid)) return false;
   if (!pid_) pid_ = pid;

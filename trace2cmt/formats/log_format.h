@@ -35,6 +35,12 @@ class UnknownFormat : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The records of a log that are no calls of the allocator: how many there are of each kind.
+using LeftOut = std::map<std::string, std::uint64_t>;
+
+/// "3 puts, 1 exit, 1 strlen": the five most frequent kinds, and how many records are of other kinds.
+std::string list_kinds(const LeftOut& left_out);
+
 /// The results of a LogParser: the events of the last line, and what it has learnt about the whole log.
 class ParsedLog {
  public:
@@ -100,7 +106,7 @@ class ParsedLog {
   std::string_view expected() const { return expected_; }
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   bool names_only() const { return names_only_; }
-  const std::map<std::string, std::uint64_t>& left_out() const { return left_out_; }
+  const LeftOut& left_out() const { return left_out_; }
 
   std::optional<std::uint64_t> chosen_pid() const { return is_chosen_ ? pid_ : std::nullopt; }
 
@@ -124,7 +130,7 @@ class ParsedLog {
   bool names_only_ = false;
   cmt::StackTable* stacks_ = nullptr;
   std::set<std::uint64_t> processes_;
-  std::map<std::string, std::uint64_t> left_out_;
+  LeftOut left_out_;
   std::optional<std::uint64_t> start_ns_;
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = 0;

@@ -1,20 +1,25 @@
-// ltrace -f -e malloc+free+calloc+realloc+…, and operator new and delete as _Znwm+_ZdlPv+….
+// ltrace -f with -x or -e malloc+free+calloc+realloc+…, and operator new and delete as _Znwm+_ZdlPv+….
 //
-//     [pid 12] prog->malloc(10)                        = 0x55d44e3922a0     on a terminal
+//     [pid 12] prog->malloc(10)                        = 0x55d44e3922a0     on a terminal, by -e
 //     12 prog->free(0x55d44e3922a0)                    = <void>             with -o FILE
+//     12 malloc@libc.so.6(10)                          = 0x55d44e3922a0     by -x
+//     12 prog->operator new(unsigned long)(4, 0, 0)    = 0x55d44e3922a0     with -C
 //
 //     12 prog->malloc(40 <unfinished ...>
 //     13 prog->free(0x55d44e3922c0)                    = <void>
 //
 //     12 <... malloc resumed> )                        = 0x55d44e3922e0
 //
-// Without -f there is no number. -t, -tt, -ttt and -r put a time before the call, and -i its caller. A call within
-// another call of the same thread is part of that call: the malloc inside operator new is no event of its own. A free
-// becomes an event when it begins, an allocation when it returns, so that no address is live twice.
+// Without -f there is no number. -t, -tt, -ttt and -r put a time before the call, -i its caller, and -T its duration
+// after the result. A call within another call of the same thread is part of that call: the malloc inside operator new
+// is no event of its own. A free becomes an event when it begins, an allocation when it returns, so that no address is
+// live twice. An operator new that throws never returns.
 //
 // ltrace shows four arguments of a function that it does not know, and never shows the block of posix_memalign. Threads
 // and processes look alike. The parser takes all for threads of one process, unless --pid chooses one.
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "trace2cmt/formats/line_parts.h"
@@ -34,8 +39,19 @@ struct Line {
   bool has_id = false;
   std::uint64_t time_ns = cmt::unknown;
   bool is_time_of_day = false;
+  bool has_duration = false;
   std::string_view call;
 };
+
+/// Takes the duration that -T puts after a result, ` <0.000118>`.
+bool take_duration(std::string_view& line) {
+  std::string_view rest = line, word = take_last_word(rest);
+  std::uint64_t ns = 0;
+  if (!take_prefix(word, "<") || !word.ends_with('>') || !whole_seconds(word.substr(0, word.size() - 1), ns))
+    return false;
+  line = trimmed(rest);
+  return true;
+}
 
 bool take_pid(std::string_view& line, Line& taken) {
   std::string_view rest = line;
@@ -52,6 +68,7 @@ bool take_pid(std::string_view& line, Line& taken) {
 Line take_line(std::string_view text) {
   Line line;
   text = trimmed(text);
+  line.has_duration = take_duration(text);
   line.has_id = take_pid(text, line);
   text = trimmed(text);
   std::string_view rest = text;
@@ -68,11 +85,41 @@ Line take_line(std::string_view text) {
   return line;
 }
 
-/// `prog->malloc(` or `malloc(`: the function's name.
+/// The length of a demangled name's types, which begin with this parenthesis; 0 if the call's arguments do.
+std::size_t types_length(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size() && text[i] != '"' && text[i] != '\''; ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] != ')' || --depth != 0) continue;
+    const std::string_view after = text.substr(i + 1);
+    const bool ends_call = after.empty() || (is_blank(after.front()) && !after.starts_with(" const"));
+    return ends_call ? 0 : i + 1;
+  }
+  return 0;
+}
+
+/// Takes a function's name and the parenthesis after it, without the module: `prog->malloc(`, `malloc@libc.so.6(`,
+/// `prog->operator new(unsigned long)(`.
 bool take_name(std::string_view& text, std::string_view& name) {
-  if (!take_until(text, '(', name)) return false;
-  if (const std::size_t arrow = name.rfind("->"); arrow != std::string_view::npos) name.remove_prefix(arrow + 2);
-  return !name.empty() && name.find(' ') == std::string_view::npos;
+  std::size_t end = text.find('(');
+  for (std::size_t types = 1; end != std::string_view::npos && types != 0;) {
+    types = types_length(text.substr(end));
+    if (types != 0) end = text.find('(', end + types);
+  }
+  if (end == std::string_view::npos) return false;
+  name = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  const std::size_t arrow = name.find("->");
+  if (arrow != std::string_view::npos && !name.substr(0, arrow).ends_with("operator")) name.remove_prefix(arrow + 2);
+  name = name.substr(0, name.find('@'));
+  const bool has_types = name.find('(') != std::string_view::npos;
+  return !name.empty() && (has_types || name.find(' ') == std::string_view::npos);
+}
+
+/// glibc's functions have other names too: __libc_malloc.
+const CallName* find_function(std::string_view name) {
+  take_prefix(name, "__libc_");
+  return find_call(name);
 }
 
 bool is_process_event(std::string_view call) { return call.starts_with("+++ ") || call.starts_with("--- "); }
@@ -109,10 +156,11 @@ class LtraceParser : public LogParser {
   }
 
  private:
-  /// A call that has not returned yet.
+  /// A call of the allocator that has not returned yet.
   struct Pending {
-    const CallName* call = nullptr;  ///< nullptr: a function that find_call() does not know
+    const CallName* call = nullptr;
     Event event;
+    bool has_failed = false;  ///< the call within it got no memory
   };
 
   void begin(std::string_view text, ParsedLog& log) {
@@ -120,31 +168,37 @@ class LtraceParser : public LogParser {
     std::string_view name;
     Arguments arguments;
     if (!take_name(text, name)) return log.reject_line("a call");
-    pending.call = find_call(name);
-    if (pending.call != nullptr &&
-        (!take_arguments(text, arguments) || !event_of_call(*pending.call, arguments, pending.event))) {
-      return log.reject_line("numbers for arguments");
+    pending.call = find_function(name);
+    if (pending.call == nullptr) {
+      if (!is_inside_call()) log.leave_out(name);
+      return;
     }
+    if (!take_arguments(text, arguments) || !event_of_call(*pending.call, arguments, pending.event))
+      return log.reject_line("numbers for arguments");
+    end_thrown(pending, log);
     const bool is_inside = is_inside_call();
     if (is_unfinished(text)) {
       if (calls_[thread_].size() < depth_limit) calls_[thread_].push_back(pending);
-      if (pending.call != nullptr && !is_inside && !allocates(pending)) add(pending.event, log);
-      return;
+      if (!is_inside && !allocates(pending)) add(pending.event, log);
+    } else if (allocates(pending)) {
+      finish(pending, text, log);
+    } else if (!is_inside) {
+      add(pending.event, log);
     }
-    if (pending.call == nullptr || is_inside) return;
-    if (!allocates(pending)) return add(pending.event, log);
-    finish(pending, text, log);
   }
 
-  /// `malloc resumed> ) = 0x55d44e3922e0`.
+  /// `malloc resumed> ) = 0x55d44e3922e0`. Calls within the call have ended too.
   void resume(std::string_view text, ParsedLog& log) {
-    const std::string_view name = take_word(text);
+    const std::size_t end = std::min(text.find(" resumed>"), text.size());
+    const CallName* const call = find_function(text.substr(0, std::min(end, text.find('@'))));
+    if (call == nullptr) return;
     std::vector<Pending>& calls = calls_[thread_];
-    const CallName* const call = find_call(name);
-    if (calls.empty() || calls.back().call != call) return log.reject_line("a call that was begun by this thread");
-    const Pending pending = calls.back();
-    calls.pop_back();
-    if (call != nullptr && !is_inside_call() && allocates(pending)) finish(pending, text, log);
+    const auto found =
+        std::find_if(calls.rbegin(), calls.rend(), [&](const Pending& each) { return each.call == call; });
+    if (found == calls.rend()) return log.reject_line("a call that was begun by this thread");
+    const Pending pending = *found;
+    calls.erase(found.base() - 1, calls.end());
+    if (allocates(pending)) finish(pending, text.substr(end), log);
   }
 
   /// An allocation that has returned.
@@ -152,6 +206,7 @@ class LtraceParser : public LogParser {
     const std::string_view result = take_last_word(text);
     std::uint64_t value = 0;
     if (take_last_word(text) != "=" || !whole_c_number(result, value)) return log.reject_line("'=' and the result");
+    if (is_inside_call()) return value == 0 ? fail_enclosing() : void();
     if (pending.call->kind == Kind::posix_memalign) {
       if (value == 0) return log.reject_line("a block: ltrace does not show that of posix_memalign");
       value = 0;
@@ -160,14 +215,30 @@ class LtraceParser : public LogParser {
     add(pending.event, log);
   }
 
+  /// A call within operator new got no memory. Then operator new throws, and the log has no line for its end, or it
+  /// calls malloc again.
+  void fail_enclosing() {
+    for (auto call = calls_[thread_].rbegin(); call != calls_[thread_].rend() && throws(*call); ++call)
+      call->has_failed = true;
+  }
+
+  /// Ends the calls of operator new that threw before this call.
+  void end_thrown(const Pending& next, ParsedLog& log) {
+    std::vector<Pending>& calls = calls_[thread_];
+    if (calls.empty() || !calls.back().has_failed) return;
+    if (allocates(next) && next.event.size == calls.back().event.size) return;  // a new_handler has made room
+    Event outermost;
+    for (; !calls.empty() && calls.back().has_failed; calls.pop_back()) outermost = calls.back().event;
+    if (calls.empty()) add(outermost, log);
+  }
+
   static bool allocates(const Pending& pending) { return cmt::traits(pending.event.kind).allocates; }
 
-  bool is_inside_call() const {
-    for (const Pending& pending : calls_[thread_]) {
-      if (pending.call != nullptr) return true;
-    }
-    return false;
+  static bool throws(const Pending& pending) {
+    return pending.event.kind == Kind::operator_new || pending.event.kind == Kind::operator_new_array;
   }
+
+  bool is_inside_call() const { return !calls_[thread_].empty(); }
 
   void add(Event event, ParsedLog& log) const {
     event.thread = thread_;
@@ -194,9 +265,9 @@ bool identifies_ltrace(std::string_view text) {
   std::string_view call = line.call, name;
   if (call.starts_with("<... ")) return call.find(" resumed>") != std::string_view::npos;
   if (call.starts_with("+++ exited (status ")) return true;
-  const bool has_arrow = call.find("->") < call.find('(');
-  if (!take_name(call, name) || find_call(name) == nullptr) return false;
-  return has_arrow || call.ends_with("<void>") || call.ends_with("<unfinished ...>");
+  const bool has_module = std::min(call.find("->"), call.find('@')) < call.find('(');
+  if (!take_name(call, name) || find_function(name) == nullptr) return false;
+  return has_module || line.has_duration || name.ends_with(')') || call.ends_with("<void>") || is_unfinished(call);
 }
 
 }  // namespace

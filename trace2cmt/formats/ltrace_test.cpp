@@ -66,15 +66,69 @@ TEST_CASE("ltrace: a thread's end is an event, signals are not") {
         Lines{"thread_exit()"});
 }
 
+TEST_CASE("ltrace: -x names the library after the function, and -T has a duration after the result") {
+  CHECK(ltrace_lines("malloc@libc.so.6(100)         = 0x10\n12 0.5 __libc_free@libc.so.6(0x10) = <void> <0.000092>") ==
+        Lines{"malloc(100) = 10", "free(10) thread=1 time=0"});
+  CHECK(ltrace_lines("malloc(100 <unfinished ...>\nmalloc@libc.so.6(100)         = 0x10 <0.000914>\n"
+                     "<... malloc resumed> )         = 0x10 <0.000914>\n") == Lines{"malloc(100) = 10"});
+}
+
+TEST_CASE("ltrace: -C names operators with their types") {
+  CHECK(ltrace_lines("[0x55f0] p->operator new(unsigned long)(4, 0x7f, 0x7f, 0x55 <unfinished ...>\n"
+                     "[0x7f6f] libstdc++.so.6->malloc(4)  = 0x20\n"
+                     "[0x55f0] <... operator new(unsigned long) resumed> ) = 0x20\n"
+                     "operator new[](unsigned long)@libstdc++.so.6(160, 4, 0, 0) = 0x30\n"
+                     "operator new(unsigned long, std::nothrow_t const&)(9, 4, 0, 0) = 0x40\n"
+                     "operator new[](unsigned long, std::align_val_t)(64, 128, 0, 0) = 0x80\n"
+                     "p->operator delete(void*, unsigned long)(0x20, 4, 0, 0) = 0\n"
+                     "p->operator delete[](void*)(0x30, 4, 0, 0) = 0\n"
+                     "p->operator delete[](void*, unsigned long, std::align_val_t)(0x80, 64, 128, 0) = 0\n") ==
+        Lines{"operator new(4) = 20", "operator new[](160) = 30", "operator new(9, nothrow) = 40",
+              "operator new[](64, align=128) = 80", "operator delete(20, 4)", "operator delete[](30)",
+              "operator delete[](80, 64, align=128)"});
+}
+
+TEST_CASE("ltrace: functions that are no calls of the allocator are counted, whatever their names") {
+  const auto count = [](std::string_view line) {
+    ParsedLog log;
+    find_log_format("ltrace")->make_parser()->parse(line, log);
+    return log.expected().empty() && log.events().empty() ? list_kinds(log.left_out()) : "not understood";
+  };
+  CHECK(count("p->puts(\"a (b) = c\") = 1") == "1 puts");
+  CHECK(count("p->putchar(')', 0) = 41") == "1 putchar");
+  CHECK(count("p->std::vector<int>::push_back(int const&)(0x7f, 0x7f, 0, 0) = 0") ==
+        "1 std::vector<int>::push_back(int const&)");
+  CHECK(count("p->(anonymous namespace)::Pool::operator->() const(0x7f, 0, 0, 0) = 0") ==
+        "1 (anonymous namespace)::Pool::operator->() const");
+  CHECK(count("operator new(void*)(0x7f, 0, 0, 0) = 0") == "1 operator new(void*)");
+  CHECK(count("p->f(int)(3, 4 <unfinished ...>") == "1 f(int)");
+  CHECK(count("hello world (again)") == "not understood");
+}
+
+TEST_CASE("ltrace: an operator new that throws is refused, and hides no later call") {
+  constexpr std::string_view thrown =
+      "p->_Znam(0x4000000000000000, 1, 0, 0 <unfinished ...>\nlib->_Znwm(0x4000000000000000, 1, 0, 0 <unfinished ...>\n"
+      "lib->malloc(4611686018427387904)      = 0\nlib->malloc(136)       = 0x90\nlib->free(0x90) = <void>\n";
+  CHECK(ltrace_lines(std::string(thrown) + "p->malloc(5) = 0x20\n") ==
+        Lines{"operator new[](4611686018427387904) = 0", "malloc(136) = 90", "free(90)", "malloc(5) = 20"});
+  CHECK(ltrace_lines("p->_ZnamRKSt9nothrow_t(0x4000000000000000, 1, 0, 0 <unfinished ...>\n" + std::string(thrown) +
+                     "<... _ZnamRKSt9nothrow_t resumed> ) = 0\np->malloc(5) = 0x20\n") ==
+        Lines{"operator new[](4611686018427387904, nothrow) = 0", "malloc(5) = 20"});
+  CHECK(ltrace_lines("p->_Znwm(64, 1, 0, 0 <unfinished ...>\nlib->malloc(64)      = 0\nlib->malloc(64)      = 0x20\n"
+                     "<... _Znwm resumed> ) = 0x20\n") == Lines{"operator new(64) = 20"});
+}
+
 TEST_CASE("ltrace: every call of the family has its arguments") {
   CHECK(ltrace_lines(
             "a->calloc(3, 8) = 0x10\na->realloc(0x10, 0) = 0\na->reallocarray(0, 5, 16, 7) = 0x10\n"
             "a->memalign(64, 128, 0x7f, 9) = 0x40\na->aligned_alloc(32, 96, 0, 5) = 0x60\na->valloc(1, 2) = 0x1000\n"
             "a->pvalloc(1) = 0x2000\na->posix_memalign(0x7ff, 3, 100, 3) = 22\n"
-            "a->_ZnwmSt11align_val_t(64, 128) = 0x80\na->_ZdlPvSt11align_val_t(0x80, 128) = 0") ==
+            "a->_ZnwmSt11align_val_t(64, 128) = 0x80\na->_ZdlPvSt11align_val_t(0x80, 128) = 0\n"
+            "a->aligned_alloc(64, -64, 0, 0) = 0") ==
         Lines{"calloc(3, 8) = 10", "realloc(10, 0) = 0", "reallocarray(0, 5, 16) = 10", "memalign(64, 128) = 40",
               "aligned_alloc(32, 96) = 60", "valloc(1) = 1000", "pvalloc(1) = 2000", "posix_memalign(3, 100) = 0",
-              "operator new(64, align=128) = 80", "operator delete(80, align=128)"});
+              "operator new(64, align=128) = 80", "operator delete(80, align=128)",
+              "aligned_alloc(64, 18446744073709551552) = 0"});
 }
 
 TEST_CASE("ltrace: --pid chooses a thread") {

@@ -27,8 +27,8 @@ constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "
 /// The source of a Reader that reads a log of another tool.
 class LogSource : public cmt::LineSource {
  public:
-  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed,
-            std::map<std::string, std::uint64_t>* left_out, const ReadOptions& options)
+  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed, LeftOut* left_out,
+            const ReadOptions& options)
       : LineSource(std::move(input), log, options.threads, nullptr),
         parsed_(std::move(parsed)),
         parser_(format.make_parser()),
@@ -79,6 +79,10 @@ class LogSource : public cmt::LineSource {
     if (parsed_.chosen_pid() && !parsed_.has_any()) {
       throw FormatError(input_->name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
     }
+    if (!has_call_ && !parsed_.left_out().empty()) {
+      throw FormatError(input_->name(),
+                        "no call of the allocator is in this log, but " + list_kinds(parsed_.left_out()));
+    }
   }
 
   void report(std::string_view line) {
@@ -86,13 +90,17 @@ class LogSource : public cmt::LineSource {
     if (!parsed_.expected().empty()) {
       wrong("expected " + std::string(parsed_.expected()) + ": " + std::string(line.substr(0, 80)));
     }
-    for (const cmt::Event& event : parsed_.events()) add(event, {});
+    for (const cmt::Event& event : parsed_.events()) {
+      has_call_ |= event.kind != cmt::Kind::thread_exit && event.kind != cmt::Kind::sample;
+      add(event, {});
+    }
   }
 
   ParsedLog parsed_;
   std::unique_ptr<LogParser> parser_;
   const bool ends_lines_, is_strict_;
-  std::map<std::string, std::uint64_t>* left_out_;
+  LeftOut* left_out_;
+  bool has_call_ = false;
 };
 
 /// Opens a trace in the form of our own that --from names.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +17,7 @@ struct From {
   std::string format;                  ///< a name that --from takes; empty: recognised by content
   std::optional<std::uint64_t> pid{};  ///< the process to read, in a log of several processes
   /// If not null, counts the records of a log that are no calls, by their kind.
-  std::map<std::string, std::uint64_t>* left_out = nullptr;
+  LeftOut* left_out = nullptr;
 };
 
 /// The names that --from takes: our own forms, and the formats of other tools.
