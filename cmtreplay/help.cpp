@@ -7,8 +7,8 @@ const char* const help_text = R"(Usage: cmtreplay [OPTION]... [FILE]...
 
 Replays a trace on one or several allocators, and shows the time and memory that
 each took: a table on standard output, fastest first. Each run is a fresh
-process. The trace is text, .cmt or legacy .cmt. Without FILE, or for -, it is
-read from standard input.
+process. The trace is text, .cmt, legacy .cmt or the log of another tool (man
+trace2cmt lists them). Without FILE, or for -, it is read from standard input.
 
   --alloc=NAME   an allocator to replay on; may be given more than once. Ratios
                  compare with the first allocator that is not null and refused

@@ -39,7 +39,8 @@ Reports where the memory of a program went and which functions asked for it. The
 report has findings in words with numbers, memory over time, and the tree of
 calls. Each FILE is a trace, text or .cmt, of one process; several are added up.
 Without FILE, or if FILE is -, a trace is read from standard input. Functions
-need a trace with call stacks.
+need a trace with call stacks. Logs of other tools are read too (man trace2cmt
+lists them).
 
   -o, --output=FILE
                  write the report as a page that opens offline: memory over

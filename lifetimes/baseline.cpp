@@ -51,11 +51,12 @@ std::string line_of(const ProgramFigure& figure) {
          change_text(figure) + ", allowed +" + output::fixed(100 * figure.allowed, 1) + " %)\n";
 }
 
-/// Returns whether a file is JSON rather than a trace: no trace begins with a bracket.
+/// Returns whether a file is JSON rather than a trace. A log of ltrace can begin with "[pid " or "[0x", no other trace
+/// with a bracket.
 bool is_json(const std::string& path) {
   const auto input = command::open_decompressed(path);
-  const std::string_view begin = input->peek(1);
-  return begin.starts_with('{') || begin.starts_with('[');
+  const std::string_view begin = input->peek(2);
+  return begin.starts_with('{') || (begin.starts_with('[') && !begin.starts_with("[p") && !begin.starts_with("[0"));
 }
 
 bool has_stacks(trace::Options options, const std::string& path) {

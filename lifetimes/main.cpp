@@ -42,7 +42,8 @@ that ends a block gets the block's size and its age in lines:
 
   free(81d3b83a0<6656>)                         # 16 bytes, allocated 1 lines ago
 
-Without FILE, or where FILE is -, the trace is read from standard input.
+Without FILE, or where FILE is -, the trace is read from standard input. The log
+of another tool is read too (man trace2cmt lists them).
 
   --clock=UNIT   the unit of ages: events (called lines; the default), time
                  (where it was recorded), bytes (allocated meanwhile)

@@ -36,7 +36,8 @@ shrinks. A realloc has both, separated by "; ". The trace must have addresses.
 
   malloc(20) = 81d2899a0<8>                     # prev 81d289980, gap 0, ...
 
-Without FILE, or where FILE is -, the trace is read from standard input.
+Without FILE, or where FILE is -, the trace is read from standard input. The log
+of another tool is read too (man trace2cmt lists them).
 
   --clock=UNIT   the unit of ages: events (called lines; the default), time
                  (where it was recorded), bytes (allocated meanwhile). With

@@ -11,6 +11,7 @@
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/filters/filter.h"
@@ -62,12 +63,12 @@ std::string repair_summary(const cmt::Repairs& repairs) {
 }
 
 /// "2 records are no calls of the allocator: 1 aspace-sample, 1 mmap".
-void say_left_out(const LeftOut& left_out) {
+void say_left_out(const cmt::logs::LeftOut& left_out) {
   std::uint64_t all = 0;
   for (const auto& [kind, count] : left_out) all += count;
   if (all != 0)
     say(std::to_string(all) + (all == 1 ? " record is no call" : " records are no calls") +
-        " of the allocator: " + list_kinds(left_out));
+        " of the allocator: " + cmt::logs::list_kinds(left_out));
 }
 
 void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
@@ -134,7 +135,7 @@ void convert_events(const Options& options) {
   read_options.stacks = options.form->has_stacks;
   read_options.threads = options.jobs;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
-  LeftOut left_out;
+  cmt::logs::LeftOut left_out;
   From from = options.from;
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
@@ -243,7 +244,9 @@ void convert_processes(Options options) {
     if (options.output == "-" || options.inputs.size() > 1 || !can_be_read_again(options.inputs[0])) throw;
   }
   const std::filesystem::path output = options.output;
-  for (const std::uint64_t pid : processes_in(options.inputs[0], options.from)) {
+  const auto processes =
+      cmt::logs::processes_in(cmt::command::open_decompressed(options.inputs[0]), options.from.format);
+  for (const std::uint64_t pid : processes) {
     options.from.pid = pid;
     options.output = output.parent_path() / (output.stem().string() + "." + std::to_string(pid));
     options.output += output.extension();

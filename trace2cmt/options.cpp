@@ -112,7 +112,7 @@ const OutputForm& form_of(const CommandLine& line) {
 
 From from_of(const CommandLine& line) {
   From from{.format = line.value("from", "")};
-  const auto names = format_names();
+  const auto names = logs::format_names();
   if (line.has("from") && std::find(names.begin(), names.end(), from.format) == names.end()) {
     throw UsageError("--from is " + any_of(names) + ", not '" + from.format + "'");
   }

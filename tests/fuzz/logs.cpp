@@ -9,7 +9,7 @@ using namespace cmt;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto names = trace2cmt::format_names();
+  const auto names = logs::format_names();
   const std::string insisted(names[data[0] % names.size()]);
   for (const auto& [format, log] : {std::pair(std::string(), bytes), std::pair(insisted, bytes.substr(1))}) {
     try {

@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
+mkdir -p script trace2cmt/input trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
 cp "$SOURCE/script/check" script/
 printf '#!/bin/sh\n' >script/plain_words  # until its rules are tested, below: it takes most of the time
 chmod +x script/plain_words
@@ -41,7 +41,7 @@ fault 'text/a.h.*may not' libcmt/text/a.h '#include "libcmt/trace/b.h"'
 fault 'trace/a.h.*may not' libcmt/trace/a.h '#include "toolkit/output/b.h"'
 fault 'output/a.h.*may not' toolkit/output/a.h '#include "cmt/event.h"'
 fault 'overhead/a.cpp.*may not' overhead/a.cpp '#include "lifetimes/b.h"'
-fault 'formats/a.cpp.*may not' trace2cmt/formats/a.cpp '#include "trace2cmt/input/b.h"'
+fault 'input/a.cpp.*may not' trace2cmt/input/a.cpp '#include "trace2cmt/inspect/b.h"'
 fault 'sinks/a.cpp.*may not' trace2cmt/sinks/a.cpp '#include "trace2cmt/options.h"'
 fault 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
 fault 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order/order.h"'

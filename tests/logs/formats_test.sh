@@ -172,6 +172,21 @@ printf '   1 a USER  free(0x9000)\n' >one.log
 run trace2cmt -s one.log
 [ "$(tail -n 1 err)" = "trace2cmt: 0 events, 1 repair: 1 free of no block dropped" ] || complain "$(tail -n 1 err)"
 
+# The other tools read a log as they read its text.
+same() {  # same NAME TOOL...
+  local name=$1; shift
+  "$@" $name.log >log.json 2>err && "$@" $name.text >text.json 2>>err && [ ! -s err ] || complain "$* $name: $(cat err)"
+  cmp -s <(sed "s/$name[.]log/$name.text/" log.json) text.json || complain "$* $name: $(diff log.json text.json | head -n 5)"
+}
+for name in mtrace dtrace_c heaptrack heaptrack_v2 kdump ltrace_x valgrind_cxx rep; do same $name lifetimes --json; done
+for name in mtrace kdump ltrace_x; do same $name overhead --json; done
+for name in kdump heaptrack_v2; do same $name cmtreport --json; done
+same ltrace_x cmtreplay --verify --alloc=libc
+run lifetimes kdump_several.log
+says 1 "lifetimes: kdump_several.log:2: processes 61039 and 61040 are in this log: trace2cmt --pid=N converts one of them"
+run overhead --summary rep.log
+says 1 "overhead: rep.log:5: a block without an address: its neighbours cannot be known"
+
 # A log of a format that is not known is refused, and not read as if it were another.
 printf 'v 20000 4\n+ 18 1 55a4\n' >later.log
 run trace2cmt -s later.log

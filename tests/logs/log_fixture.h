@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cmt/text.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt::fixture {
+namespace cmt::logs::fixture {
 
 using Lines = std::vector<std::string>;
 
@@ -35,4 +35,4 @@ inline Lines lines_of(std::string_view format, std::string_view text, ParsedLog 
   return all;
 }
 
-}  // namespace cmt::trace2cmt::fixture
+}  // namespace cmt::logs::fixture

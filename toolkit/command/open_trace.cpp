@@ -22,6 +22,7 @@
 #include <new>
 
 #include "libcmt/trace/source.h"
+#include "toolkit/logs/log_source.h"
 
 namespace cmt::command {
 namespace {
@@ -221,7 +222,14 @@ Reader open_trace(const std::string& path, ReadOptions options) {
 }
 
 Reader open_trace(int fd, const std::string& name, ReadOptions options) {
-  return Reader(std::make_unique<Reader::Impl>(open_decompressed(fd, name), std::move(options), choose_source));
+  return open_trace(fd, name, std::move(options), {});
+}
+
+Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from) {
+  const auto choose = [&](std::unique_ptr<Input> input, const ReadOptions& read_options, DefectLog& log) {
+    return logs::choose_any_source(std::move(input), from, read_options, log);
+  };
+  return Reader(std::make_unique<Reader::Impl>(open_decompressed(fd, name), std::move(options), choose));
 }
 
 }  // namespace cmt::command

@@ -7,6 +7,10 @@
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
 
+namespace cmt::logs {
+struct From;
+}
+
 namespace cmt::command {
 
 /// The bytes of a file or a pipe, decompressed if its first bytes are those of gzip, zstd, xz or bzip2. `path` "-" is
@@ -18,8 +22,11 @@ std::unique_ptr<Input> open_decompressed(const std::string& path);
 /// The same of an open file, which the input closes. Messages contain `name`.
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 
-/// A reader of a trace that may be compressed.
+/// A reader of a trace or of the log of another tool, which may be compressed.
 Reader open_trace(const std::string& path, ReadOptions options = {});
 Reader open_trace(int fd, const std::string& name, ReadOptions options = {});
+
+/// The same with options for logs.
+Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from);
 
 }  // namespace cmt::command

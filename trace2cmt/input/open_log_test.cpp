@@ -12,6 +12,7 @@
 
 #include "tests/format-spec/trace_fixture.h"
 #include "trace2cmt/inspect/verify.h"
+#include "trace2cmt/options.h"
 
 namespace cmt::trace2cmt {
 namespace {
@@ -156,6 +157,12 @@ TEST_CASE("logs: bytes of 0 are no reason not to know a log, nor to stop reading
   CHECK(events == 2);
   CHECK(reader.repairs().by_kind[static_cast<std::size_t>(cmt::Repair::not_understood)] == 1);
   CHECK(!reader.truncated());
+}
+
+TEST_CASE("formats: --help names each format and each form of output") {
+  const std::string_view help = help_text;
+  for (const std::string_view name : logs::format_names()) CHECK_MESSAGE(help.find(name) != help.npos, name);
+  for (const OutputForm& form : output_forms()) CHECK_MESSAGE(help.find(form.name) != help.npos, form.name);
 }
 
 }  // namespace cmt::trace2cmt

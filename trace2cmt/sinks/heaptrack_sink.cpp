@@ -1,5 +1,5 @@
 // Writes the interpreted form of heaptrack 1.x, file format 3, for heaptrack_print and heaptrack_gui. Its records are
-// those that trace2cmt/formats/heaptrack.cpp shows. A number refers to a definition before it:
+// those that toolkit/logs/heaptrack.cpp shows. A number refers to a definition before it:
 //
 //     v 10400 3            versions of heaptrack and of the form
 //     X ./prog --fast      the command

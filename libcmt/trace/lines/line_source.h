@@ -1,4 +1,4 @@
-/// The base of all sources that read lines: text traces, and the logs of other tools (trace2cmt/formats).
+/// The base of all sources that read lines: text traces, and the logs of other tools (toolkit/logs).
 #pragma once
 
 #include <deque>

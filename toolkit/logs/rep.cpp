@@ -9,10 +9,10 @@
 //     a 1 16
 //     f 0
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -68,4 +68,4 @@ bool identifies_rep(std::string_view line) {
 
 extern const LogFormat rep_format{"rep", "malloc lab", identifies_rep, make_parser<RepParser>, false};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -2,6 +2,7 @@
 // makes of it. Numbers are hexadecimal without 0x.
 //
 //     v 10400 3                       version of heaptrack and of the format
+//
 //     x d /usr/bin/prog               program, its length first
 //     X ./prog --fast                 command
 //     I 1000 5e298d                   page size, pages of the machine
@@ -37,10 +38,10 @@
 #include <vector>
 
 #include "cmt/stacks.h"
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -359,6 +360,10 @@ bool identifies_heaptrack(std::string_view line) {
 
 }  // namespace
 
-extern const LogFormat heaptrack_format{"heaptrack", "heaptrack", identifies_heaptrack, make_parser<HeaptrackParser>};
+extern const LogFormat heaptrack_format{.name = "heaptrack",
+                                        .recorder = "heaptrack",
+                                        .identifies = identifies_heaptrack,
+                                        .make_parser = make_parser<HeaptrackParser>,
+                                        .has_stacks = true};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -1,12 +1,12 @@
 // Takes numbers, addresses and calls off the begin of a line of a foreign log.
 
-#include "trace2cmt/formats/line_parts.h"
+#include "toolkit/logs/line_parts.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Kind;
@@ -139,4 +139,4 @@ bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& even
   return true;
 }
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

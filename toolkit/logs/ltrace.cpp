@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -274,4 +274,4 @@ bool identifies_ltrace(std::string_view text) {
 
 extern const LogFormat ltrace_format{"ltrace", "ltrace", identifies_ltrace, make_parser<LtraceParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

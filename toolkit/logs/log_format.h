@@ -21,7 +21,7 @@
 #include "cmt/stacks.h"
 #include "libcmt/number_hash.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 
 /// A log holds several processes, and none was chosen.
 class SeveralProcesses : public std::runtime_error {
@@ -161,7 +161,8 @@ struct LogFormat {
 
   std::unique_ptr<LogParser> (*make_parser)();
 
-  bool ends_lines = true;  ///< a last line without LF was cut off
+  bool ends_lines = true;   ///< a last line without LF was cut off
+  bool has_stacks = false;  ///< each allocation has a call stack
 };
 
 std::span<const LogFormat> log_formats();
@@ -180,4 +181,4 @@ std::unique_ptr<LogParser> make_parser() {
   return std::make_unique<Parser>();
 }
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -4,7 +4,7 @@
 
 #include "tests/logs/log_fixture.h"
 
-using namespace cmt::trace2cmt;
+using namespace cmt::logs;
 using fixture::Lines;
 using fixture::lines_of;
 

@@ -15,10 +15,10 @@
 // With --time-stamp=yes, a time since the start comes before the pid: `--00:00:00:00.512 14886--`. Several processes
 // come from --trace-children=yes. The log has no threads.
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -102,4 +102,4 @@ bool identifies_valgrind(std::string_view line) {
 extern const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", identifies_valgrind,
                                        make_parser<ValgrindParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -1,6 +1,6 @@
 // The list of foreign formats, and the search for the one that a log is in.
 
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/log_format.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 
 // The formats that other files of this folder define.
 extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_format, logalloc_format, ltrace_format,
@@ -75,8 +75,7 @@ bool ParsedLog::wants_process(std::uint64_t pid, std::string_view program) {
   if (pid_ != pid) {
     has_others_ = true;
     if (is_chosen_) return false;
-    throw SeveralProcesses("processes " + std::to_string(*pid_) + " and " + std::to_string(pid) +
-                           " are in this log: choose one with --pid=N, or name an output for a file of each with -o");
+    throw SeveralProcesses("processes " + std::to_string(*pid_) + " and " + std::to_string(pid) + " are in this log");
   }
   if (!has_any_) {
     has_any_ = true;
@@ -107,4 +106,4 @@ void ParsedLog::add_metadata(std::string_view key, std::string_view value) {
   metadata_.emplace_back(key, value.substr(0, cmt::text::metadata_value_limit));
 }
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

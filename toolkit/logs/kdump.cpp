@@ -10,10 +10,10 @@
 
 #include <array>
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -139,4 +139,4 @@ bool identifies_kdump(std::string_view line) {
 
 extern const LogFormat kdump_format{"kdump", "FreeBSD kdump", identifies_kdump, make_parser<KdumpParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

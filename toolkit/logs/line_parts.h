@@ -9,7 +9,7 @@
 
 #include "cmt/event.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 
 // A function take_…() removes from `line` the part that it returns.
 
@@ -151,4 +151,4 @@ bool take_plain_arguments(std::string_view& line, const CallName& call, Argument
 /// Makes the event of a call, without its result. Returns false if an argument is missing.
 bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& event);
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -18,10 +18,10 @@
 #include <string>
 #include <utility>
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -122,6 +122,10 @@ bool identifies_mtrace(std::string_view line) {
 
 }  // namespace
 
-extern const LogFormat mtrace_format{"mtrace", "glibc mtrace", identifies_mtrace, make_parser<MtraceParser>};
+extern const LogFormat mtrace_format{.name = "mtrace",
+                                     .recorder = "glibc mtrace",
+                                     .identifies = identifies_mtrace,
+                                     .make_parser = make_parser<MtraceParser>,
+                                     .has_stacks = true};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -11,10 +11,10 @@
 //     1 1 malloc(32)=#1
 //     1 1 realloc(#1,64)=#1
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -90,4 +90,4 @@ bool identifies_logalloc(std::string_view line) {
 extern const LogFormat logalloc_format{"logalloc", "Firefox logalloc", identifies_logalloc,
                                        make_parser<LogallocParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

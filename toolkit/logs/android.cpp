@@ -8,10 +8,10 @@
 //     202: free 0xb4840a60
 //     202: thread_done 0x0
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 struct AndroidRecord {
@@ -78,4 +78,4 @@ bool identifies_android(std::string_view line) {
 extern const LogFormat android_format{"android", "Android malloc_debug record_allocs", identifies_android,
                                       make_parser<AndroidParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs

@@ -23,10 +23,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace2cmt/formats/line_parts.h"
-#include "trace2cmt/formats/log_format.h"
+#include "toolkit/logs/line_parts.h"
+#include "toolkit/logs/log_format.h"
 
-namespace cmt::trace2cmt {
+namespace cmt::logs {
 namespace {
 
 using cmt::Event;
@@ -213,4 +213,4 @@ bool identifies_dtrace(std::string_view line) {
 extern const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", identifies_dtrace,
                                      make_parser<DtraceParser>};
 
-}  // namespace cmt::trace2cmt
+}  // namespace cmt::logs
