@@ -60,21 +60,34 @@ std::vector<Mapping> read_mappings(const std::string& path) {
   return mappings;
 }
 
-ProcessSample sample_of(const std::vector<Mapping>& mappings) {
-  ProcessSample sample{.size_bytes = 0, .resident_bytes = 0, .mappings_readable = true};
+/// Whether a file is a copy of smaps_rollup. Its one mapping has the sums of all mappings. Its range goes from the
+/// first to the last of them, and contains much that is not the process's.
+bool is_rollup(const std::vector<Mapping>& mappings, const std::string& path) {
+  const bool has_sums =
+      std::any_of(mappings.begin(), mappings.end(), [](const Mapping& each) { return each.name == "[rollup]"; });
+  if (has_sums && mappings.size() > 1) throw FormatError(path, "a copy of smaps_rollup, with further mappings");
+  return has_sums;
+}
+
+ProcessSample sample_of(const std::vector<Mapping>& mappings, bool has_sums_only) {
+  ProcessSample sample{.resident_bytes = 0};
+  if (!has_sums_only) {
+    sample.size_bytes = 0;
+    sample.mappings_readable = true;
+  }
   for (const Mapping& mapping : mappings) {
-    *sample.size_bytes += mapping.end - mapping.begin;
+    if (!has_sums_only) *sample.size_bytes += mapping.end - mapping.begin;
     *sample.resident_bytes += mapping.resident_bytes;
     add_to_totals(mapping, sample);
   }
   return sample;
 }
 
-void write_about(database::Database& database, std::int64_t wall_ns) {
+void write_about(database::Database& database, std::int64_t wall_ns, bool has_sums_only) {
   database::Statement set(database, "insert into about values (?, ?)");
   set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
   set.bind("start_wall_ns").bind(wall_ns).run();
-  set.bind("measure").bind("mappings").run();
+  set.bind("measure").bind(has_sums_only ? "totals" : "mappings").run();
 }
 
 void write_recording(const std::string& path, const std::vector<SmapsFile>& files, const process::Stat& stat,
@@ -82,18 +95,26 @@ void write_recording(const std::string& path, const std::vector<SmapsFile>& file
   database::Database database(path, database::Database::Mode::write);
   prepare_recording(database, path);
   RecordingWriter writer(database);
-  write_about(database, files.front().wall_ns);
   std::int64_t process = 0;
   KnownMappings known;
+  bool has_sums_only = false;
   for (const SmapsFile& file : files) {
     const std::vector<Mapping> mappings = read_mappings(file.path);
+    const bool is_first = process == 0, is_sum = is_rollup(mappings, file.path);
+    if (!is_first && is_sum != has_sums_only)
+      throw FormatError(file.path, std::string("a copy of ") + (is_sum ? "smaps_rollup" : "smaps") + ", unlike " +
+                                       files.front().path);
+    has_sums_only = is_sum;
+    if (is_first) write_about(database, file.wall_ns, has_sums_only);
     const std::int64_t begin_ns = file.wall_ns - files.front().wall_ns;
     writer.begin_tick(begin_ns, file.wall_ns);
-    if (process == 0) process = writer.add_process(stat, command);
-    RecordingWriter::Mappings now(writer, process, known);
-    for (const Mapping& mapping : mappings) now.add(mapping);
-    known = now.finish();
-    writer.write_sample(process, sample_of(mappings));
+    if (is_first) process = writer.add_process(stat, command);
+    if (!has_sums_only) {
+      RecordingWriter::Mappings now(writer, process, known);
+      for (const Mapping& mapping : mappings) now.add(mapping);
+      known = now.finish();
+    }
+    writer.write_sample(process, sample_of(mappings, has_sums_only));
     writer.end_tick(begin_ns, 0);
   }
   close_recording(database);
@@ -124,7 +145,8 @@ Subcommand import_subcommand() {
           .help = R"(Usage: cmtwatch import [OPTION]... -o FILE SMAPS-FILE...
 
 Makes a recording from copies of a process's /proc/PID/smaps. Each copy becomes
-a moment, in the order in which the files were last written.
+a moment, in the order in which the files were last written. Copies of its
+smaps_rollup are read too: they have the sums of all mappings.
 
   -o, --output=FILE  the recording, which must not exist yet
   --interval=TIME    take the files in the order given, TIME apart; a number

@@ -57,7 +57,8 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
   Table table({"pid", "resident", "proportional", "size", "oom score", "command"}, {5});
   for (const RecordedProcess& process : moment.processes) {
     table.add({std::to_string(process.pid), kib_text(process.resident_bytes, options),
-               kib_text(process.proportional_bytes, options), kib_text(process.size_bytes, options),
+               kib_text(process.proportional_bytes, options),
+               process.size_bytes ? kib_text(*process.size_bytes, options) : "not known",
                process.oom_score ? std::to_string(*process.oom_score) : "", title_of(process, options)});
     if (++shown == shown_max && !options.verbose) break;
   }

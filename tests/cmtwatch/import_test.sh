@@ -70,6 +70,17 @@ cmtwatch import -o self.db self.smaps || complain "an own smaps: $?"
 [ "$(ask self.db 'select resident_bytes / 1024 from process_sample')" = "$(awk '/^Rss/ { sum += $2 } END { print sum }' self.smaps)" ] ||
   complain "the sum of the resident sets"
 
+# smaps_rollup has the sums of all mappings. Its one range is no memory.
+cat /proc/$$/smaps_rollup >sums.smaps
+cmtwatch import -o sums.db sums.smaps || complain "smaps_rollup: $?"
+whole sums.db
+kib() { awk -v key="$1:" '$1 == key { sum += $2 } END { print sum * 1024 }' sums.smaps; }
+cmtwatch peak --json sums.db | jq -e --argjson rss "$(kib Rss)" --argjson pss "$(kib Pss)" '.bytes == $pss and
+  (.processes[0] | .resident_bytes == $rss and .mapped_resident_bytes == $rss and .proportional_bytes == $pss and
+  .size_bytes == null and .mappings == [])' >/dev/null || complain "the sums: $(cmtwatch peak --json sums.db)"
+cmtwatch peak sums.db >out && grep -q ' not known .*(smaps)$' out && grep -qx 'no mappings are known' out ||
+  complain "the sums as text: $(cat out)"
+
 # refuses MESSAGE FILE...: checks that one line is printed and no recording made.
 refuses() {
   local message=$1 status=0; shift
@@ -89,6 +100,10 @@ refuses 'broken.smaps: breaks off in the middle of a line' broken.smaps
 cat /proc/$$/maps >maps
 refuses 'maps:1: no figures of a mapping: a maps file?' maps
 refuses '.: Is a directory' .
+touch -d '2030-01-01 UTC' sums.smaps
+refuses 'sums.smaps: a copy of smaps_rollup, unlike small.smaps' sums.smaps small.smaps
+cat small.smaps sums.smaps >broken.smaps
+refuses 'broken.smaps: a copy of smaps_rollup, with further mappings' broken.smaps
 cp large.db before.db
 status_of cmtwatch import -o large.db small.smaps
 [ "$status" = 1 ] && [ "$(cat err)" = 'cmtwatch import: large.db: is there already' ] && cmp -s large.db before.db ||

@@ -30,9 +30,10 @@ struct Mapping {
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }
 };
 
-/// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
-/// FormatError, with `name` and the line, for any other text. A mapping that grew while the kernel wrote the text
-/// occurs twice. It is taken once, as it occurs last.
+/// The mappings in the text of an smaps file. smaps_rollup has one, "[rollup]", with the sums of all mappings. Its
+/// range goes from the first to the last of them, and is no memory's. Throws FormatError, with `name` and the line, for
+/// any other text. A mapping that grew while the kernel wrote the text occurs twice. It is taken once, as it occurs
+/// last.
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
 
 /// Parses a text that comes in pieces: a process can have 65,530 mappings, which smaps describes in 50 MB.
