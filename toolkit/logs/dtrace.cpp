@@ -25,6 +25,7 @@
 
 #include "toolkit/logs/line_parts.h"
 #include "toolkit/logs/log_format.h"
+#include "toolkit/symbols/demangle.h"
 
 namespace cmt::logs {
 namespace {
@@ -118,6 +119,7 @@ class DtraceStacks {
     entry->second = stacks.add_frame({module, symbols_.size(), true});
     std::string function(word.substr(0, word.rfind('+')));
     for (std::size_t at; (at = function.find("---")) != function.npos;) function.replace(at, 3, " ");  // a blank
+    function = symbols::demangled(function);
     stacks.set_names(entry->second, std::array{cmt::FrameName{function, {}, 0}});
     return entry->second;
   }

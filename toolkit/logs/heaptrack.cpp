@@ -40,6 +40,7 @@
 #include "cmt/stacks.h"
 #include "toolkit/logs/line_parts.h"
 #include "toolkit/logs/log_format.h"
+#include "toolkit/symbols/demangle.h"
 
 namespace cmt::logs {
 namespace {
@@ -196,7 +197,13 @@ bool HeaptrackStacks::take_node(std::string_view line, cmt::StackTable& stacks) 
   return true;
 }
 
-bool HeaptrackStacks::take_string(std::string_view line) { return take_text(line, strings_.emplace_back()); }
+/// heaptrack demangles names of C++, and those of Rust as if they were of C++, or not at all.
+bool HeaptrackStacks::take_string(std::string_view line) {
+  std::string& string = strings_.emplace_back();
+  if (!take_text(line, string)) return false;
+  string = symbols::demangled(string);
+  return true;
+}
 
 bool HeaptrackStacks::take_address(std::string_view line, cmt::StackTable& stacks) {
   std::uint64_t address = 0, module = 0;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/logs/log_fixture.h"
+
 using namespace cmt::logs;
 
 namespace {
@@ -83,6 +85,20 @@ TEST_CASE("formats: a log is known also behind lines that tell nothing") {
   CHECK(detected("malloc(10)      = 0x55d44e3922a0\nfree(0x55d44e3922a0)   = <void>\n") == "ltrace");
   CHECK(detected("# a comment\r\n202: free 0xb4827400\r\n") == "android");
   CHECK(detected(" 61039 make     USER  malloc_init()") == "kdump");
+}
+
+TEST_CASE("formats: names of functions are demangled") {
+  const auto first_name = [](std::string_view format, std::string_view log) {
+    cmt::StackTable stacks;
+    ParsedLog parsed;
+    parsed.use_stacks(stacks);
+    REQUIRE(!fixture::lines_of(format, log, parsed).empty());
+    return std::string(stacks.names(1)[0].function);
+  };
+  CHECK(first_name("mtrace", "@ ./a:(_ZN4shop5Order3addEi+1c)[0x1172] + 0x10 0x64\n") == "shop::Order::add(int)");
+  CHECK(first_name("dtrace", "call-trace\t1\tchrome`_ZN4shop5Order3addEi+0x4\tmalloc\t96\t81d21e100\n") ==
+        "shop::Order::add(int)");
+  CHECK(first_name("heaptrack", "v 10400 3\ns 9 _RNvC1a1f\ni 55 0 1\nt 1 0\na 8 1\n+ 0\n") == "a::f");
 }
 
 TEST_CASE("formats: a name finds its format") {

@@ -9,9 +9,10 @@
 //     @ ./prog:[0x401160] ! 0x1b6f6f0 0x7fffffffffffffff      a realloc that was refused
 //     = End
 //
-// The caller is a stack of one frame: a module, perhaps a function, and an address less that of the module. It may
-// contain blanks, so lines are parsed from their end. The log has no threads, times, frees of NULL, factors of calloc
-// or alignments.
+// The caller is a stack of one frame: a module, perhaps a function, and an address less that at which the module begins
+// in memory. The latter is not in the log. Before glibc 2.35 the address is the whole one. The caller may contain
+// blanks, so lines are parsed from their end. The log has no threads, times, frees of NULL, factors of calloc or
+// alignments.
 
 #include <array>
 #include <optional>
@@ -20,6 +21,7 @@
 
 #include "toolkit/logs/line_parts.h"
 #include "toolkit/logs/log_format.h"
+#include "toolkit/symbols/demangle.h"
 
 namespace cmt::logs {
 namespace {
@@ -67,7 +69,7 @@ cmt::StackId stack_of_caller(std::string_view caller, cmt::StackTable& stacks) {
   const cmt::ModuleId module = place.empty() ? 0 : stacks.add_module({.path = std::string(place)});
   const cmt::FrameId frame = stacks.add_frame({module, address});
   if (!function.empty() && stacks.names(frame).empty())
-    stacks.set_names(frame, std::array{cmt::FrameName{function, {}, 0}});
+    stacks.set_names(frame, std::array{cmt::FrameName{symbols::demangled(std::string(function)), {}, 0}});
   return stacks.add_node({stacks.add_node({0, 0}), frame});
 }
 

@@ -160,6 +160,14 @@ std::uint64_t ModuleFile::open_symbols() {
   return dwarf == nullptr ? 0 : bytes_of(dwarf);
 }
 
+void ModuleFile::place(std::vector<std::uint64_t>& addresses) const {
+  Dwarf_Addr begin = 0, end = 0;
+  dwfl_module_info(handle_->module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr);
+  if (addresses.empty() || begin == 0 || addresses.back() >= end - begin) return;
+  if (addresses.front() >= begin) throw FormatError(path_, "the log's addresses are in two places of it");
+  for (std::uint64_t& address : addresses) address += begin;
+}
+
 void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found) {
   const std::uint64_t debug_bytes = open_symbols();
   const SymbolTable& symbols = *symbols_;

@@ -32,6 +32,10 @@ class ModuleFile {
   /// that contains the debug information.
   std::uint64_t open_symbols();
 
+  /// Adds to the addresses of a log, which rise, what it has taken off: the address at which the file begins by its own
+  /// program header. Adds nothing if they are in the file as they are. Throws FormatError if both can be.
+  void place(std::vector<std::uint64_t>& addresses) const;
+
   /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise. A function
   /// without a symbol has a name by nameless_function().
   void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);

@@ -85,8 +85,10 @@ class Lookup {
 void name_from_module(Lookup& lookup, const Module& module, const NamingOptions& options) {
   std::unique_ptr<ModuleFile> file = options.ahead == nullptr ? nullptr : options.ahead->take(module);
   if (!file) file = std::make_unique<ModuleFile>(module, options.debug_directories, options.start, options.root);
+  std::vector<std::uint64_t> addresses(lookup.addresses().begin(), lookup.addresses().end());
+  if (module.end == 0) file->place(addresses);  // the log of another tool did not say where the module was
   std::vector<FrameName> names;
-  file->look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
+  file->look_up(addresses, [&](std::size_t index, std::vector<SourceFrame>&& frames) {
     names.clear();
     for (const SourceFrame& frame : frames) names.push_back({frame.function, frame.file, frame.line});
     lookup.set_names(index, names);
