@@ -6,7 +6,8 @@
 //     202: realloc 0xb4840a60 0xb48390a0 80                   the new block first
 //     202: memalign 0xb4841000 64 100                         any aligned call
 //     202: free 0xb4840a60
-//     202: thread_done 0x0
+//
+//     202: thread_done 0x0 5361498                            in later versions with the time of the end
 
 #include "toolkit/logs/line_parts.h"
 #include "toolkit/logs/log_format.h"
@@ -46,8 +47,9 @@ bool take_android_record(std::string_view line, AndroidRecord& record) {
   if (!take_android_call(line, name, record.event)) return false;
   record.has_times = !trimmed(line).empty();
   if (!record.has_times) return true;
-  return whole_number(take_word(line), record.began_ns) && whole_number(take_word(line), record.ended_ns) &&
-         trimmed(line).empty();
+  if (!whole_number(take_word(line), record.began_ns)) return false;
+  if (record.event.kind == cmt::Kind::thread_exit && trimmed(line).empty()) return true;
+  return whole_number(take_word(line), record.ended_ns) && trimmed(line).empty();
 }
 
 class AndroidParser : public LogParser {

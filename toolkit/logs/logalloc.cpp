@@ -61,7 +61,8 @@ class LogallocParser : public LogParser {
     LogallocRecord record;
     Event event;
     if (!take_logalloc_record(line, record)) return log.reject_line("PID TID CALL(ARGUMENTS)");
-    if (!log.wants_process(record.pid) || is_other_call(record.name)) return;
+    if (!log.wants_process(record.pid)) return;
+    if (is_other_call(record.name)) return log.leave_out(record.name);
     const bool is_munged = record.rest.find(munged) != std::string_view::npos;
     if (is_munged && !any_address_) log.set_names_only();
     if (is_munged && any_address_) return log.reject_line("an address, as in the lines before");

@@ -14,6 +14,8 @@ TEST_CASE("android: a record with times is taken at its end, a free at its start
             "1: malloc 0x10 8 100 150\n2: calloc 0x20 2 8 160 170\n1: free 0x10 300 400\n2: thread_done 0x0 500 600") ==
         Lines{"malloc(8) = 10 time=50", "calloc(2, 8) = 20 thread=1 time=70", "free(10) time=200",
               "thread_exit() thread=1 time=400"});
+  CHECK(lines_of("android", "1: malloc 0x10 8 100 150\n1: thread_done 0x0 290") ==
+        Lines{"malloc(8) = 10 time=50", "thread_exit() time=190"});
 }
 
 TEST_CASE("android: what is wrong is said") {

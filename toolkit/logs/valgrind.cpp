@@ -12,6 +12,8 @@
 //     --14886--  = 0
 //     --14886-- realloc(0x0,20)malloc(20) = 0x4A430F0
 //
+//     --14886-- aligned_alloc(al 32, size 96)malloc(8) = 0x4A43150     new versions: a call without result or line end
+//
 // With --time-stamp=yes, a time since the start comes before the pid: `--00:00:00:00.512 14886--`. Several processes
 // come from --trace-children=yes. The log has no threads.
 
@@ -75,6 +77,16 @@ CallResult take_call(std::string_view text, Event& event) {
   return CallResult::event;
 }
 
+/// Takes a call off a line that has another one after it. Returns its name; empty if the line has only one call, or its
+/// second is part of the first.
+std::string_view take_unanswered(std::string_view& text) {
+  std::string_view rest = trimmed(text), name, arguments;
+  if (!take_until(rest, '(', name) || name.find(' ') != name.npos || name.starts_with("realloc")) return {};
+  if (!take_until(rest, ')', arguments) || rest.empty() || is_blank(rest.front())) return {};
+  text = rest;
+  return name;
+}
+
 class ValgrindParser : public LogParser {
  public:
   void parse(std::string_view line, ParsedLog& log) override {
@@ -83,6 +95,9 @@ class ValgrindParser : public LogParser {
     if (!take_valgrind_line(line, "--", parts)) return log.reject_line("--PID-- or ==PID==");
     if (!log.wants_process(parts.pid)) return;
     Event event;
+    for (std::string_view name; !(name = take_unanswered(parts.rest)).empty();) {
+      if (find_call(name) != nullptr) log.reject_line("a known call with its result");
+    }
     const CallResult result = take_call(parts.rest, event);
     if (result == CallResult::unknown_call) return log.reject_line("a known call with its result");
     if (result == CallResult::none) return;

@@ -29,6 +29,13 @@ TEST_CASE("valgrind: a call within a realloc is part of it") {
         Lines{"realloc(0, 20) = 10", "realloc(10, 0) = 0"});
 }
 
+TEST_CASE("valgrind: a call without a result in one line with the next one is not given that one's block") {
+  const std::string wrong = "? a known call with its result";
+  CHECK(valgrind_lines("--12-- aligned_alloc(al 32, size 96)malloc(8) = 0x10\n--12-- posix_memalign(al 64, size 9)\n"
+                       "--12-- malloc_usable_size(0x0)free(0x10)\n") ==
+        Lines{wrong, "malloc(8) = 10", wrong, "free(10)"});
+}
+
 TEST_CASE("valgrind: time stamps are days, hours, minutes and seconds") {
   CHECK(valgrind_lines("--00:00:00:01.500 12-- free(0x0)\n--01:01:01:02.000 12-- free(0x0)") ==
         Lines{"free(0) time=0", "free(0) time=90060500000000"});
