@@ -18,10 +18,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "toolkit/logs/line_parts.h"
 #include "toolkit/logs/log_format.h"
@@ -107,6 +109,14 @@ class DtraceStacks {
     return stack;
   }
 
+  /// The same of the lines of the raw form.
+  cmt::StackId find(const std::vector<std::string>& frames, cmt::StackTable& stacks) {
+    cmt::StackId stack = 0;
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+      stack = stacks.add_node({stack, find_frame(*frame, stacks)});
+    return stack;
+  }
+
  private:
   cmt::FrameId find_frame(std::string_view word, cmt::StackTable& stacks) {
     std::uint64_t address = 0;
@@ -131,9 +141,13 @@ class DtraceParser : public LogParser {
  public:
   void parse(std::string_view line, ParsedLog& log) override {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) {
-      is_in_frames_ = false;
-    } else if (take_prefix(line, record_type)) {
+    if (is_in_frames_ && !line.empty() && is_blank(line.front())) {
+      frames_.emplace_back(trimmed(line));
+      return;
+    }
+    end_frames(log);
+    if (line.empty()) return;
+    if (take_prefix(line, record_type)) {
       name_columns(line);
     } else if (line.starts_with('#')) {
       if (line.starts_with("#timestamp-unix-ns\t")) bare_columns_ = indexes_in(line.substr(1));
@@ -146,7 +160,18 @@ class DtraceParser : public LogParser {
     }
   }
 
+  void end(ParsedLog& log) override { end_frames(log); }
+
  private:
+  /// The call of the raw form before this line has all of its frames.
+  void end_frames(ParsedLog& log) {
+    is_in_frames_ = false;
+    if (!held_) return;
+    if (log.stacks() != nullptr) held_->stack = stacks_.find(frames_, *log.stacks());
+    log.add_event(*held_);
+    held_.reset();
+  }
+
   void name_columns(std::string_view names) {
     types_.emplace(names.substr(0, names.find('\t')));
     if (names.starts_with("call-trace\t")) call_columns_ = indexes_in(names);
@@ -156,9 +181,9 @@ class DtraceParser : public LogParser {
     Fields fields;
     if (take_raw(line, fields)) {
       is_in_frames_ = true;
+      frames_.clear();
       return parse_call(fields, log);
     }
-    if (is_in_frames_) return;
     const std::string_view type = line.substr(0, std::min(line.find('\t'), line.size()));
     const bool is_type = types_.empty() ? type.size() < line.size() && is_name(type) : types_.contains(type);
     is_type ? log.leave_out(type) : log.reject_line("a record of DTrace");
@@ -193,6 +218,10 @@ class DtraceParser : public LogParser {
     if (!cmt::traits(event.kind).allocates) event.address = 0;
     event.thread = log.thread_number(tid);
     if (!fields[Column::time].empty()) event.time_ns = log.since_unix_start(time_ns);
+    if (is_in_frames_) {
+      held_ = event;
+      return;
+    }
     if (log.stacks() != nullptr) event.stack = stacks_.find(fields[Column::callstack], *log.stacks());
     log.add_event(event);
   }
@@ -200,7 +229,9 @@ class DtraceParser : public LogParser {
   ColumnIndexes call_columns_ = unnamed_columns;  // of lines that begin with their type
   ColumnIndexes bare_columns_ = unnamed_bare_columns;
   std::set<std::string, std::less<>> types_;  // of records, as far as lines name their columns
-  bool is_in_frames_ = false;
+  bool is_in_frames_ = false;                 // the line after a call of the raw form
+  std::optional<Event> held_;                 // that call
+  std::vector<std::string> frames_;           // its frames, the innermost first
   DtraceStacks stacks_;
 };
 
