@@ -182,6 +182,8 @@ for name in mtrace dtrace_c heaptrack heaptrack_v2 kdump ltrace_x valgrind_cxx r
 for name in mtrace kdump ltrace_x; do same $name overhead --json; done
 for name in kdump heaptrack_v2; do same $name cmtreport --json; done
 same ltrace_x cmtreplay --verify --alloc=libc
+run lifetimes --baseline=ltrace_demangled.log ltrace_demangled.log  # begins with a bracket, as JSON does
+[ "$status" = 0 ] || complain "a baseline: $(cat err)"
 run lifetimes kdump_several.log
 says 1 "lifetimes: kdump_several.log:2: processes 61039 and 61040 are in this log: trace2cmt --pid=N converts one of them"
 run overhead --summary rep.log
