@@ -268,12 +268,13 @@ int run(const CommandLine& line) {
   std::optional<PageReading> page_reading;
   if (line.has("pages")) page_reading.emplace(paths.front());
   Recording recording = read_traces(paths, settings);
-  const std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
+  std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
   HeldPages pages;
   if (pass) pages.pass = &*pass;
   if (pass && recording.traces().front().process.has_stacks) {
     pages.holders = find_holders(*pass, pass->most_unused, recording);
     pages.pinning = find_holders(*pass, pass->most_separable, recording);
+    pages.heap_top_node = name_heap_tops(*pass, recording);
   }
   const Report report = build_report(recording, pages);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);

@@ -12,6 +12,7 @@
 #include "overhead/annotate.h"
 #include "overhead/by_holder.h"
 #include "overhead/forms.h"
+#include "overhead/heap_tops.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/trace/stages.h"
 #include "toolkit/trace/trace_tool.h"
@@ -50,8 +51,9 @@ of another tool is read too (man trace2cmt lists them).
 
 Instead of annotating:
 
-  --summary      print live bytes, pages, gaps and pinned pages over time, and
-                 which blocks hold the pages
+  --summary      print live bytes, pages, gaps and pinned pages over time, which
+                 blocks hold the pages, and which blocks at the top of glibc's
+                 heaps prevent that these shrink
   --json         print the summary, or the table of --by, as JSON
   --csv          print the summary's samples, or the table of --by, as
                  comma-separated values
@@ -152,7 +154,9 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
                         trace.header().touched_min());
   if (output.draws()) summariser.collect_plot(axis);
   count_events(trace, summariser, options.jobs);
-  output.write(summariser.finish(trace.truncated()), {to_text, to_csv, to_picture});
+  Summary summary = summariser.finish(trace.truncated());
+  if (options.form != Options::Form::csv) complete_heap_tops(summary.heap_tops, options);
+  output.write(summary, {to_text, to_csv, to_picture});
   trace.complaints().say_count();
 }
 

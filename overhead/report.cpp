@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "overhead/forms.h"
+#include "overhead/heap_tops.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
@@ -165,7 +166,7 @@ std::string to_text(const Summary& summary) {
          "\npages over time; held max: without a live block, the most that the allocator can still hold;\n"
          "by old: old blocks are on them; separable: could be given back if old blocks lay apart\n\n" +
          samples_text(summary) + "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" +
-         pins_text(summary.pins) + holders_text(summary);
+         pins_text(summary.pins) + holders_text(summary) + heap_tops_text(summary.heap_tops);
 }
 
 std::string to_csv(const Summary& summary) {

@@ -20,6 +20,7 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
   require_addresses(event, complaints_);
   if (event.ends_block()) end_block(event, out);
   if (event.makes_block()) begin_block(event, out);
+  if (event.kind == Kind::sample && event.size != 0) heap_tops_.note_resident(event.size);
   if (now_.event != samples_.next) return;
   if (samples_.walks_at(now_.event)) out.walks.push_back(find_old());
   samples_.advance(now_.event);
@@ -28,7 +29,9 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
 void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
   if (live_.erase(event.old_address, found_)) return change(found_, Sort::ended, out);
   out.changes.push_back({.event = now_.event, .sort = Sort::unknown_end});
-  if (first_tag_.is_made_here(event.old_tag)) {
+  if (!first_tag_.is_made_here(event.old_tag)) {
+    heap_tops_.end_early_block();
+  } else {
     complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");
   }
 }
@@ -36,6 +39,7 @@ void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
 void PlaceFollower::begin_block(const Event& event, PlaceChanges& out) {
   first_tag_.note(event.tag);
   const std::uint64_t bytes = event.bytes();
+  heap_tops_.begin_block(event.address, bytes);
   now_.allocated_bytes += bytes;
   const std::uint64_t slop = event.usable == unknown || event.usable < bytes ? 0 : event.usable - bytes;
   PlacedBlock& block = found_.block;
@@ -75,6 +79,7 @@ OldBlocks PlaceFollower::find_old() {
   const PinnedPages found = find_pins(live_, page_shift_, now_.old_before());
   if (found.pins.size() > pins_.pinned_pages) keep_pins(found.pins);
   keep_holders();
+  heap_tops_.walk(live_, now_);
   keep_separable(found.old);
   return found.old;
 }

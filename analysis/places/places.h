@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "analysis/places/heap_tops.h"
 #include "analysis/places/summary.h"
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
@@ -68,7 +69,8 @@ class alignas(128) PlaceFollower {
   using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
 
   /// Borrows `complaints`.
-  PlaceFollower(int page_shift, command::Complaints& complaints) : complaints_(complaints), page_shift_(page_shift) {}
+  PlaceFollower(int page_shift, command::Complaints& complaints)
+      : complaints_(complaints), page_shift_(page_shift), heap_tops_(page_shift) {}
 
   void call_at_holders(Walk walk) { walk_at_holders_ = std::move(walk); }
   void call_at_separable(Walk walk) { walk_at_separable_ = std::move(walk); }
@@ -90,9 +92,11 @@ class alignas(128) PlaceFollower {
   /// Walks over the blocks that are live at the end.
   OldBlocks finish() { return find_old(); }
 
-  /// Return the results of the walks: the sample with the most pinned pages, and the one with the most unused bytes.
+  /// Return the results of the walks: the samples with the most pinned pages, with the most unused bytes, and with most
+  /// below the tops of heaps.
   Pins take_pins() { return std::move(pins_); }
   Holders take_holders() { return std::move(holders_); }
+  HeapTops take_heap_tops() { return heap_tops_.take(); }
 
  private:
   void begin_block(const Event& event, PlaceChanges& out);
@@ -112,6 +116,7 @@ class alignas(128) PlaceFollower {
   MemoryUse now_;  // without the figures that only the second half knows
   SampleClock samples_;
   Pins pins_;
+  HeapTopFinder heap_tops_;
   Holders holders_;
   std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
   Walk walk_at_holders_;          // empty: none

@@ -128,6 +128,7 @@ Summary Summariser::finish(bool truncated) {
   take_sample(&old);
   summary_.pins = places_.take_pins();
   summary_.holders = places_.take_holders();
+  summary_.heap_tops = places_.take_heap_tops();
   if (plot_) {
     summary_.curve = std::move(plot_->curve).finish();
     summary_.address_map = std::move(plot_->map).finish();

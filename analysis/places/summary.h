@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "analysis/held_pages/page_use.h"
+#include "analysis/places/heap_tops.h"
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
@@ -274,6 +275,7 @@ struct Summary {
   std::array<Gaps, SizeClasses::count> gaps{};
   Pins pins;
   Holders holders;
+  HeapTops heap_tops;
   std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time if it was recorded, else events
   std::optional<std::vector<MemoryUse>> curve;  ///< only for a picture, as is the map
   std::optional<AddressMap> address_map;
@@ -296,6 +298,7 @@ void describe(Visitor& field, const Summary& summary) {
         "gaps between neighbours at that moment: [gap_bytes_min, gaps, bytes]");
   field("pins", summary.pins, "the sample with the most pinned pages");
   field("holders", summary.holders, "which blocks hold the pages, at the sample with the most unused bytes on pages");
+  field("heap_tops", summary.heap_tops, "blocks at the top of glibc's heaps, without which the heaps could shrink");
   field("curve", output::omit_if_empty(summary.curve),
         "with --plot: of at most 512 intervals the moments of least and of most live bytes");
   field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");

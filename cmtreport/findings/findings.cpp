@@ -12,6 +12,7 @@
 
 #include "analysis/stacks/short_name.h"
 #include "cmtreport/findings/functions.h"
+#include "cmtreport/findings/heap_tops.h"
 #include "cmtreport/findings/trends.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
@@ -101,6 +102,7 @@ class Finder {
     find_trends();
     find_burst();
     find_pins();
+    if (auto finding = heap_top_finding(pages_, tree_, node_of_)) findings_.push_back(std::move(*finding));
     find_resident();
     find_lost();
     std::stable_sort(findings_.begin(), findings_.end(),

@@ -110,6 +110,7 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
     }
   }
   pass.summary = summariser.finish(reader.truncated());
+  if (!pass.summary.heap_tops.heaps.empty()) analysis::find_origins(pass.summary.heap_tops, path);
   pass.keys = keys.keys();
   pass.phases = keys.phases();
   return pass;
@@ -130,6 +131,23 @@ std::optional<PagePass> PageReading::finish() {
   thread_.join();
   if (error_) std::rethrow_exception(error_);
   return std::move(pass_);
+}
+
+NodeNumber name_heap_tops(PagePass& pass, const Recording& recording) {
+  constexpr std::size_t functions_max = 8;
+  const std::vector<NodeNumber>& node_of = recording.traces().front().node_of_key;
+  const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
+  NodeNumber first = CallTree::left_out;
+  for (analysis::HeapTop& heap : pass.summary.heap_tops.heaps) {
+    for (analysis::TopBlock& top : heap.highest) {
+      const NodeNumber node = top.stack != 0 && top.stack < node_of.size() ? node_of[top.stack] : CallTree::left_out;
+      if (node == CallTree::left_out) continue;
+      if (&top == &pass.summary.heap_tops.heaps.front().highest.front()) first = node;
+      for (NodeNumber at = node; at != 0 && top.functions.size() < functions_max; at = nodes[at].parent)
+        top.functions.push_back(recording.tree().functions()[nodes[at].function].name);
+    }
+  }
+  return first;
 }
 
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording) {

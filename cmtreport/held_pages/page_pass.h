@@ -72,10 +72,16 @@ struct HeldPages {
   const PagePass* pass = nullptr;     ///< nullptr: not known
   std::vector<PageHolder> holders{};  ///< at pass->most_unused
   std::vector<PageHolder> pinning{};  ///< at pass->most_separable
+  /// The highest block of the first of pass->summary.heap_tops was made there; CallTree::left_out: not known.
+  NodeNumber heap_top_node = CallTree::left_out;
 };
 
 /// Returns the functions that hold pages at one of the moments of a pass, the most unused bytes first. The functions
 /// are those of the recording, which is of this trace alone.
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording);
+
+/// Fills in the functions that made the blocks at the top of heaps. Returns the node of the first of these blocks, or
+/// CallTree::left_out.
+NodeNumber name_heap_tops(PagePass& pass, const Recording& recording);
 
 }  // namespace cmt::report

@@ -349,7 +349,7 @@ template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("kind", finding.kind,
         "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, "
-        "allocator, retained, not_resident, ...");
+        "heap_top, allocator, retained, not_resident, ...");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   std::vector<std::uint64_t> values;

@@ -1,0 +1,102 @@
+// Names the functions that made the blocks at the top of heaps, and writes the table of these blocks.
+#include "overhead/heap_tops.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "analysis/stacks/labels.h"
+#include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/short_name.h"
+#include "libcmt/text/utf8.h"
+#include "overhead/forms.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::overhead {
+namespace {
+
+using namespace analysis;
+using output::bytes_text;
+using output::with_commas;
+
+constexpr std::size_t functions_max = 8, site_columns = 60;
+
+/// Returns the functions that called, the innermost first, from the first one that is no allocation function on.
+std::vector<std::string> functions_of(StackId stack, const StackTable& stacks, Labels& labels) {
+  std::vector<std::string> functions;
+  for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
+    for (const Label& label : labels.of_frame(stacks.node(at).frame)) {
+      if (functions.empty() && label.is_allocation) continue;
+      if (functions.size() == functions_max) return functions;
+      functions.emplace_back(labels.text(label.text));
+    }
+  }
+  return functions;
+}
+
+void name_functions(HeapTops& tops, const Reader& reader, const trace::Options& options) {
+  const StackTable& stacks = reader.stacks();
+  std::vector<FrameId> frames;
+  for (const HeapTop& heap : tops.heaps) {
+    for (const TopBlock& top : heap.highest) {
+      for (StackId at = top.stack; at != 0; at = stacks.node(at).parent) frames.push_back(stacks.node(at).frame);
+    }
+  }
+  if (frames.empty()) return;
+  std::sort(frames.begin(), frames.end());
+  frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+  const StackTable named = named_stacks(stacks, frames, reader.header(), {.tool = options.tool});
+  Labels labels(named, Key::function, "");
+  for (HeapTop& heap : tops.heaps) {
+    for (TopBlock& top : heap.highest) top.functions = functions_of(top.stack, named, labels);
+  }
+}
+
+/// "malloc in parse, called by main".
+std::string site_text(const TopBlock& top) {
+  std::string text(name(top.block.kind));
+  if (!top.functions.empty()) text += " in " + short_name(top.functions[0]);
+  if (top.functions.size() > 1) text += ", called by " + short_name(top.functions[1]);
+  return output::shortened(text::to_line(text), site_columns);
+}
+
+std::string made_text(const TopBlock& top) {
+  if (top.event == unknown) return "not known";
+  return with_commas(top.event) +
+         (top.time_ns == unknown ? "" : ", " + output::time_text(static_cast<double>(top.time_ns)));
+}
+
+}  // namespace
+
+void complete_heap_tops(HeapTops& tops, const trace::Options& options) {
+  std::error_code error;
+  if (tops.heaps.empty() || !std::filesystem::is_regular_file(options.path, error)) return;
+  name_functions(tops, find_origins(tops, options.path), options);
+}
+
+std::string heap_tops_text(const HeapTops& tops) {
+  if (!tops.unknown_because.empty()) return "\nblocks at the top of heaps: not known: " + tops.unknown_because + "\n";
+  if (tops.heaps.empty()) return "\nno small block at the top of a heap keeps 128 KiB or more at any sample\n";
+  output::Table table(
+      {"heap", "live", "could give back", "without", "block", "size", "allocated since", "made at event", "call"},
+      {0, 4, 8});
+  for (const HeapTop& heap : tops.heaps) {
+    for (const TopBlock& top : heap.highest) {
+      const bool is_first = &top == &heap.highest.front();
+      const std::string heap_name = heap.is_main ? "main" : output::hex(heap.address);
+      const auto of_heap = [&](const std::string& text) { return is_first ? text : std::string(); };
+      table.add({of_heap(heap_name), of_heap(bytes_text(heap.live_bytes)),
+                 of_heap(bytes_text(heap.gives_back_bytes_max)), of_heap(output::counted(heap.top_blocks, "block")),
+                 block_text(top.block), with_commas(top.block.size), bytes_text(top.age_bytes), made_text(top),
+                 site_text(top)});
+    }
+  }
+  return "\nblocks at the top of glibc's heaps at event " + with_commas(tops.event) +
+         "; free() gives back only the end of a heap.\nAt most so much could go back if these blocks ended, or by "
+         "malloc_trim()\n\n" +
+         table.text();
+}
+
+}  // namespace cmt::overhead
