@@ -65,7 +65,7 @@ std::string totals_text(const Summary& summary) {
   row("  temporary: freed by the thread's next event", all.temporary, all.ended);
   row("  by another thread", all.other_thread, all.ended);
   row("reallocation chains, the longest of " + with_commas(summary.chain_max), chains, all.allocated.blocks);
-  row("ended, from before the start", summary.unknown_ends, 0);
+  row("frees of unknown blocks", summary.unknown_ends, 0);
   row("refused", summary.failed, 0);
   return table.text();
 }

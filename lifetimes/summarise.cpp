@@ -38,7 +38,7 @@ void Summariser::count_untouched(const Block& block, std::uint64_t bytes) {
 /// Returns the number of reallocations in the chain of the event's new block; 0 if the event makes none.
 std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlock<Block>& ended) {
   if (!ended) {
-    ++summary_.unknown_ends;
+    summary_.unknown_ends += !fates_.is_made_here(event.old_tag);
     return event.makes_block() ? 1 : 0;
   }
   const Block& block = *ended.block;

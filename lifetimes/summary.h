@@ -166,7 +166,7 @@ void describe(Visitor& field, S& summary) {
   field("peak_live_bytes_sum", summary.peak_sum().bytes, "the sum of the inputs' peaks: all together had no more");
   field("kinds", output::by_name(summary.by_kind, kind_name), "events by kind, those that occur");
   field("failed", summary.failed, "calls that were refused");
-  field("unknown_ends", summary.unknown_ends, "ends of blocks that were made before the trace began");
+  field("unknown_ends", summary.unknown_ends, "frees of unknown blocks: made before the trace began, or not recorded");
   field("chain_max", summary.chain_max, "the most reallocations of one block");
   field("chains", output::by_class<AgeClasses>(summary.chains),
         "blocks that were reallocated before they were freed or the trace ended: [reallocations_min, blocks]");

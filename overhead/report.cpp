@@ -29,8 +29,8 @@ std::string head_text(const Summary& summary) {
   if (summary.truncated) text += ", breaks off";
   if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
   if (summary.unknown_ends != 0) {
-    text += "\n  not counted: blocks that were made before the trace began, of which " +
-            with_commas(summary.unknown_ends) + " have ended in it";
+    text += "\n  not counted: unknown blocks, made before the trace began or not recorded; frees of them: " +
+            with_commas(summary.unknown_ends);
   }
   text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
           " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);

@@ -28,8 +28,8 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
 
 void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
   if (live_.erase(event.old_address, found_)) return change(found_, Sort::ended, out);
-  out.changes.push_back({.event = now_.event, .sort = Sort::unknown_end});
   if (!first_tag_.is_made_here(event.old_tag)) {
+    out.changes.push_back({.event = now_.event, .sort = Sort::unknown_end});
     heap_tops_.end_early_block();
   } else {
     complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");

@@ -290,7 +290,7 @@ void describe(Visitor& field, const Summary& summary) {
   field("defects", summary.defects, "defects found in the trace");
   field("truncated", summary.truncated, "whether the trace breaks off");
   field("unknown_ends", summary.unknown_ends,
-        "ends of blocks that were made before the trace began, which are in none of the figures below");
+        "frees of unknown blocks: made before the trace began, or not recorded. They are in none of the figures below");
   field("pages_peak", summary.pages_peak, "the most pages that live blocks were on");
   field("samples", summary.samples, "moments, evenly over the trace; the last is its end");
   field("peak", summary.peak, "the moment of most live bytes");

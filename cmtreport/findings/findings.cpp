@@ -533,11 +533,11 @@ class Finder {
       const auto add_part = [&parts](std::uint64_t count, const std::string& noun, const std::string& what) {
         if (count != 0) parts += (parts.empty() ? "" : "; ") + counted(count, noun) + what;
       };
-      add_part(lost.repairs, "event", " lost or altered while recording");
+      add_part(lost.repairs, "event", " lost or altered when the trace was written");
       add_part(lost.defects, "defect", " found now");
-      add_part(lost.unknown_ends, "block",
-               " freed that " + std::string(lost.unknown_ends == 1 ? "was" : "were") +
-                   " allocated before the recording began: before an attach, or by the parent before fork");
+      add_part(lost.unknown_ends, "free",
+               std::string(lost.unknown_ends == 1 ? " of an unknown block" : " of unknown blocks") +
+                   ", made before the recording began or not recorded");
       Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
       finding.text = (lost.repairs + lost.defects != 0 ? "the recording is not whole: " : "") + parts;
       finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};

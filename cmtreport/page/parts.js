@@ -32,7 +32,7 @@
   };
 
   const lossNames = {
-    repairs: "events lost or altered", defects: "defects in the trace", unknown_ends: "ends of blocks whose making was not seen",
+    repairs: "events lost or altered", defects: "defects in the trace", unknown_ends: "frees of unknown blocks",
     unknown_stack_blocks: "blocks of unknown stacks", marks: "marks left out",
   };
   const losses = (report) => {

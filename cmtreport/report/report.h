@@ -43,7 +43,7 @@ void describe(Visitor& field, L& lost) {
   field("is_known", lost.is_known, "whether the trace states what was lost: a .cmt that is whole does");
   field("repairs", lost.repairs, "lines or events that were dropped or altered on the way, events that were lost too");
   field("defects", lost.defects, "defects found in the trace now");
-  field("unknown_ends", lost.unknown_ends, "ends of blocks that were made before the trace began");
+  field("unknown_ends", lost.unknown_ends, "frees of unknown blocks: made before the trace began, or not recorded");
   field("unknown_stack_blocks", lost.unknown_stack_blocks, "blocks made whose call stack is not known");
   field("marks", lost.marks, "marks beyond the first 1,000 of a process, which are left out here");
 }

@@ -134,6 +134,9 @@ cmtreport spike.trace spike.trace >text 2>err; grep -q 'peak at least 8.59 MiB' 
 cmtreport --json ends.trace >json 2>err || complain "ends.trace: $?"
 expect json unknown_ends 1
 expect json defects 1
+cmtreport ends.trace 2>err | tr -s ' \n' ' ' >text
+grep -qF '1 free of an unknown block, made before the recording began or not recorded' text || complain "ends.trace: $(cat text)"
+! grep -qE 'attach|fork' text || complain "an attach or a fork is blamed that nobody knows of"
 
 # The page contains the JSON and the other tools' reports.
 printf '{"schema": "cmt.replay/1", "": 1, "allocators": [{"name": "</script><b>", "null": null, "t": true, "x": 1.5}]}' >replay.json
@@ -213,7 +216,7 @@ cmtreport short.cmt >text 2>err || complain "a trace that breaks off: $(cat err)
 grep -q 'breaks off' text && ! grep -q leaks text || complain "a trace that breaks off: $(cat text)"
 { echo '#cmt text=1'; echo 'malloc(8) = 2000<2>'; echo 'free(1000<1>)'; echo '#cmt end=complete'; } >child.trace
 cmtreport child.trace 2>/dev/null | tr -s ' \n' ' ' >text
-grep -q ' 1 block freed that was allocated before the recording began' text && ! grep -q ' 0 ' text ||
+grep -q ' 1 free of an unknown block, made before the recording began' text && ! grep -q ' 0 ' text ||
   complain "a block of the parent: $(cat text)"
 sed 's/function=drop/function=xmalloc/' leaky.trace >wrapper.trace
 cmtreport wrapper.trace >text && grep -qF -- "--skip='^xmalloc\$'" text || complain "a wrapper of malloc: $(cat text)"
