@@ -89,6 +89,13 @@ TouchCounts TouchCounter::finish(const cmt::format::LiveBlocks& live) {
 
 void add_block(Layout& layout, const Section& section) {
   const BlockHeader block = take_fields(section, BlockHeader::take);
+  std::uint64_t left = section.start.body_size;
+  const auto fail = [&] { throw WireError(section.offset, "the sizes of the streams do not add up to the body"); };
+  for (const StreamStart& stream : block.streams) {
+    if (stream.size > left) fail();
+    left -= stream.size;
+  }
+  if (left != 0) fail();
   ++layout.blocks;
   layout.keyframes += block.keyframe;
   for (const StreamStart& stream : block.streams) {

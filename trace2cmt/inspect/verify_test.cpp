@@ -11,6 +11,7 @@
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
 #include "tests/format-spec/trace_fixture.h"
+#include "trace2cmt/inspect/info.h"
 
 namespace cmt::trace2cmt {
 namespace {
@@ -190,6 +191,23 @@ TEST_CASE("verify: origins without a table of live blocks, or of no call, are a 
   };
   CHECK(has(with_origins(false, "x"), "origins in a block without a table of live blocks"));
   CHECK(has(with_origins(true, std::string_view("\0\4\0\0\0\0", 6)), "stream 8: byte 1: a kind that makes no block"));
+}
+
+TEST_CASE("info: sizes of streams that do not add up to the block's body are an error") {
+  const auto info = [](std::uint64_t more) {
+    const int fd = cmt::fixture::file_of(changed([more](std::vector<Part>& parts) {
+      BlockHeader header = BlockHeader::take(parts[1].header);
+      header.streams.back().size += more;
+      parts[1].header = header.put();
+    }));
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    const Info found = info_of({path, {}}, 1);
+    return found;
+  };
+  REQUIRE(info(0).layout);
+  CHECK(info(0).layout->other_bytes < info(0).file_bytes);
+  for (const std::uint64_t more : {std::uint64_t{1}, std::uint64_t{1} << 20, std::uint64_t{0} - 1})
+    CHECK_THROWS_AS(info(more), cmt::FormatError);
 }
 
 TEST_CASE("verify: a fault's kind is its words without numbers and quotations") {
