@@ -51,12 +51,14 @@ class ColumnEncoder {
   bool any_ = false;
 };
 
-/// The time of each event: zigzag differences of nanoseconds.
+/// The time of each event: zigzag differences of nanoseconds. A difference of 2^63 has no code, so such a time becomes
+/// unknown. (Times of the format are below 2^62.)
 class TimeEncoder : public ColumnEncoder {
  public:
   void add(std::uint64_t time_ns) {
-    const bool known = time_ns != unknown;
-    put(known, time_ns - last_);
+    const std::uint64_t difference = time_ns - last_;
+    const bool known = time_ns != unknown && difference != std::uint64_t{1} << 63;
+    put(known, difference);
     if (known) last_ = time_ns;
   }
 
