@@ -9,6 +9,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
 #include "libcmt/trace/source.h"
 #include "tests/format-spec/trace_fixture.h"
 
@@ -214,6 +215,23 @@ TEST_CASE("reader: what is thrown while parts are visited is thrown on") {
   const NamedFile file(trace.bytes);
   const auto visit = [](std::size_t, auto) { throw std::logic_error("enough"); };
   CHECK_THROWS_AS(for_each_part(file.path(), {}, 4, visit), std::logic_error);
+}
+
+TEST_CASE("reader: read in two steps, a core stream that cannot be opened is an error, and leaves no block open") {
+  const std::string table("\1\0\0", 3);  // a form with a code of no bits
+  const std::string frame(format::Compressor(3).compress(table));
+  format::BlockHeader header;
+  header.events = 10;
+  header.streams = {{static_cast<std::uint64_t>(format::StreamId::core), table.size(), frame.size()}};
+  const std::string block =
+      format::put_section(format::SectionType::block, header.put(), static_cast<std::uint32_t>(frame.size())) + frame;
+  Reader reader(file_of(format::put_file_header({}) + block), "app");
+  ReadStep step;
+  std::vector<Event> events(300);
+  CHECK_THROWS_AS(reader.impl().read_core(step, events), FormatError);
+  reader.impl().read_core(step, events);
+  CHECK(step.block == nullptr);
+  CHECK(step.count == 0);
 }
 
 TEST_CASE("reader: read in two steps, the second one batch behind, the events are the same") {

@@ -71,11 +71,13 @@ void BlockBytes::fail_in(StreamId id, const WireError& error) const {
 
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
   assert(!core_);
-  block_ = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
+  block_.reset();  // a block whose core stream cannot be opened is not open
+  auto block = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
   std::fill(batch_.begin(), batch_.end(), Event{});  // since a stream that this block lacks fills nothing in
-  const format::BlockHeader& header = block_->bytes.header();
-  block_->bytes.in_stream(StreamId::core,
-                          [&] { core_.emplace(block_->bytes.stream(StreamId::core), header.core, header.events); });
+  const format::BlockHeader& header = block->bytes.header();
+  block->bytes.in_stream(StreamId::core,
+                         [&] { core_.emplace(block->bytes.stream(StreamId::core), header.core, header.events); });
+  block_ = std::move(block);
 }
 
 /// Opens all streams but the core.
