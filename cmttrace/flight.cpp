@@ -38,8 +38,8 @@ std::string kept_file_text(const launch::FlightFile& file) {
   if (file.error != 0)
     return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
   return "kept: " + output::counted(file.events, "event") + " of the last " +
-         output::time_text(static_cast<double>(file.ns)) + " in " + file.path + ": " + output::with_commas(file.bytes) +
-         " bytes";
+         output::time_text(static_cast<double>(file.ns)) + " in " + file.path + ": " +
+         output::counted(file.bytes, "byte");
 }
 
 }  // namespace

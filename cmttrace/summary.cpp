@@ -37,7 +37,7 @@ std::string summary(const launch::RecordedTraces& recorded, double seconds) {
   if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += name_files(recorded.files);
-  text += ": " + output::with_commas(recorded.bytes) + " bytes";
+  text += ": " + output::counted(recorded.bytes, "byte");
   if (recorded.events != 0) {
     text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
             " an event";
@@ -67,8 +67,8 @@ void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
     first_waiting_ = waiting;
     first_ = now;
   }
-  std::string line = "cmttrace: encoding: " + output::with_commas(encoded) + " of " +
-                     output::with_commas(encoded + waiting) + " events";
+  std::string line =
+      "cmttrace: encoding: " + output::with_commas(encoded) + " of " + output::counted(encoded + waiting, "event");
   const double per_second =
       static_cast<double>(first_waiting_ - waiting) / std::chrono::duration<double>(now - first_).count();
   if (first_waiting_ != waiting)

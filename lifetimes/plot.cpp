@@ -93,8 +93,8 @@ picture::Picture to_picture(const Summary& summary) {
   for (const Input& input : summary.inputs) events += input.events;
   picture::Picture picture;
   picture.title = title(summary);
-  picture.subtitle = output::counted(events, "event") + "; " + output::with_commas(all.allocated.blocks) +
-                     " blocks, of which " + percent_of_blocks(all.short_lived, all) + " were short-lived and " +
+  picture.subtitle = output::counted(events, "event") + "; " + output::counted(all.allocated.blocks, "block") +
+                     ", of which " + percent_of_blocks(all.short_lived, all) + " were short-lived and " +
                      percent_of_blocks(all.leaked.blocks, all) + " alive at the end";
   picture::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
   panel.heat = heat_of(summary);

@@ -26,18 +26,18 @@ std::string unit_text(const Summary& summary) {
 }
 
 std::string amount_text(const Amount& amount) {
-  return with_commas(amount.blocks) + " blocks, " + with_commas(amount.bytes) + " bytes";
+  return counted(amount.blocks, "block") + ", " + counted(amount.bytes, "byte");
 }
 
 std::string input_text(const Input& input) {
   std::string text = command::input_name(input.name) + ": " + counted(input.events, "event");
   if (input.truncated) text += ", breaks off";
-  if (input.defects != 0) text += ", " + with_commas(input.defects) + " defects";
+  if (input.defects != 0) text += ", " + counted(input.defects, "defect");
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);
   if (input.peak.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(input.peak.time_ns)) + ")";
   if (input.touched_min != unknown) {
-    text += "\n  of that never touched, at least: " + with_commas(input.peak.untouched_bytes) +
-            " bytes, of blocks from " + output::bytes_text(input.touched_min);
+    text += "\n  of that never touched, at least: " + counted(input.peak.untouched_bytes, "byte") + ", of blocks from " +
+            output::bytes_text(input.touched_min);
   }
   return text + "\n";
 }
@@ -46,7 +46,7 @@ std::string input_text(const Input& input) {
 std::string bounds_text(const Summary& summary) {
   if (summary.inputs.size() < 2) return {};
   return "peak live of all: from " + with_commas(summary.peak_bytes_max()) + " to " +
-         with_commas(summary.peak_sum().bytes) + " bytes\n";
+         counted(summary.peak_sum().bytes, "byte") + "\n";
 }
 
 std::string totals_text(const Summary& summary) {

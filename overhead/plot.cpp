@@ -99,8 +99,8 @@ picture::Picture to_picture(const Summary& summary) {
   picture::Picture picture;
   picture.title = command::input_name(summary.name);
   picture.subtitle = output::counted(summary.events, "event") + "; at the peak " + output::bytes_text(peak.live_bytes) +
-                     " live in " + output::with_commas(peak.live_blocks) + " blocks on " +
-                     output::with_commas(peak.pages) + " pages of " +
+                     " live in " + output::counted(peak.live_blocks, "block") + " on " +
+                     output::counted(peak.pages, "page") + " of " +
                      picture::label_text(Unit::bytes, static_cast<double>(summary.page_size));
   picture.panels = {memory_panel(summary, axis), address_panel(summary, axis)};
   return picture;

@@ -27,13 +27,13 @@ std::string head_text(const Summary& summary) {
   const MemoryUse& peak = summary.peak;
   std::string text = command::input_name(summary.name) + ": " + counted(summary.events, "event");
   if (summary.truncated) text += ", breaks off";
-  if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
+  if (summary.defects != 0) text += ", " + counted(summary.defects, "defect");
   if (summary.unknown_ends != 0) {
     text += "\n  not counted: unknown blocks, made before the trace began or not recorded; frees of them: " +
             with_commas(summary.unknown_ends);
   }
-  text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
-          " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);
+  text += "\n  peak live: " + counted(peak.live_bytes, "byte") + " in " + counted(peak.live_blocks, "block") + " on " +
+          counted(peak.pages, "page") + ", at event " + with_commas(peak.event);
   if (peak.untouched_pages) {
     text += "\n  of these pages never touched: " + with_commas(*peak.untouched_pages) + ", " +
             bytes_text(*peak.untouched_pages * summary.page_size) + "; about " +
@@ -104,7 +104,7 @@ std::string pins_text(const Pins& pins) {
     oldest.add({block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
   }
   return "at event " + with_commas(pins.event) + " small old blocks pin " + with_commas(pins.pinned_pages) + " of " +
-         with_commas(pins.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() + "\n" +
+         counted(pins.pages, "page") + "; by size of the block, and the oldest\n\n" + sizes.text() + "\n" +
          oldest.text();
 }
 

@@ -41,13 +41,13 @@ std::string head_text(const Contributors& report) {
   std::string text = command::input_name(report.name) + ": " + counted(report.events, "event");
   if (!report.slice.empty()) text += " of " + text::to_line(report.slice);
   if (report.truncated) text += ", breaks off";
-  if (report.defects != 0) text += ", " + with_commas(report.defects) + " defects";
+  if (report.defects != 0) text += ", " + output::counted(report.defects, "defect");
   text +=
       "; " + output::counted(report.total.allocated.blocks, "block") + ", " + bytes_text(report.total.allocated.bytes);
   if (is_of_stacks(report.by)) text += ", of " + output::counted(report.stacks, "stack");
   text += "\n";
-  text += "  peak live: " + with_commas(report.total.peak.blocks) + " blocks, " + bytes_text(report.total.peak.bytes) +
-          ", at event " + with_commas(report.peak_event);
+  text += "  peak live: " + output::counted(report.total.peak.blocks, "block") + ", " +
+          bytes_text(report.total.peak.bytes) + ", at event " + with_commas(report.peak_event);
   if (report.peak_time_ns != unknown) text += " (" + output::time_text(static_cast<double>(report.peak_time_ns)) + ")";
   text += "\n";
   if (report.of_unknown_stacks.allocated.blocks != 0) {

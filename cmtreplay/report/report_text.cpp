@@ -233,8 +233,8 @@ AllocatorColumns memory_columns() {
 std::string table_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
   std::string text = command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
-                     with_commas(facts.calls) + " calls replayed, at most " + bytes_text(facts.peak_live.bytes) +
-                     " and at most " + with_commas(facts.peak_live.blocks) + " blocks live\n";
+                     counted(facts.calls, "call") + " replayed, at most " + bytes_text(facts.peak_live.bytes) +
+                     " and at most " + counted(facts.peak_live.blocks, "block") + " live\n";
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
   std::vector<AllocatorRow> times, memory;

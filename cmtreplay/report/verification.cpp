@@ -35,7 +35,7 @@ std::string checked_text(const Verification& verified, std::uint64_t events) {
 }
 
 std::string refused_text(const Verification& verified) {
-  return verified.refused_calls == 0 ? "" : "; refused " + with_commas(verified.refused_calls) + " calls";
+  return verified.refused_calls == 0 ? "" : "; refused " + output::counted(verified.refused_calls, "call");
 }
 
 }  // namespace
@@ -131,8 +131,8 @@ std::string verification_text(const Verification& verified, std::uint64_t events
   if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
          (verified.faults == 1 ? " fault in " : " faults in ") + checked_text(verified, events) +
-         with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
-         (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
+         output::counted(verified.blocks, "block") + ", " + output::bytes_text(verified.bytes) +
+         refused_text(verified) + (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
 }
 
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events) {

@@ -16,8 +16,9 @@ bool has_call(const TraceFacts& facts, const std::string& name) {
   return false;
 }
 
-void add_count(std::vector<Warning>& warnings, std::uint64_t count, const std::string& kind) {
-  if (count != 0) warnings.push_back({kind, output::with_commas(count) + " " + kind});
+/// `one`: the words for a count of 1.
+void add_count(std::vector<Warning>& warnings, std::uint64_t count, const std::string& kind, const std::string& one) {
+  if (count != 0) warnings.push_back({kind, output::with_commas(count) + " " + (count == 1 ? one : kind)});
 }
 
 void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
@@ -27,11 +28,14 @@ void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.pus
 std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   const TraceFacts& facts = trace.plan().facts;
   std::vector<Warning> warnings;
-  add_count(warnings, facts.failed_calls, "calls were refused when recorded and are not replayed");
+  add_count(warnings, facts.failed_calls, "calls were refused when recorded and are not replayed",
+            "call was refused when recorded and is not replayed");
   add_count(warnings, facts.unknown_blocks,
-            "events free or resize blocks that the trace does not know; such frees are not replayed");
+            "events free or resize blocks that the trace does not know; such frees are not replayed",
+            "event frees or resizes a block that the trace does not know; such frees are not replayed");
   add_count(warnings, facts.give_back_left_out,
-            "calls of mallopt or mallctl might do more than give memory back, and are not replayed");
+            "calls of mallopt or mallctl might do more than give memory back, and are not replayed",
+            "call of mallopt or mallctl might do more than give memory back, and is not replayed");
   if (facts.defects != 0)
     warnings.push_back({"defects in the trace", output::counted(facts.defects, "defect") + " in the trace"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");

@@ -144,7 +144,7 @@ void RecordView::print(const std::string& line) {
 }
 
 picture::Picture recording_picture(const KindSeries& series, const std::string& title) {
-  std::string subtitle = output::with_commas(series.time_ns.size()) + " moments";
+  std::string subtitle = output::counted(series.time_ns.size(), "moment");
   const auto peak = std::max_element(series.sums.at.begin(), series.sums.at.end(),
                                      [](const MemorySum& a, const MemorySum& b) { return a.bytes() < b.bytes(); });
   if (peak != series.sums.at.end() && peak->any())

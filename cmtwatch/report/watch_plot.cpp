@@ -95,7 +95,7 @@ std::string title_of(const WatchOptions& options) {
 
 /// Returns the subtitle, which also counts the processes that could not be read and are in no line.
 std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& result, const std::string& metric) {
-  std::string text = output::with_commas(result.samples) + " samples";
+  std::string text = output::counted(result.samples, "sample");
   if (result.peak) text += ", peak " + output::bytes_text(result.peak->bytes) + " " + metric;
   if (result.peak && result.peak->live) text += ", live at the peak " + output::bytes_text(result.peak->live->bytes);
   unsigned refused = 0;

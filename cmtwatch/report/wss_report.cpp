@@ -102,7 +102,7 @@ std::string mappings_text(const WorkingSet& set, const WssOptions& options) {
   }
   if (others != 0)
     text += output::padded(amount(others, options.bytes), 37) + "  in " +
-            std::to_string(touched.size() - mappings_shown) + " others\n";
+            output::counted(touched.size() - mappings_shown, "other") + "\n";
   return text;
 }
 

@@ -73,10 +73,11 @@ int complain(const std::string& what) {
 
 int run_recovery(const std::string& rings, const std::vector<std::string>& outputs) {
   const Recovered recovered = recover(rings, outputs);
-  std::printf("%s: %llu events, %llu of them from the rings\n", recovered.paths.front().c_str(),
-              static_cast<unsigned long long>(recovered.events), static_cast<unsigned long long>(recovered.from_rings));
+  std::printf("%s: %llu event%s, %llu of them from the rings\n", recovered.paths.front().c_str(),
+              static_cast<unsigned long long>(recovered.events), recovered.events == 1 ? "" : "s",
+              static_cast<unsigned long long>(recovered.from_rings));
   if (recovered.stacks_unknown != 0)
-    std::printf("the stacks of %llu events are not known\n", static_cast<unsigned long long>(recovered.stacks_unknown));
+    std::printf("events whose stacks are not known: %llu\n", static_cast<unsigned long long>(recovered.stacks_unknown));
   if (std::fflush(stdout) != 0) return complain("standard output: cannot be written");
   if (recovered.rings_missing == 0) return 0;
   return complain(rings + ": is cut off: " + std::to_string(recovered.rings_missing) + " of its rings are missing");

@@ -12,7 +12,7 @@
 for name in libc jemalloc mimalloc tcmalloc tbb; do
   if ! cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2>&1; then continue; fi
   cmtreplay --alloc=$name --runs=1 --json t.trace > report.json 2> words
-  grep -qx "cmtreplay: t.trace: 1 calls of mallopt or mallctl might do more than give memory back, and are not replayed" words
+  grep -qx "cmtreplay: t.trace: 1 call of mallopt or mallctl might do more than give memory back, and is not replayed" words
   /usr/bin/python3 - $name << 'END'
 import json, sys
 report = json.load(open("report.json"))

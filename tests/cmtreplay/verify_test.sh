@@ -73,7 +73,7 @@ status=0
 cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --alloc=libc dies.trace > lines 2> words || status=$?
 test $status = 1
 grep -q 'died at event 2 of 2: signal' words
-grep -q ': 0 faults in the 1 event before it died, 1 blocks, 10 B' lines
+grep -q ': 0 faults in the 1 event before it died, 1 block, 10 B' lines
 grep -q '^libc: no faults in 2 events' lines
 
 # A crash after the last event is not reported as one at event 0.
@@ -84,7 +84,7 @@ cmtreplay --verify --alloc="$faulty" ends.trace > lines 2> words || status=$?
 test $status = 1
 grep -qx "$faulty: after the last event: a malloc of more than there can be: ended the process instead of returning NULL" lines
 grep -qx "cmtreplay: $faulty: died after the last event: signal [0-9]* (.*)" words
-grep -qx "$faulty: 1 fault in 1 event, 1 blocks, 10 B; has no usable size to check" lines
+grep -qx "$faulty: 1 fault in 1 event, 1 block, 10 B; has no usable size to check" lines
 cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
 grep -q '"death_event": null' report.json
 

@@ -70,7 +70,7 @@ a 64 0
 - 3
 END
 same "the losses" messages <<'END'
-trace2cmt: heaptrack cannot express 1 threads' starts, ends and names, and marks: left out; 1 calls of other kinds: written as the nearest of malloc, realloc and free; 1 alignments: dropped; 2 events of other threads than the first: written as if there were one
+trace2cmt: heaptrack cannot express 1 thread's start, end or name, or mark: left out; 1 call of another kind: written as the nearest of malloc, realloc and free; 1 alignment: dropped; 2 events of other threads than the first: written as if there were one
 END
 
 # The name's ending chooses the compression of the same log.

@@ -39,7 +39,7 @@ FIRST
   times
   usable_sizes
   the rest
-  in 1 blocks of the stream, 1 of them keyframes
+  in 1 block of the stream, with 1 keyframe
 END
 [ ! -s err ] || complain "$(cat err)"
 

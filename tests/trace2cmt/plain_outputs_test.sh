@@ -16,7 +16,7 @@ printf 'malloc(8) = <2>\nrealloc(<2>, 16) = <3>\nfree(<3>)\n' | diff -u - out ||
 # Every kind of loss.
 trace2cmt --to=legacy -o every_kind.cmt every_kind.trace 2>err
 diff -u - err <<'END' || complain "losses of legacy"
-trace2cmt: legacy cannot express 3 calls that were refused: left out; 1 calls that were given NULL to free, or returned NULL for 0 bytes: left out; 1 frees of blocks that the trace does not know: left out; 1 reallocs of blocks that the trace does not know: written as malloc; 4 threads' starts, ends and names, and marks: left out; 1 samples: left out; 6 calls of other kinds: written as the nearest of malloc, realloc and free; 3 alignments: dropped; 1 sizes of 0: written as 1; 1 sizes that are too large: written as the largest that there is; 2 events of other threads than the first: written as if there were one
+trace2cmt: legacy cannot express 3 calls that were refused: left out; 1 call that was given NULL to free, or returned NULL for 0 bytes: left out; 1 free of a block that the trace does not know: left out; 1 realloc of a block that the trace does not know: written as malloc; 4 threads' starts, ends and names, and marks: left out; 1 sample: left out; 6 calls of other kinds: written as the nearest of malloc, realloc and free; 3 alignments: dropped; 1 size of 0: written as 1; 1 size that is too large: written as the largest that there is; 2 events of other threads than the first: written as if there were one
 END
 trace2cmt -s every_kind.cmt >out
 diff -u - out <<'END' || complain "what legacy says"

@@ -193,8 +193,8 @@ StackCounts counts_of(const cmt::StackTable& stacks) {
 }
 
 std::string stacks_text(const StackCounts& stacks) {
-  return with_commas(stacks.nodes) + " nodes of " + with_commas(stacks.frames) + " frames (" +
-         with_commas(stacks.named_frames) + " with names) in " + with_commas(stacks.modules) + " modules";
+  return counted(stacks.nodes, "node") + " of " + counted(stacks.frames, "frame") + " (" +
+         with_commas(stacks.named_frames) + " with names) in " + counted(stacks.modules, "module");
 }
 
 std::string touches_text(const TouchCounts& touches) {
@@ -225,10 +225,10 @@ std::string facts_text(const Info& info) {
   if (totals.events == 0) return without_heading(table);
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   add("threads", with_commas(totals.threads));
-  add("allocated", bytes_text(totals.allocated_bytes) + " in " + with_commas(totals.allocations) + " blocks");
+  add("allocated", bytes_text(totals.allocated_bytes) + " in " + counted(totals.allocations, "block"));
   add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event));
-  add("most live", with_commas(totals.peak_live_blocks) + " blocks at once");
-  add("live at end", bytes_text(totals.end_live_bytes) + " in " + with_commas(totals.end_live_blocks) + " blocks");
+  add("most live", counted(totals.peak_live_blocks, "block") + " at once");
+  add("live at end", bytes_text(totals.end_live_bytes) + " in " + counted(totals.end_live_blocks, "block"));
   if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
   if (info.touches) add("touched", touches_text(*info.touches));
   if (info.touches) add("never touched", untouched_text(*info.touches));
@@ -254,8 +254,8 @@ std::string layout_text(const Info& info) {
                per_event(stream.raw_bytes), per_event(stream.bytes)});
   }
   table.add({"  the rest", "", with_commas(layout.other_bytes), "", per_event(layout.other_bytes)});
-  return table.text() + "  in " + with_commas(layout.blocks) + " blocks of the stream, " +
-         with_commas(layout.keyframes) + " of them keyframes\n";
+  return table.text() + "  in " + counted(layout.blocks, "block") + " of the stream, with " +
+         counted(layout.keyframes, "keyframe") + "\n";
 }
 
 }  // namespace

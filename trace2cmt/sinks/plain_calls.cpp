@@ -9,23 +9,33 @@
 namespace cmt::trace2cmt {
 namespace {
 
-/// The message of each Loss, by its number.
-constexpr std::array<std::string_view, loss_count> loss_words{
-    "calls that were refused: left out",
-    "calls that were given NULL to free, or returned NULL for 0 bytes: left out",
-    "frees of blocks that the trace does not know: left out",
-    "reallocs of blocks that the trace does not know: written as malloc",
-    "threads' starts, ends and names, and marks: left out",
-    "samples: left out",
-    "touched pages, and calls that give memory back: left out",
-    "calls of other kinds: written as the nearest of malloc, realloc and free",
-    "alignments: dropped",
-    "sizes of 0: written as 1",
-    "sizes that are too large: written as the largest that there is",
-    "events of other threads than the first: written as if there were one",
-    "blocks given back that are too old to be named: left out, a realloc written as malloc",
-    "blocks alive at the end: freed there, so that the trace is balanced",
+/// The message of a Loss that occurred once, and of several.
+struct LossWords {
+  std::string_view one, several, done;
 };
+
+/// By the number of the Loss.
+constexpr std::array<LossWords, loss_count> loss_words{{
+    {"call that was refused", "calls that were refused", "left out"},
+    {"call that was given NULL to free, or returned NULL for 0 bytes",
+     "calls that were given NULL to free, or returned NULL for 0 bytes", "left out"},
+    {"free of a block that the trace does not know", "frees of blocks that the trace does not know", "left out"},
+    {"realloc of a block that the trace does not know", "reallocs of blocks that the trace does not know",
+     "written as malloc"},
+    {"thread's start, end or name, or mark", "threads' starts, ends and names, and marks", "left out"},
+    {"sample", "samples", "left out"},
+    {"run of touched pages, or call that gives memory back", "touched pages, and calls that give memory back",
+     "left out"},
+    {"call of another kind", "calls of other kinds", "written as the nearest of malloc, realloc and free"},
+    {"alignment", "alignments", "dropped"},
+    {"size of 0", "sizes of 0", "written as 1"},
+    {"size that is too large", "sizes that are too large", "written as the largest that there is"},
+    {"event of another thread than the first", "events of other threads than the first",
+     "written as if there were one"},
+    {"block given back that is too old to be named", "blocks given back that are too old to be named",
+     "left out, a realloc written as malloc"},
+    {"block alive at the end", "blocks alive at the end", "freed there, so that the trace is balanced"},
+}};
 
 }  // namespace
 
@@ -76,7 +86,9 @@ void PlainCalls::report_losses(std::string_view form, const Say& say) const {
   for (std::size_t i = 0; i < loss_count; ++i) {
     if (losses_[i] == 0) continue;
     text += text.empty() ? " cannot express " : "; ";
-    text += cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]);
+    const LossWords& words = loss_words[i];
+    text += cmt::output::with_commas(losses_[i]) + " " + std::string(losses_[i] == 1 ? words.one : words.several) +
+            ": " + std::string(words.done);
   }
   if (!text.empty()) say(std::string(form) + text);
 }

@@ -22,7 +22,7 @@ cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& hea
                                    debug_directories.end());
   const cmt::symbols::NamingCounts counts = name_all_frames(named, options);
   if (counts.frames != 0) {
-    say("of " + with_commas(counts.frames) + " frames without names " + with_commas(counts.with_function) +
+    say("of " + cmt::output::counted(counts.frames, "frame") + " without names " + with_commas(counts.with_function) +
         " got a function, " + with_commas(counts.with_line) + " a line");
   }
   return named;
