@@ -8,6 +8,7 @@
  *
  * cmtreplay emulates the calls that it does not define with malloc and free, and reports that. A program would get
  * libc's calls instead, so a real allocator defines all ten (worker/calls.h). */
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,10 +30,15 @@ static int reserve(void) {
   return 1;
 }
 
+static void* fail(void) {
+  errno = ENOMEM;
+  return NULL;
+}
+
 EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
-  if (!next && !reserve()) return NULL;
+  if (!next && !reserve()) return NULL; /* mmap has set errno */
   char* const block = (char*)(((uintptr_t)next + alignment - 1) & ~(alignment - 1));
-  if (block > end || size > (size_t)(end - block)) return NULL;
+  if (block > end || size > (size_t)(end - block)) return fail();
   next = block + (size ? size : 1);
   return block;
 }
@@ -44,7 +50,7 @@ EXPORTED void free(void* block) { (void)block; }
 /* Fresh pages are zero, and none is used twice. */
 EXPORTED void* calloc(size_t count, size_t size) {
   size_t bytes;
-  return __builtin_mul_overflow(count, size, &bytes) ? NULL : malloc(bytes);
+  return __builtin_mul_overflow(count, size, &bytes) ? fail() : malloc(bytes);
 }
 
 /* Without a header nobody knows the old size; but the old block ends before the new one begins. */

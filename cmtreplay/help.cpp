@@ -62,7 +62,8 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  allocators, how long calls took, and the tables. FILE ends in
                  .svg, .html (to zoom into), .png or .pdf
   --verify       check every call instead: alignment, overlap, contents, zeros,
-                 usable size, NULL for impossible sizes; a line for each fault
+                 usable size, calls that are refused now, and calls that have to
+                 fail; a line for each fault
   -v, --new-trace
                  write the trace as text with the addresses that this allocator
                  returned; the table then goes to standard error

@@ -254,11 +254,14 @@ enum fault {
   fault_not_zero = 4,     /* calloc: `other` is the first byte that is not 0 */
   fault_usable = 5,       /* malloc_usable_size returned `other`, less than was asked for */
   fault_usable_other = 6, /* the usable bytes reach into the live block at `other` */
-  fault_impossible = 7,   /* a block was returned for more bytes than an address space has */
-  fault_lost = 8          /* a realloc that was refused did not leave the block as it was */
+  fault_impossible = 7,   /* a request that no allocator can meet succeeded */
+  fault_lost = 8,         /* a realloc that was refused did not leave the block as it was */
+  fault_refused = 9,      /* a call returned NULL that had not when it was recorded */
+  fault_error = 10,       /* a call that failed left `other` in errno or, as posix_memalign, returned it */
+  fault_pointer = 11      /* a posix_memalign that failed wrote `address` to the caller's pointer */
 };
 
-enum { fault_count = 9, findings_max = 1000 };
+enum { fault_count = 12, findings_max = 1000 };
 
 #define finding_at_end UINT64_MAX
 
@@ -273,11 +276,19 @@ struct finding {
   uint64_t other;
 };
 
+/* Which call is being made after the replay: an allocator may end the process there. */
+enum trying {
+  trying_nothing = 0,
+  trying_impossible = 1, /* a call that has to fail */
+  trying_other = 2
+};
+
 struct verification {
   uint64_t found; /* all of them; the first findings_max are kept */
   uint64_t blocks, bytes;
   uint64_t has_usable_size;
-  uint64_t trying_impossible; /* call + 1 while an impossible call is made: an allocator may end the process there */
+  uint64_t trying; /* enum trying */
+  struct finding tried;
   struct finding findings[findings_max];
 };
 

@@ -132,8 +132,7 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
   }
   const Verification verified = run_verification(settings, allocator);
   if (is_killed(verified.death)) return refuse_killed(cell, allocator.name);
-  cell.verification =
-      CellVerification{.faults = verified.faults + (verified.death || verified.checked_nothing() ? 1 : 0)};
+  cell.verification = CellVerification{.faults = verified.faults + (verified.death ? 1 : 0)};
   cell.refused_calls = verified.refused_calls;
   for (const Finding& finding : verified.findings) {
     if (cell.verification->findings.size() < findings_max) cell.verification->findings.push_back(finding.sentence());
@@ -144,7 +143,8 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
     cell.reason = "died " + verified.death->place(settings.trace.plan().facts.events) + ": " + verified.death->text();
   else
     return;
-  cell.verification->findings.push_back(*cell.reason);
+  std::vector<std::string>& findings = cell.verification->findings;  // the board shows the first one
+  findings.insert(verified.death ? findings.end() : findings.begin(), *cell.reason);
 }
 
 void measure(const MatrixPlan& plan, std::span<const std::size_t> cells, const ReplaySettings& replay,

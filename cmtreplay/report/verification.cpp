@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
+#include <system_error>
 
 #include "toolkit/output/numbers.h"
 
@@ -38,18 +40,42 @@ std::string refused_text(const Verification& verified) {
   return verified.refused_calls == 0 ? "" : "; refused " + output::counted(verified.refused_calls, "call");
 }
 
+bool aligns(const finding& found) {
+  return found.call == call_aligned_alloc || found.call == call_posix_memalign || found.call == call_memalign;
+}
+
+/// posix_memalign also needs a multiple of the size of a pointer.
+bool is_valid_alignment(const finding& found) {
+  return std::has_single_bit(found.alignment) &&
+         (found.call != call_posix_memalign || found.alignment >= sizeof(void*));
+}
+
+std::string impossible_text(const finding& found) {
+  if (aligns(found) && !is_valid_alignment(found)) return "is not refused, and the alignment is not valid";
+  return std::string("is not NULL, and nothing can be so ") +
+         (aligns(found) && found.alignment > page_bytes ? "aligned" : "large");
+}
+
+/// The error that a call left, and those that it may leave (worker/refusals.c).
+std::string error_text(const finding& found) {
+  const int error = static_cast<int>(found.other);
+  const std::string it =
+      std::to_string(error) + (error == 0 ? "" : " (" + std::generic_category().message(error) + ")");
+  if (found.call != call_posix_memalign)
+    return "errno is " + it + ", not ENOMEM" + (found.call < call_aligned_alloc ? "" : " or EINVAL");
+  return "returned " + it + ", not " + (is_valid_alignment(found) ? "ENOMEM" : "EINVAL");
+}
+
 }  // namespace
 
 std::string Finding::call() const {
   const std::string name = call_names[found.call];
   const std::string size = std::to_string(found.size);
-  if (found.call == call_free) return "free(" + hex(found.address) + ")";
+  if (found.call == call_free) return "free(" + (found.address == 0 ? "..." : hex(found.address)) + ")";
   if (found.call == call_realloc) return "realloc(..., " + size + ")";
   if (found.call == call_reallocarray) return "reallocarray(..., " + std::to_string(found.count) + ", " + size + ")";
   if (found.call == call_calloc) return "calloc(" + std::to_string(found.count) + ", " + size + ")";
-  const bool aligns =
-      found.call == call_aligned_alloc || found.call == call_posix_memalign || found.call == call_memalign;
-  return name + "(" + (aligns ? std::to_string(found.alignment) + ", " : "") + size + ")";
+  return name + "(" + (aligns(found) ? std::to_string(found.alignment) + ", " : "") + size + ")";
 }
 
 std::string Finding::text() const {
@@ -70,16 +96,23 @@ std::string Finding::text() const {
     case fault_usable_other:
       return "has usable bytes in common with the live block at " + hex(found.other);
     case fault_impossible:
-      return "is not NULL, and nothing can be so large";
+      return impossible_text(found);
     case fault_lost:
       return offset + " changed although the realloc was refused";
+    case fault_refused:
+      return "was not refused when it was recorded";
+    case fault_error:
+      return error_text(found);
+    case fault_pointer:
+      return "wrote that pointer although it failed";
   }
   return {};
 }
 
 std::string Finding::sentence() const {
   const std::string where = event == 0 ? "after the last event" : "event " + with_commas(event);
-  const std::string returned = found.call == call_free ? "" : " = " + hex(found.address);
+  const bool failed = found.fault == fault_refused || found.fault == fault_error;
+  const std::string returned = found.call == call_free ? "" : " = " + (failed ? "NULL" : hex(found.address));
   return where + ": " + call() + returned + ": " + text();
 }
 
@@ -104,7 +137,8 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
   result.blocks = shared.blocks;
   result.bytes = shared.bytes;
   result.has_usable_size = shared.has_usable_size != 0;
-  if (shared.trying_impossible != 0) result.fatal_call = call_names[shared.trying_impossible - 1];
+  if (shared.trying != trying_nothing) result.fatal_call = Finding{0, shared.tried}.call();
+  result.fatal_call_had_to_fail = shared.trying == trying_impossible;
   if (!result.fatal_call.empty()) ++result.faults;
   result.findings = findings_of(shared, settings.trace);
   return result;
@@ -124,9 +158,9 @@ std::string verification_text(const Verification& verified, std::uint64_t events
   const std::uint64_t further = verified.faults - shown - (is_fatal ? 1 : 0);
   if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
   if (is_fatal) {
-    text += name + ": after the last event: a " + verified.fatal_call + " of more than there can be: " +
+    text += name + ": after the last event: " + verified.fatal_call + ": " +
             (verified.death && verified.death->hung() ? "did not return" : "ended the process") +
-            " instead of returning NULL\n";
+            (verified.fatal_call_had_to_fail ? " instead of failing\n" : "\n");
   }
   if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +

@@ -16,11 +16,12 @@ namespace cmt::replay {
 
 /// The names of faults, in the order of enum fault.
 inline constexpr std::array<std::string_view, fault_count> fault_names{
-    "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
+    "misaligned",  "overlap",    "contents", "moved",   "not_zero", "usable_size",
+    "usable_size", "impossible", "lost",     "refused", "error",    "pointer"};
 
 /// A promise that an allocator broke.
 struct Finding {
-  std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, for a block never freed or an impossible request
+  std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, for a block never freed or a call made then
   finding found{};
 
   /// The call as a program writes it: "aligned_alloc(256, 512)".
@@ -36,8 +37,8 @@ void describe(Visitor& field, F& finding) {
   field("event", finding.event == 0 ? std::nullopt : std::optional(finding.event), "null: after the last event");
   field("fault", fault_names[finding.found.fault], "which promise was broken");
   field("call", finding.call(), "as a program writes it");
-  field("address", output::hex(finding.found.address), "of the block");
-  field("text", finding.text(), "what is wrong with the block");
+  field("address", output::hex(finding.found.address), "of the block; 0: the call failed");
+  field("text", finding.text(), "what is wrong");
 }
 
 /// The result of verifying an allocator.
@@ -47,15 +48,16 @@ struct Verification {
   std::vector<Finding> findings = {};
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t refused_calls = 0;  ///< returned NULL here and not when recorded: no fault
+  std::uint64_t refused_calls = 0;  ///< of the faults: returned NULL here and not when recorded
   bool has_usable_size = false;
   std::optional<Death> death = {};
-  std::string fatal_call = {};  ///< the impossible request in which it died or hung; empty: none
+  std::string fatal_call = {};  ///< the call after the last event in which it died or hung; empty: none
+  bool fatal_call_had_to_fail = false;
 
   /// Whether it refused every call that could have been checked, so that no fault could be found.
-  bool checked_nothing() const { return blocks == 0 && refused_calls != 0 && faults == 0 && !death; }
+  bool checked_nothing() const { return blocks == 0 && refused_calls != 0 && !death; }
   std::string refused_all_text() const;
-  bool good() const { return faults == 0 && !death && !checked_nothing(); }
+  bool good() const { return faults == 0 && !death; }
 };
 
 template <class Visitor, output::DescribedAs<Verification> V>
@@ -63,11 +65,12 @@ void describe(Visitor& field, V& verification) {
   field("name", verification.allocator.name, "as --alloc gave it");
   field("library", verification.allocator.library, "the file of its malloc");
   field("faults", verification.faults,
-        "all, with a request for too much that ended the process; findings has the first thousand of the others");
+        "all, with a call after the last event that ended the process; findings has the first thousand of the others");
   field("blocks", verification.blocks, "blocks that were checked");
   field("bytes", verification.bytes, "bytes asked for by them");
   field("usable_size_checked", verification.has_usable_size, "whether the library reports usable sizes");
-  field("refused_calls", verification.refused_calls, "calls that returned NULL here and not when recorded: no fault");
+  field("refused_calls", verification.refused_calls,
+        "of the faults: calls that returned NULL here and not when recorded");
   field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt,
         "how the process ended that should not have");
   const std::uint64_t event = verification.death ? verification.death->event : 0;

@@ -188,7 +188,7 @@ static void* observed_aligned_alloc(size_t alignment, size_t size) {
 
 static int observed_posix_memalign(void** block, size_t alignment, size_t size) {
   const int error = observed.posix_memalign(block, alignment, size);
-  if (error == 0) observe_new(*block, (struct block_request){call_posix_memalign, size, 1, alignment});
+  observe_new(error == 0 ? *block : NULL, (struct block_request){call_posix_memalign, size, 1, alignment});
   return error;
 }
 

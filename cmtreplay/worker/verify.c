@@ -11,6 +11,7 @@
  * A block that overlaps is not filled: that would change the other block's contents and raise a second fault. Verifying
  * writes and reads every byte and costs some 100 ns a call, so it is never timed. */
 #define _GNU_SOURCE
+#include "cmtreplay/worker/verify.h"
 #include "cmtreplay/worker/runner.h"
 
 enum { natural_alignment_max = 16 };
@@ -22,20 +23,27 @@ static usable_size_call* usable_size;
 static uint64_t seed_next;
 static struct control* control_at_end; /* NULL: the trace has not ended */
 
-static int is_stand_in(enum call call) { return stand_ins >> call & 1; }
+static void count_progress(void) { __atomic_fetch_add(&control_at_end->calls_outside, 1, __ATOMIC_RELAXED); }
 
-static void report(enum fault fault, const struct block_request* request, const void* address, uint64_t other) {
+int verify_is_stand_in(enum call call) { return stand_ins >> call & 1; }
+
+static struct finding finding_of(enum fault fault, const struct block_request* request, const void* address,
+                                 uint64_t other) {
+  return (struct finding){.fault = fault,
+                          .call = request->call,
+                          .position = finding_at_end,
+                          .address = (uintptr_t)address,
+                          .size = request->size,
+                          .count = request->count,
+                          .alignment = request->alignment,
+                          .other = other};
+}
+
+void verify_report(enum fault fault, const struct block_request* request, const void* address, uint64_t other) {
   const uint64_t index = __atomic_fetch_add(&shared->found, 1, __ATOMIC_RELAXED);
   if (index >= findings_max) return;
   struct finding* const finding = &shared->findings[index];
-  *finding = (struct finding){.fault = fault,
-                              .call = request->call,
-                              .address = (uintptr_t)address,
-                              .size = request->size,
-                              .count = request->count,
-                              .alignment = request->alignment,
-                              .other = other};
-  finding->position = finding_at_end;
+  *finding = finding_of(fault, request, address, other);
   if (control_at_end) return;
   const struct runner* const runner = current_runner;
   finding->lane = (uint64_t)(runner->lane - runner->replay->lanes);
@@ -55,7 +63,7 @@ static uint64_t bytes_of(const struct block_request* request) { return request->
 
 /* By C a block is aligned for every object that fits into it. No object needs more than 16. None fits into 0 bytes. */
 static uint64_t needed_alignment(const struct block_request* request) {
-  if (is_stand_in(request->call) || bytes_of(request) == 0) return 1;
+  if (verify_is_stand_in(request->call) || bytes_of(request) == 0) return 1;
   if (request->alignment) return request->alignment;
   uint64_t alignment = natural_alignment_max;
   while (alignment > bytes_of(request)) alignment /= 2;
@@ -66,14 +74,14 @@ static void check_overlap(const struct block_request* request, struct live_block
   const uint64_t bytes = block->size ? block->size : 1;
   if (!live_blocks_have(block->begin, bytes) && !live_blocks_find(block->begin)) {
     if (!live_blocks_have(block->begin, block->usable)) return;
-    report(fault_usable_other, request, (void*)block->begin,
-           live_blocks_overlapping(block->begin, block->usable).begin);
+    verify_report(fault_usable_other, request, (void*)block->begin,
+                  live_blocks_overlapping(block->begin, block->usable).begin);
     block->usable = block->size;
     return;
   }
   const struct live_block other = live_blocks_overlapping(block->begin, bytes);
   const int by_size = other.begin < block->begin + bytes && block->begin < other.begin + other.size;
-  report(by_size ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin);
+  verify_report(by_size ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin);
   if (by_size) block->seed = 0;
 }
 
@@ -92,18 +100,20 @@ static void check_new_block(void* address, const struct block_request* request) 
   if (block.begin % alignment) {
     struct block_request reported_request = *request;
     reported_request.alignment = alignment;
-    report(fault_misaligned, &reported_request, address, 0);
+    verify_report(fault_misaligned, &reported_request, address, 0);
   }
   if (usable_size) {
     const uint64_t usable = usable_size(address);
     if (usable < block.size)
-      report(fault_usable, request, address, usable);
+      verify_report(fault_usable, request, address, usable);
     else
       block.usable = usable;
   }
   block.seed = __atomic_fetch_add(&seed_next, (uint64_t)1 << 32, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&shared->blocks, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&shared->bytes, block.size, __ATOMIC_RELAXED);
+  if (!control_at_end) {
+    __atomic_fetch_add(&shared->blocks, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->bytes, block.size, __ATOMIC_RELAXED);
+  }
   insert_block(&block, request);
   if (block.seed) fill_pattern(address, block.size, block.seed);
 }
@@ -117,7 +127,7 @@ static struct live_block check_old_block(void* address, enum call call) {
   runner_begin_touching(current_runner, block.size);
   const char* const wrong = block.begin ? first_changed(address, block.size, block.seed) : NULL;
   runner_end_touching(current_runner, block.size);
-  if (wrong) report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
+  if (wrong) verify_report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
   return block;
 }
 
@@ -126,11 +136,11 @@ static void check_resized(const char* address, struct live_block old, const stru
   const uint64_t size = bytes_of(request);
   if (!address && size) {
     const char* const wrong = first_changed((char*)old.begin, old.size, old.seed);
-    if (wrong) report(fault_lost, request, (void*)old.begin, (uintptr_t)wrong);
+    if (wrong) verify_report(fault_lost, request, (void*)old.begin, (uintptr_t)wrong);
     insert_block(&old, NULL);
-  } else if (address && !is_stand_in(call_realloc)) {
+  } else if (address && !verify_is_stand_in(call_realloc)) {
     const char* const wrong = first_changed(address, old.size < size ? old.size : size, old.seed);
-    if (wrong) report(fault_moved, request, address, (uintptr_t)wrong);
+    if (wrong) verify_report(fault_moved, request, address, (uintptr_t)wrong);
   }
 }
 
@@ -140,9 +150,12 @@ static void check_result(void* address, const struct live_block* old, const stru
   if (old->begin) check_resized(address, *old, request);
   if (address && request->call == call_calloc) {
     const char* const wrong = not_zero(address, bytes_of(request));
-    if (wrong) report(fault_not_zero, request, address, (uintptr_t)wrong);
+    if (wrong) verify_report(fault_not_zero, request, address, (uintptr_t)wrong);
   }
-  if (address) check_new_block(address, request);
+  if (address)
+    check_new_block(address, request);
+  else if (bytes_of(request) && !control_at_end)
+    verify_report(fault_refused, request, NULL, 0);
   runner_end_touching(current_runner, bytes);
 }
 
@@ -160,74 +173,44 @@ int verify(struct calls* calls, uint32_t replaced, struct verification* verifica
   return 0;
 }
 
-/* The end: blocks that the trace never frees, and requests that no allocator can meet. */
-
-static void count_progress(void) { __atomic_fetch_add(&control_at_end->calls_outside, 1, __ATOMIC_RELAXED); }
+/* The end: blocks that the trace never frees, neighbours, and requests that no allocator can meet. */
 
 static void verify_live_block(const struct live_block* block) {
   count_progress();
   const char* const wrong = first_changed((char*)block->begin, block->size, block->seed);
   if (wrong)
-    report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
-           (uintptr_t)wrong);
+    verify_report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
+                  (uintptr_t)wrong);
 }
 
-static int is_null(const void* address, struct block_request request) {
-  if (address) report(fault_impossible, &request, address, 0);
-  return !address;
-}
-
-static void announce(enum call call) {
+void verify_announce(const struct block_request* request, enum trying trying) {
   count_progress();
-  __atomic_store_n(&shared->trying_impossible, call + 1U, __ATOMIC_RELEASE);
+  shared->tried = finding_of(fault_impossible, request, NULL, 0);
+  __atomic_store_n(&shared->trying, trying, __ATOMIC_RELEASE);
 }
 
-/* Makes calls for more bytes than there can be. Returns 0 if the realloc was not refused: the block is then gone. */
-static int refuses_huge(void* block, size_t size) {
-  announce(call_malloc);
-  is_null(unchecked.malloc(size), (struct block_request){call_malloc, size, 1, 0});
-  if (!is_stand_in(call_posix_memalign)) {
-    void* aligned = NULL;
-    announce(call_posix_memalign);
-    if (unchecked.posix_memalign(&aligned, 64, size) == 0)
-      is_null(aligned, (struct block_request){call_posix_memalign, size, 1, 64});
+/* Makes aligned blocks between others, and keeps all until the end, so that most are in fresh memory. Few traces have
+ * such neighbours, and without them nobody notices that the usable bytes of an aligned block reach too far. */
+static void verify_neighbours(const struct calls* calls) {
+  enum { alignment_min = 32, alignments = 8, pairs = 8 };
+  void* blocks[alignments * pairs * 2];
+  int count = 0;
+  for (size_t alignment = alignment_min; count < alignments * pairs * 2; ++count) {
+    const struct block_request request = {count % 2 ? call_malloc : call_aligned_alloc, alignment, 1, alignment};
+    verify_announce(&request, trying_other);
+    blocks[count] = count % 2 ? calls->malloc(alignment) : calls->aligned_alloc(alignment, alignment);
+    if (count % (pairs * 2) == pairs * 2 - 1) alignment *= 2;
   }
-  if (is_stand_in(call_realloc)) return 1;
-  announce(call_realloc);
-  return is_null(unchecked.realloc(block, size), (struct block_request){call_realloc, size, 1, 0});
-}
-
-static int refuses_product(void* block, size_t count, size_t size) {
-  announce(call_calloc);
-  is_null(unchecked.calloc(count, size), (struct block_request){call_calloc, size, count, 0});
-  if (is_stand_in(call_reallocarray) || is_stand_in(call_realloc)) return 1;
-  announce(call_reallocarray);
-  return is_null(unchecked.reallocarray(block, count, size), (struct block_request){call_reallocarray, size, count, 0});
-}
-
-/* Asks for sizes that no address space has, and for products that overflow 64 bits: a library that does not check the
- * overflow sees small ones. */
-static void verify_impossible(void* block) {
-  static const size_t sizes[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 64, SIZE_MAX};
-  static const size_t factors[][2] = {{((size_t)1 << 63) + 1, 2}, {(size_t)1 << 32, (size_t)1 << 32}, {SIZE_MAX, 16}};
-  for (int i = 0; i < 3; ++i) {
-    if (!refuses_huge(block, sizes[i])) return;
-    if (!refuses_product(block, factors[i][0], factors[i][1])) return;
+  while (count > 0) {
+    verify_announce(&(struct block_request){call_free, 0, 1, 0}, trying_other);
+    calls->free(blocks[--count]);
   }
-  const char* const wrong = first_changed(block, 100, 1);
-  if (wrong) report(fault_lost, &(struct block_request){call_realloc, 100, 1, 0}, block, (uintptr_t)wrong);
-  announce(call_free);
-  unchecked.free(block);
 }
 
-void verify_end(struct control* control) {
+void verify_end(struct control* control, const struct calls* calls) {
   control_at_end = control;
   live_blocks_for_each(verify_live_block);
-  announce(call_malloc);
-  void* const block = unchecked.malloc(100);
-  if (block) {
-    fill_pattern(block, 100, 1);
-    verify_impossible(block);
-  }
-  __atomic_store_n(&shared->trying_impossible, 0, __ATOMIC_RELEASE);
+  verify_neighbours(calls);
+  verify_refusals(&unchecked);
+  __atomic_store_n(&shared->trying, trying_nothing, __ATOMIC_RELEASE);
 }

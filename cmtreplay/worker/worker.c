@@ -223,7 +223,7 @@ static int run(int control_fd) {
   catch_faults(control);
   wait_for_parent(control);
   measure(&replay);
-  if (control->verification_fd >= 0) verify_end(control);
+  if (control->verification_fd >= 0) verify_end(control, &replay.calls);
   wait_for_parent(control);
   if (control->drain_fd >= 0) {
     drain(&replay);

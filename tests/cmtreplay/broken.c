@@ -41,6 +41,14 @@ static int reserve(void) {
   return 1;
 }
 
+static void* fail(void) {
+#ifdef FAULT_keeps_errno
+  return NULL;
+#endif
+  errno = ENOMEM;
+  return NULL;
+}
+
 static void* cut(size_t alignment, size_t size) {
   if (!next && !reserve()) return NULL;
 #ifdef FAULT_impossible
@@ -59,12 +67,15 @@ static void* cut(size_t alignment, size_t size) {
     return last_block;
   }
 #endif
-  if (size > (size_t)1 << 35) return NULL;
+#ifdef FAULT_refuses
+  if (size == odd_size) return fail();
+#endif
+  if (size > (size_t)1 << 35) return fail();
   uintptr_t block = ((uintptr_t)next + header_bytes + alignment - 1) & ~(alignment - 1);
 #ifdef FAULT_misaligned_by_size
   if (size == odd_size) block += 8;
 #endif
-  if (block + size > (uintptr_t)end) return NULL;
+  if (block + size > (uintptr_t)end) return fail();
   next = (char*)((block + size + 15) & ~(uintptr_t)15);
   last_block = (char*)block;
 #if defined(FAULT_not_zero)
@@ -74,6 +85,8 @@ static void* cut(size_t alignment, size_t size) {
   *size_of(last_block) = size == odd_size ? size - 1 : size;
 #elif defined(FAULT_usable_other)
   *size_of(last_block) = size == odd_size ? size + 600 : size;
+#elif defined(FAULT_usable_aligned)
+  *size_of(last_block) = alignment > 16 ? size + alignment : size;
 #else
   *size_of(last_block) = size;
 #endif
@@ -86,12 +99,29 @@ EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
 }
 EXPORTED void* memalign(size_t alignment, size_t size) { return aligned_alloc(alignment, size); }
 EXPORTED void* valloc(size_t size) { return aligned_alloc(4096, size); }
-EXPORTED void* pvalloc(size_t size) { return aligned_alloc(4096, (size + 4095) & ~(size_t)4095); }
+EXPORTED void* pvalloc(size_t size) {
+#ifndef FAULT_rounds
+  if (size > SIZE_MAX - 4095) return fail();
+#endif
+  return aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+}
 EXPORTED size_t malloc_usable_size(void* block) { return block ? *size_of(block) : 0; }
 
 EXPORTED int posix_memalign(void** block, size_t alignment, size_t size) {
-  *block = aligned_alloc(alignment, size);
-  return *block ? 0 : ENOMEM;
+#ifdef FAULT_error
+  if (alignment & (alignment - 1) || alignment < sizeof(void*)) return ENOMEM;
+#elif defined(FAULT_any_alignment)
+  if (alignment & (alignment - 1) && alignment > 4096) return EINVAL;
+#else
+  if (alignment & (alignment - 1) || alignment < sizeof(void*)) return EINVAL;
+#endif
+  void* const made = aligned_alloc(alignment, size);
+#ifdef FAULT_pointer
+  *block = NULL;
+#endif
+  if (!made) return ENOMEM;
+  *block = made;
+  return 0;
 }
 
 EXPORTED void free(void* block) {
@@ -105,7 +135,7 @@ EXPORTED void free(void* block) {
 EXPORTED void* calloc(size_t count, size_t size) {
   size_t bytes = count * size;
 #ifndef FAULT_product
-  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+  if (__builtin_mul_overflow(count, size, &bytes)) return fail();
 #endif
   void* const block = malloc(bytes);
 #ifdef FAULT_not_zero
@@ -129,6 +159,9 @@ EXPORTED void* realloc(void* old, size_t size) {
 
 EXPORTED void* reallocarray(void* old, size_t count, size_t size) {
   size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+  if (__builtin_mul_overflow(count, size, &bytes)) return fail();
+#ifdef FAULT_narrow
+  bytes = (unsigned)bytes;
+#endif
   return realloc(old, bytes);
 }

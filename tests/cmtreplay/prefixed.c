@@ -1,4 +1,5 @@
 /* An allocator without the plain names. It has only je_malloc and je_free. For tests of --prefix. */
+#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -13,7 +14,10 @@ EXPORTED void* je_malloc(size_t size) {
     if (range == MAP_FAILED) return NULL;
     next = range;
   }
-  if (size > (size_t)1 << 30) return NULL;
+  if (size > (size_t)1 << 30) {
+    errno = ENOMEM;
+    return NULL;
+  }
   void* const block = next;
   next += (size + 16) & ~(size_t)15;
   return block;

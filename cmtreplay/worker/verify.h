@@ -1,0 +1,17 @@
+/* The two parts of a verification: checks of the recorded calls (verify.c), and calls after the replay that have to
+ * fail (refusals.c). */
+#pragma once
+
+#include "cmtreplay/worker/calls.h"
+
+/* Adds a finding. `other` depends on the fault (protocol.h). Any thread may call it. */
+void verify_report(enum fault fault, const struct block_request* request, const void* address, uint64_t other);
+
+/* Whether cmtreplay emulates this call, so that it does not keep the allocator's promises. */
+int verify_is_stand_in(enum call call);
+
+/* Notes the call that is made next, after the replay: an allocator may end the process there. */
+void verify_announce(const struct block_request* request, enum trying trying);
+
+/* Makes calls that have to fail. */
+void verify_refusals(const struct calls* calls);
