@@ -120,7 +120,9 @@ Columns of the table of times:
 
 The table of resident memory has the allocator's own memory, from up to three
 separate runs: before the first call, at the peak, the mean over the recorded
-time (or over the events, if no times were recorded), and at the end.
+time (or over the events, if no times were recorded), and at the end. If the
+program frees most of its blocks before it ends, the table also has the last
+moment before this tear-down, and a line below says where it begins.
 Fragmentation is resident over live bytes when most bytes are live. An allocator
 that "purges by the clock" read the system's clock, because no times were
 recorded. It may keep more memory than in the program.

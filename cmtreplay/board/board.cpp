@@ -41,11 +41,15 @@ double median(const std::vector<Number>& numbers) {
   return copies.empty() ? Ratio::none : median_of(copies);
 }
 
+std::optional<std::uint64_t> median_of_runs(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  return static_cast<std::uint64_t>(median_of(values));
+}
+
 std::optional<std::uint64_t> median_memory(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
   std::vector<double> values;
   for (const MemoryFigures& run : cell.runs.memory) values.push_back(static_cast<double>(run.*figure));
-  if (values.empty()) return std::nullopt;
-  return static_cast<std::uint64_t>(median_of(values));
+  return median_of_runs(std::move(values));
 }
 
 void summarise(BoardCell& summary, const Cell& cell) {
@@ -57,6 +61,9 @@ void summarise(BoardCell& summary, const Cell& cell) {
   summary.time = ratio_of(time_samples(cell));
   summary.peak = ratio_of(memory_samples(cell, &MemoryFigures::peak));
   summary.mean = ratio_of(memory_samples(cell, &MemoryFigures::mean));
+  const RatioSamples before_teardown = before_teardown_samples(cell);
+  summary.before_teardown = ratio_of(before_teardown);
+  summary.before_teardown_bytes = median_of_runs(before_teardown.runs);
   summary.ns_per_call = median(cell.runs.wall_ns) / static_cast<double>(cell.trace.calls);
   summary.peak_bytes = median_memory(cell, &MemoryFigures::peak);
   summary.mean_bytes = median_memory(cell, &MemoryFigures::mean);
@@ -180,16 +187,18 @@ void rank(Board& board) {
   for (std::size_t column = 0; column < columns; ++column) {
     BoardAllocator& allocator = board.allocators[column];
     if (!allocator.is_ranked) continue;
-    std::vector<RatioSamples> times, peaks, means;
+    std::vector<RatioSamples> times, peaks, means, before_teardown;
     for (const std::size_t row : counted) {
       const Cell& cell = board.cells[board.at(row, column).index];
       times.push_back(time_samples(cell));
       peaks.push_back(memory_samples(cell, &MemoryFigures::peak));
       means.push_back(memory_samples(cell, &MemoryFigures::mean));
+      before_teardown.push_back(before_teardown_samples(cell));
     }
     allocator.time = geometric_mean(times);
     allocator.peak = geometric_mean(peaks);
     allocator.mean = geometric_mean(means);
+    allocator.before_teardown = geometric_mean(before_teardown);
   }
 }
 

@@ -23,9 +23,9 @@ struct BoardCell {
   std::string trace = {};
   std::string allocator = {};
   std::string state = {};  ///< why it was not measured: outcome and reason; empty: it was
-  Ratio time = {}, peak = {}, mean = {};
+  Ratio time = {}, peak = {}, mean = {}, before_teardown = {};
   double ns_per_call = Ratio::none;
-  std::optional<std::uint64_t> peak_bytes = {}, mean_bytes = {};
+  std::optional<std::uint64_t> peak_bytes = {}, mean_bytes = {}, before_teardown_bytes = {};
   double fragmentation = Ratio::none;
   double p999_ns = Ratio::none;
   std::optional<std::uint64_t> minor_faults = {};
@@ -52,14 +52,17 @@ void describe(Visitor& field, C& cell) {
   field("minor_faults", cell.minor_faults, "median of the timed runs");
   field("faults", cell.faults, "faults that --verify has found; null: not verified");
   field("finding", cell.finding, "the first of these, in words; null: there is none");
+  field("before_teardown", cell.before_teardown,
+        "resident bytes before the tear-down, or at the end; not known of cells of older versions");
+  field("before_teardown_resident_bytes", cell.before_teardown_bytes, "median of the memory runs");
 }
 
 /// A column of the board: an allocator.
 struct BoardAllocator {
   std::string name = {};
   CellAllocator allocator = {};
-  Ratio time = {}, peak = {}, mean = {};  ///< geometric means
-  std::uint64_t traces = 0;               ///< on which it was measured
+  Ratio time = {}, peak = {}, mean = {}, before_teardown = {};  ///< geometric means
+  std::uint64_t traces = 0;                                     ///< on which it was measured
   bool is_ranked = false;
   std::optional<std::uint64_t> faults = {};
 };
@@ -74,6 +77,7 @@ void describe(Visitor& field, A& allocator) {
   field("traces", allocator.traces, "that it was measured on");
   field("ranked", allocator.is_ranked, "whether it was measured on half of the traces or more");
   field("faults", allocator.faults, "faults that --verify has found on all traces; null: not verified");
+  field("before_teardown", allocator.before_teardown, "geometric mean of resident bytes before the tear-down");
 }
 
 /// A machine that cells were measured on.

@@ -60,6 +60,8 @@ void describe(Visitor& field, Row& row) {
   field("malloc_p999_ns", cell.p999_ns, "");
   field("minor_faults", cell.minor_faults, "");
   field("faults", cell.faults, "");
+  field("before_teardown_ratio", cell.before_teardown.ratio, "");
+  field("before_teardown_resident_bytes", cell.before_teardown_bytes, "");
 }
 
 /// One figure of all cells, for people.
@@ -92,9 +94,11 @@ std::vector<Figure> figures() {
   return {ratio_figure("time, to", &BoardCell::time, &BoardAllocator::time),
           ratio_figure("peak memory, to", &BoardCell::peak, &BoardAllocator::peak),
           ratio_figure("mean memory, to", &BoardCell::mean, &BoardAllocator::mean),
+          ratio_figure("memory before tear-down, to", &BoardCell::before_teardown, &BoardAllocator::before_teardown),
           field_figure("ns a call", "ns_per_call", one_decimal),
           field_figure("peak", "peak_resident_bytes", bytes_text),
           field_figure("mean", "mean_resident_bytes", bytes_text),
+          field_figure("before tear-down", "before_teardown_resident_bytes", bytes_text),
           field_figure("fragmentation", "fragmentation", two_decimals),
           field_figure("p99.9 of malloc, ns", "malloc_p999_ns", no_decimals),
           field_figure("page faults", "minor_faults", output::with_commas)};

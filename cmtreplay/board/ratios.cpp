@@ -62,6 +62,20 @@ bool is_enough_for_95(const std::vector<RatioSamples>& cells) {
   return fewest_runs(cells) >= (is_mean_of_pairs ? runs_for_95 - 1 : runs_for_95);
 }
 
+/// A figure of each memory run. Runs without it, which have 0 or NaN, are left out.
+template <class Figure>
+RatioSamples samples_of(const Cell& cell, Figure figure) {
+  RatioSamples samples;
+  const auto add = [&figure](std::vector<double>& list, const CellRuns& runs) {
+    for (const MemoryFigures& run : runs.memory) {
+      if (figure(run) > 0) list.push_back(figure(run));
+    }
+  };
+  add(samples.runs, cell.runs);
+  add(samples.reference, cell.reference_runs);
+  return samples;
+}
+
 /// The geometric means of the ratios and of the ends of the ranges.
 Ratio mean_of_ranges(const std::vector<RatioSamples>& cells) {
   double middle = 0, low = 0, high = 0;
@@ -89,25 +103,16 @@ RatioSamples time_samples(const Cell& cell) {
 }
 
 RatioSamples memory_samples(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
-  RatioSamples samples;
-  for (const MemoryFigures& run : cell.runs.memory) samples.runs.push_back(static_cast<double>(run.*figure));
-  for (const MemoryFigures& run : cell.reference_runs.memory)
-    samples.reference.push_back(static_cast<double>(run.*figure));
-  std::erase(samples.runs, 0.0);
-  std::erase(samples.reference, 0.0);
-  return samples;
+  return samples_of(cell, [figure](const MemoryFigures& run) { return static_cast<double>(run.*figure); });
+}
+
+RatioSamples before_teardown_samples(const Cell& cell) {
+  return samples_of(cell,
+                    [](const MemoryFigures& run) { return static_cast<double>(run.before_teardown.value_or(0)); });
 }
 
 RatioSamples fragmentation_samples(const Cell& cell) {
-  RatioSamples samples;
-  const auto add = [](std::vector<double>& list, const CellRuns& runs) {
-    for (const MemoryFigures& run : runs.memory) {
-      if (run.fragmentation > 0) list.push_back(run.fragmentation);
-    }
-  };
-  add(samples.runs, cell.runs);
-  add(samples.reference, cell.reference_runs);
-  return samples;
+  return samples_of(cell, [](const MemoryFigures& run) { return run.fragmentation; });
 }
 
 Ratio ratio_of(const RatioSamples& samples) { return geometric_mean({samples}); }

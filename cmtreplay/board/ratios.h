@@ -44,6 +44,7 @@ struct RatioSamples {
 /// The samples of a cell: times in pairs by rounds; peak memory, mean memory and fragmentation by runs.
 RatioSamples time_samples(const Cell& cell);
 RatioSamples memory_samples(const Cell& cell, std::uint64_t MemoryFigures::*figure);
+RatioSamples before_teardown_samples(const Cell& cell);
 RatioSamples fragmentation_samples(const Cell& cell);
 
 /// The kind of an interval that holds with 95 %.

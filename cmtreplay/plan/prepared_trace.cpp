@@ -10,6 +10,7 @@
 #include <map>
 
 #include "cmtreplay/plan/assumed_writes.h"
+#include "cmtreplay/plan/teardown.h"
 #include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
@@ -64,6 +65,12 @@ void include_mark(std::vector<Mark>& marks, const Mark& moment) {
     *after = moment;
 }
 
+void add_mark(std::vector<Mark>& marks, const Mark& moment) {
+  const auto after =
+      std::lower_bound(marks.begin(), marks.end(), moment.event, [](const Mark& m, auto at) { return m.event < at; });
+  if (after == marks.end() || after->event != moment.event) marks.insert(after, moment);
+}
+
 /// The one pass over the events that fills in the plan.
 class PreparedTrace::Pass {
  public:
@@ -109,6 +116,7 @@ class PreparedTrace::Pass {
   void plan_event(const Event& event);
   void count(const Event& event, const Step& step);
   void finish();
+  void find_teardown(const Mark& end);
   void set_to_now(Mark& mark) const;
 
   PreparedTrace& trace_;
@@ -184,8 +192,9 @@ void PreparedTrace::Pass::finish() {
   plan_.begin_ns = first_ns_;
   Mark end;
   set_to_now(end);
-  plan_.marks = candidates_.choose(mark_count, std::move(end));
+  plan_.marks = candidates_.choose(mark_count, end);
   if (peak_.event != 0) include_mark(plan_.marks, peak_);
+  find_teardown(end);
   plan_.end_slots = planner.live_slots();
   router_.finish();
   plan_.order = router_.order();
@@ -200,6 +209,23 @@ void PreparedTrace::Pass::finish() {
   assert(plan_.end_slots.size() == plan_.facts.end_live.blocks);
   trace_.plan_ = std::move(plan_);
   trace_.chunks_ = std::move(chunks_);
+}
+
+/// The moments are those after which memory could be measured: some 4,096 to 8,192, and the peak.
+void PreparedTrace::Pass::find_teardown(const Mark& end) {
+  std::vector<Mark> marks = candidates_.kept();
+  if (peak_.event != 0) add_mark(marks, peak_);
+  add_mark(marks, end);
+  std::vector<LiveMoment> moments;
+  for (const Mark& mark : marks) {
+    const std::uint64_t time_ns = mark.time_ns == unknown ? first_ns_ : mark.time_ns;
+    moments.push_back({plan_.facts.recorded_ns == unknown ? mark.event : time_ns, mark.live.bytes});
+  }
+  const std::optional<std::size_t> found = last_before_teardown(moments);
+  if (!found || marks[*found].event == 0) return;
+  plan_.facts.before_teardown_event = marks[*found].event;
+  plan_.facts.before_teardown_live_bytes = marks[*found].live.bytes;
+  add_mark(plan_.marks, marks[*found]);
 }
 
 PreparedTrace::PreparedTrace(Open open, const TraceOptions& options, const Progress& progress)

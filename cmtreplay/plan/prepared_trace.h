@@ -36,6 +36,8 @@ class MarkCandidates {
   /// candidates allow. The last mark is the end.
   std::vector<Mark> choose(std::size_t count, Mark end) const;
 
+  const std::vector<Mark>& kept() const { return kept_; }
+
  private:
   static constexpr std::size_t kept_max = 8192;
   static constexpr std::size_t positions_max = 512 * 1024;
@@ -46,6 +48,9 @@ class MarkCandidates {
 
 /// Replaces the nearest of some ordered marks by this moment. The last mark stays, since it is the end.
 void include_mark(std::vector<Mark>& marks, const Mark& moment);
+
+/// Adds this moment to ordered marks, unless there is a mark at its event.
+void add_mark(std::vector<Mark>& marks, const Mark& moment);
 
 /// Figures of a trace, from a pass over it.
 struct TraceFacts {
@@ -66,7 +71,11 @@ struct TraceFacts {
   heap::LiveTotals peak_live;  ///< each of the two at its own peak
   std::uint64_t peak_live_bytes_event = 0;
   heap::LiveTotals end_live;
+  std::uint64_t before_teardown_event = 0;  ///< the last event before the tear-down (teardown.h); 0: there is none
+  std::uint64_t before_teardown_live_bytes = 0;
   std::uint64_t recorded_ns = unknown;
+
+  bool has_teardown() const { return before_teardown_event != 0; }
 };
 
 template <class Visitor, output::DescribedAs<TraceFacts> Facts>
@@ -85,6 +94,12 @@ void describe(Visitor& field, Facts& facts) {
   field("peak_live_blocks", facts.peak_live.blocks, "at their own peak");
   field("end_live_bytes", facts.end_live.bytes, "bytes that were never freed");
   field("end_live_blocks", facts.end_live.blocks, "their blocks");
+  const auto of_teardown = [&facts](std::uint64_t figure) {
+    return facts.has_teardown() ? std::optional(figure) : std::nullopt;
+  };
+  field("before_teardown_event", of_teardown(facts.before_teardown_event),
+        "the last event before the tear-down, in which live bytes fall for good; null: they do not");
+  field("before_teardown_live_bytes", of_teardown(facts.before_teardown_live_bytes), "after that event");
   field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
   field("touch_events", facts.touch_events, "runs of touched pages that are written when they were");
   field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
@@ -119,11 +134,11 @@ struct TracePlan {
   Order order = Order::one_thread;
   RouteCounts counts;
   std::uint32_t lanes = 1;
-  std::uint64_t slots = 0;                  ///< entries of the table of live blocks
-  std::uint64_t pointers = 0;               ///< pointers that the calls return
-  std::uint64_t requests = 0;               ///< calls for one byte or more
-  std::uint64_t begin_ns = unknown;         ///< recorded time of the first event that has one
-  std::vector<Mark> marks;                  ///< at most 100, among them the moment of most live bytes and the end
+  std::uint64_t slots = 0;           ///< entries of the table of live blocks
+  std::uint64_t pointers = 0;        ///< pointers that the calls return
+  std::uint64_t requests = 0;        ///< calls for one byte or more
+  std::uint64_t begin_ns = unknown;  ///< recorded time of the first event that has one
+  std::vector<Mark> marks;  ///< some 100, among them the peak of live bytes, the begin of a tear-down, and the end
   std::vector<std::uint32_t> end_slots;     ///< slots of the blocks that are live at the end
   std::vector<std::uint32_t> first_chunks;  ///< the first chunk of each lane of prepared operations
   std::vector<std::uint64_t> ends;          ///< the length of each lane in words

@@ -181,6 +181,8 @@ void describe(Visitor& field, Row& row) {
   field("end_resident_bytes", result.memory ? std::optional(result.memory->end_bytes()) : std::nullopt, "");
   field("fragmentation", std::isnan(fragmentation) ? "" : fixed(fragmentation, 4), "");
   field("peak_live_bytes", row.facts.peak_live.bytes, "");
+  field("before_teardown_resident_bytes",
+        result.memory ? std::optional(result.memory->before_teardown_bytes()) : std::nullopt, "");
 }
 
 using AllocatorColumns = output::Columns<AllocatorRow>;
@@ -211,7 +213,7 @@ AllocatorColumns time_columns(bool is_range) {
   return columns;
 }
 
-AllocatorColumns memory_columns() {
+AllocatorColumns memory_columns(bool has_teardown) {
   using Row = AllocatorRow;
   AllocatorColumns columns;
   columns.add_text("resident", [](const Row& row) { return row.name; });
@@ -221,11 +223,20 @@ AllocatorColumns memory_columns() {
     return row.result.memory && row.reference ? ratio(peak(row.result), peak(*row.reference)) : none;
   });
   columns.add("mean", "mean_resident_bytes", bytes_text);
-  columns.add("at end", "end_resident_bytes", bytes_text);
+  if (has_teardown) columns.add("before tear-down", "before_teardown_resident_bytes", bytes_text);
+  columns.add(has_teardown ? "after it" : "at end", "end_resident_bytes", bytes_text);
   columns.add_computed("fragmentation", [](const Row& row) {
     return row.result.memory ? number(row.result.memory->fragmentation()) : none;
   });
   return columns;
+}
+
+/// The line that defines the two moments of the table.
+std::string teardown_text(const TraceFacts& facts) {
+  if (!facts.has_teardown()) return "";
+  const std::string by = facts.recorded_ns == unknown ? "; by events, since no times were recorded" : "";
+  return "tear-down: after event " + with_commas(facts.before_teardown_event) + " live bytes fall for good, from " +
+         bytes_text(facts.before_teardown_live_bytes) + " to " + bytes_text(facts.end_live.bytes) + by + "\n";
 }
 
 }  // namespace
@@ -244,7 +255,8 @@ std::string table_text(const Report& report) {
     memory.push_back({*result, facts, name + purge_text(*result, report.options), reference});
   }
   times.push_back({report.results.baseline, facts, "(null)", reference});
-  text += time_columns(has_few_runs(results)).table(times).text() + "\n" + memory_columns().table(memory).text();
+  text += time_columns(has_few_runs(results)).table(times).text() + "\n" +
+          memory_columns(facts.has_teardown()).table(memory).text() + teardown_text(facts);
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
   std::string verdict;
   for (const std::string& line : verdict_lines(results)) verdict += line + "\n";

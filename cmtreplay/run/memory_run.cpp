@@ -218,11 +218,13 @@ std::string MemoryRun::peak_text() const {
   return (peak_by_high_water_bytes ? "" : ">= ") + output::bytes_text(peak_bytes());
 }
 
-const MarkSample* MemoryRun::at_peak_live() const {
+const MarkSample* MemoryRun::at_event(std::uint64_t event) const {
   const auto found = std::find_if(marks.begin(), marks.end(),
-                                  [this](const MarkSample& sample) { return sample.mark.event == peak_live_event; });
+                                  [event](const MarkSample& sample) { return sample.mark.event == event; });
   return found == marks.end() ? nullptr : &*found;
 }
+
+const MarkSample* MemoryRun::at_peak_live() const { return at_event(peak_live_event); }
 
 double MemoryRun::fragmentation() const {
   const MarkSample* const peak = at_peak_live();
@@ -255,6 +257,11 @@ std::uint64_t MemoryRun::mean_bytes() const {
 
 std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }
 
+std::uint64_t MemoryRun::before_teardown_bytes() const {
+  const MarkSample* const found = at_event(before_teardown_event);
+  return found ? found->memory.resident_bytes : end_bytes();
+}
+
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
                      const std::optional<AllocatorMemory>& baseline, std::uint32_t number) {
   const auto drain = drain_list(settings.trace);
@@ -267,6 +274,7 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
   run.peak_live_bytes = settings.trace.plan().facts.peak_live.bytes;
   run.peak_touched_bytes = settings.trace.plan().facts.peak_touched_bytes;
   run.peak_live_event = settings.trace.plan().facts.peak_live_bytes_event;
+  run.before_teardown_event = settings.trace.plan().facts.before_teardown_event;
   Timeline timeline(worker.pid(), run.start_bytes);
   std::uint64_t event = 0;
   for (const Mark& mark : settings.trace.plan().marks) {

@@ -75,22 +75,26 @@ struct MemoryRun {
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< by the trace; the next is the event with which they were reached
   std::uint64_t peak_live_event = 0;
-  std::uint64_t peak_touched_bytes = 0;   ///< the peak without pages that the program did not write to
-  bool reads_clock = false;               ///< whether the allocator read a clock other than that of processor time
-  bool has_recorded_clock = false;        ///< whether that clock was the recorded one
-  std::optional<bool> reads_stamps = {};  ///< whether it read the processor's time stamp counter; empty: not known
-  std::uint32_t clock_strays = 0;         ///< how often a thread of its own slept by something else
-  bool holds_all = true;                  ///< no call was refused, and pages of blocks were written
+  std::uint64_t before_teardown_event = 0;  ///< 0: the trace has no tear-down
+  std::uint64_t peak_touched_bytes = 0;     ///< the peak without pages that the program did not write to
+  bool reads_clock = false;                 ///< whether the allocator read a clock other than that of processor time
+  bool has_recorded_clock = false;          ///< whether that clock was the recorded one
+  std::optional<bool> reads_stamps = {};    ///< whether it read the processor's time stamp counter; empty: not known
+  std::uint32_t clock_strays = 0;           ///< how often a thread of its own slept by something else
+  bool holds_all = true;                    ///< no call was refused, and pages of blocks were written
 
   std::uint64_t peak_bytes() const;
   /// The mean over the recorded time or, if the trace has no times, over its events. Between marks it assumes straight
   /// lines.
   std::uint64_t mean_bytes() const;
   std::uint64_t end_bytes() const;
+  /// At the last mark before the tear-down or, without one, at the end.
+  std::uint64_t before_teardown_bytes() const;
   /// "3.05 MiB". It is ">= 3.05 MiB" without the high-water mark, since more may have been resident between marks.
   std::string peak_text() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
+  const MarkSample* at_event(std::uint64_t event) const;
   /// Resident bytes over touched live bytes at that mark. NaN if there are none, or if not all live blocks were held.
   double fragmentation() const;
   /// The ratio of the two peaks, which may be at different events.
@@ -116,7 +120,9 @@ void describe(Visitor& field, Run& run) {
         "refused or pages not written");
   field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "at the mark with most live bytes");
   field("mean_resident_bytes", run.mean_bytes(), "over the recorded time; over events where there is none");
-  field("end_resident_bytes", run.end_bytes(), "after the last operation");
+  field("end_resident_bytes", run.end_bytes(), "after the last operation: what remains after a tear-down");
+  field("before_teardown_resident_bytes", run.before_teardown_bytes(),
+        "at trace.before_teardown_event; at the end if there is no tear-down");
   field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");
   field("reads_clock", run.reads_clock,
         "whether the allocator read a clock during the run, as those do that purge by the clock");

@@ -150,7 +150,12 @@ void run_further(const ReplaySettings& settings, ReplayResults& results, const P
 }  // namespace
 
 MemoryFigures figures_of(const MemoryRun& run) {
-  return {run.start_bytes, run.peak_bytes(), run.mean_bytes(), run.end_bytes(), run.fragmentation()};
+  return {.start = run.start_bytes,
+          .peak = run.peak_bytes(),
+          .mean = run.mean_bytes(),
+          .end = run.end_bytes(),
+          .before_teardown = run.before_teardown_bytes(),
+          .fragmentation = run.fragmentation()};
 }
 
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {

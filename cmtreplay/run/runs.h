@@ -55,6 +55,7 @@ struct MemoryFigures {
   std::uint64_t peak = 0;
   std::uint64_t mean = 0;
   std::uint64_t end = 0;
+  std::optional<std::uint64_t> before_teardown = {};  ///< cells of older versions lack it
   double fragmentation = LatencySummary::none;
 
   static bool has_lower_peak(const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; }
@@ -66,6 +67,8 @@ void describe(Visitor& field, Figures& figures) {
   field("peak_resident_bytes", figures.peak, "");
   field("mean_resident_bytes", figures.mean, "");
   field("end_resident_bytes", figures.end, "");
+  field("before_teardown_resident_bytes", output::omit_if_empty(figures.before_teardown),
+        "at the last moment before the tear-down, or at the end; cells of older versions lack it");
   field("fragmentation", figures.fragmentation, "resident over live bytes where most are live; null: not known");
 }
 

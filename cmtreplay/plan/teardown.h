@@ -1,0 +1,43 @@
+/// Finds the tear-down of a trace.
+///
+/// Many programs free nearly all of their blocks just before they exit. The memory at the end of such a trace is what
+/// the allocator keeps of a program that is gone. What matters to its user is the moment before:
+///
+///     live    +--+
+///     bytes  +   ++
+///           +     +--------------x         rest: the program waits
+///          +                      ++       tear-down
+///         +                        +---    what remains
+///         -----------------------------
+///                                    end
+///
+/// The tear-down is the last fall of live bytes that meets these conditions, of which x is the begin:
+///
+/// 1. It is for good: live bytes are never above x again.
+/// 2. It is large: at least half of the bytes live at x are freed, and a fiftieth of the trace's peak.
+/// 3. Live bytes rest before it: in a quarter of the time that it takes until the end, they are above x by an eighth of
+///    the freed bytes at most. So a pause ends an earlier fall, and a steady fall has no pause.
+/// 4. It is at the end: once seven eighths are freed, the trace lasts another four times as long at most, or a
+///    hundredth of the whole trace. A program that idles after it has freed all is still in use.
+///
+/// Time is the recorded time. A trace without times is measured in events, where a pause without calls is not seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace cmt::replay {
+
+/// The bytes live at a moment, which is a time or a number of events.
+struct LiveMoment {
+  std::uint64_t at = 0;
+  std::uint64_t live_bytes = 0;
+};
+
+/// Returns the index of the last moment before the tear-down, or nothing. Moments are in order, and the last one is the
+/// end of the trace.
+std::optional<std::size_t> last_before_teardown(std::span<const LiveMoment> moments);
+
+}  // namespace cmt::replay
