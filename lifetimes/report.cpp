@@ -36,8 +36,8 @@ std::string input_text(const Input& input) {
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);
   if (input.peak.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(input.peak.time_ns)) + ")";
   if (input.touched_min != unknown) {
-    text += "\n  of that never touched, at least: " + counted(input.peak.untouched_bytes, "byte") + ", of blocks from " +
-            output::bytes_text(input.touched_min);
+    text += "\n  of that never touched, at least: " + counted(input.peak.untouched_bytes, "byte") +
+            ", of blocks from " + output::bytes_text(input.touched_min);
   }
   return text + "\n";
 }

@@ -1,7 +1,7 @@
 /// Finds the tear-down of a trace.
 ///
 /// Many programs free nearly all of their blocks just before they exit. The memory at the end of such a trace is what
-/// the allocator keeps of a program that is gone. What matters to its user is the moment before:
+/// the allocator keeps of a program that is gone. The program's user had the memory of the moment before, x:
 ///
 ///     live    +--+
 ///     bytes  +   ++
@@ -15,8 +15,8 @@
 ///
 /// 1. It is for good: live bytes are never above x again.
 /// 2. It is large: at least half of the bytes live at x are freed, and a fiftieth of the trace's peak.
-/// 3. Live bytes rest before it: in a quarter of the time that it takes until the end, they are above x by an eighth of
-///    the freed bytes at most. So a pause ends an earlier fall, and a steady fall has no pause.
+/// 3. Live bytes rest before it, for a quarter of the time from x to the end. They may be higher than at x by an eighth
+///    of the freed bytes. So a pause ends an earlier fall, and a steady fall has no pause.
 /// 4. It is at the end: once seven eighths are freed, the trace lasts another four times as long at most, or a
 ///    hundredth of the whole trace. A program that idles after it has freed all is still in use.
 ///
