@@ -32,6 +32,7 @@ class Export {
     write_columns();
     write_rows("ticks", ticks);
     write_rows("system", system);
+    write_groups();
     write_disks();
     write_processes();
     json_.end_object();
@@ -48,6 +49,7 @@ class Export {
   const std::string system = "select * from system_sample order by tick_id";
   const std::string disk_samples = select(sql_names<process::Disk>(), "disk_sample", "name_id");
   const std::string samples = select(sql_names<ProcessSample>(), "process_sample", "process_id");
+  const std::string groups = select(sql_names<GroupReading>(), "group_sample", "group_id");
   const std::string counters = select(sql_names<CounterRow>(), "counter_sample", "process_id");
   const std::string changes = select(sql_names<process::Mapping>(), "mapping_change", "mapping_id");
 
@@ -64,16 +66,33 @@ class Export {
 
   void write_columns() {
     json_.begin_object("columns");
-    const std::pair<const char*, const std::string&> rows[] = {{"ticks", ticks},        {"system", system},
-                                                               {"disks", disk_samples}, {"samples", samples},
-                                                               {"counters", counters},  {"changes", changes}};
+    const std::pair<const char*, const std::string&> rows[] = {
+        {"ticks", ticks},       {"system", system},   {"disks", disk_samples}, {"samples", samples},
+        {"counters", counters}, {"changes", changes}, {"groups", groups}};
     for (const auto& [key, query] : rows) {
+      if (query == groups && !has_groups(database_)) continue;
       json_.begin_array(key);
       const database::Statement statement(database_, query);
       for (int column = 0; column < statement.columns(); ++column) json_.value(statement.column_name(column));
       json_.end_array();
     }
     json_.end_object();
+  }
+
+  /// Recordings of cmt 0.1.0 have no groups.
+  void write_groups() {
+    if (!has_groups(database_)) return;
+    json_.begin_array("groups");
+    database::Statement paths(database_, "select id, path, version from control_group order by path");
+    database::Statement rows(database_, groups);
+    while (paths.step()) {
+      json_.begin_object();
+      json_.field("path", paths.text(1));
+      json_.field("version", paths.number(2));
+      write_rows("samples", rows, paths.number(0));
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_disks() {

@@ -39,7 +39,7 @@ struct RecordOptions {
   std::optional<std::int64_t> keep_ns{};  ///< older moments are forgotten
   Measures measures{};
   std::string plot{};  ///< a picture's file; empty: none
-  std::string root = "/proc";
+  process::GroupFolders folders{};
   std::string trace{};  ///< of the one process: its trace's file, as CMTTRACE_OUT; empty: it is not traced
 };
 
@@ -65,7 +65,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
   if (line.has("measure")) options.measures = measures_of(line);
   options.plot = parse_plot(line);
-  options.root = parse_root(line);
+  options.folders = parse_folders(line);
   if (operands == Operands::command) {
     options.command = line.files();
   } else {
@@ -75,7 +75,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   options.trace = parse_trace(line);
   if (options.trace.empty()) return options;
   if (options.pids.size() != 1) throw command::UsageError("--trace goes with one PID");
-  refuse_other_root(options.root);
+  refuse_other_root(options.folders.proc);
   return options;
 }
 
@@ -92,9 +92,9 @@ class RecordingSession {
         picture_(options.plot.empty() ? nullptr : std::make_unique<picture::PictureFile>(options.plot)),
         database_(options.path, database::Database::Mode::write),
         writer_(prepared()),
-        recorder_(writer_, options.measures, options.root,
+        recorder_(writer_, options.measures, options.folders,
                   options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
-        processes_(includes(options), options.root),
+        processes_(includes(options), options.folders.proc),
         view_(options.command.empty() ? terminal::Beside::nobody : terminal::Beside::command) {
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
     const bool continues = writer_.tick() != 0;
@@ -120,6 +120,7 @@ class RecordingSession {
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
+    recorder_.record_groups();
     writer_.end_tick(now(), process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     const MemorySum sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
@@ -141,6 +142,7 @@ class RecordingSession {
     if (!missed.empty())
       say(missed[0].text() + (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
     report_missing_counters();
+    report_group();
     if (picture_) draw_picture();
     add_to_about("moments_missed", cost.missed);
     add_to_about("moments_skipped_for_cost", cost.skipped);
@@ -227,6 +229,18 @@ class RecordingSession {
     set.bind(missing.text()).run();
   }
 
+  /// The control group that had most beyond its recorded processes, at its largest moment.
+  void report_group() {
+    database::Statement select(database_, "select begin_ns, " + group_columns() +
+                                              " from group_sample join control_group on control_group.id = group_id "
+                                              "join tick on tick.id = tick_id order by current_bytes - "
+                                              "measured_bytes desc limit 1");
+    while (select.step())
+      say(group_text(read_group_row(select, 1), "memory",
+                      [](std::uint64_t bytes) { return output::bytes_text(bytes); }) +
+           "; at " + output::seconds_text(select.time_ns(0)));
+  }
+
   void draw_picture() {
     const KindSeries series = read_kinds(database_);
     write_picture(*picture_, recording_picture(series, options_.path), recording_json(series, options_.path),
@@ -299,7 +313,7 @@ int record_command(const command::CommandLine& line) {
 
 int record_processes(const command::CommandLine& line) {
   const RecordOptions options = parse_record(line, Operands::pids);
-  for (const int pid : options.pids) check_measurable(pid, options.root, options.pause);
+  for (const int pid : options.pids) check_measurable(pid, options.folders.proc, options.pause);
   RecordingSession session(options);
   for (const int pid : options.pids) {
     session.processes().add(pid);
@@ -343,8 +357,9 @@ they end or Ctrl-C. An existing recording is continued.
   --measure=WHAT,... record only these, beside statm and processor times:
                      mappings, stacks (of threads, found by their stack
                      pointers), totals (the sums of the mappings, several times
-                     cheaper), io, oom, system, disks, counters (of the
-                     processor); or all. Default: all but totals and counters
+                     cheaper), io, oom, system, disks, groups (control groups),
+                     counters (of the processor); or all. Default: all but
+                     totals and counters
   --pause            stop all threads while a moment is recorded; not with --all
   --plot=FILE        at the end, draw the recording over time: memory by kind,
                      by process and by mapping; FILE ends in .svg, .html, .png
@@ -353,6 +368,8 @@ they end or Ctrl-C. An existing recording is continued.
                      with -r those of its later children too. Default:
                      %n.%p.cmt
   --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
+  --groups=DIR       read control groups from DIR, such as another machine's
+                     /sys/fs/cgroup. Default: where they are mounted
 )",
           .run = record_processes,
           .launch = record_command,

@@ -62,7 +62,8 @@ WatchOptions parse_watch(const command::CommandLine& line, std::int64_t interval
 }
 
 ProcessSet watched_set(const WatchOptions& options, int pid) {
-  ProcessSet set(options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named, options.root);
+  ProcessSet set(options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named,
+                 options.folders.proc);
   set.add(pid);
   return set;
 }
@@ -144,7 +145,7 @@ class WatchedCommand {
     pid_ = launched.pid();
     ProcessSet set = watched_set(options_, launched.pid());
     if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
-    ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.root, options_.pause);
+    ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.folders, options_.pause);
     if (tracer_) sampler.leave_out_collectors(collector_name);
     std::optional<launch::Ended> ended;
     const Listener listener =
@@ -210,6 +211,7 @@ WatchOptions parse_run(const command::CommandLine& line) {
   WatchOptions options = parse_watch(line, 100'000'000);
   if (line.files().empty()) throw command::UsageError("a command to run is missing");
   options.command = line.files();
+  options.folders.groups = line.value("groups", "");
   options.trace = parse_trace_beside(line, options.metric);
   options.command_output = line.value("stdout", "");
   options.command_error = line.value("stderr", "");
@@ -250,9 +252,9 @@ void check_readable(const WatchResult& result, const WatchOptions& options) {
 WatchOptions parse_get(const command::CommandLine& line) {
   WatchOptions options = parse_watch(line, 1'000'000'000);
   options.pid = parse_only_pid(line);
-  options.root = parse_root(line);
+  options.folders = parse_folders(line);
   options.trace = parse_trace_beside(line, options.metric);
-  if (!options.trace.empty()) refuse_other_root(options.root);
+  if (!options.trace.empty()) refuse_other_root(options.folders.proc);
   const bool again = line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") ||
                      line.has("plot") || line.has("trace");
   if (!again) options.pace.count = 1;
@@ -270,10 +272,11 @@ void end_trace(AttachedTracer& tracer, command::Interrupts& interrupts) {
 
 int get(const command::CommandLine& line) {
   const WatchOptions options = parse_get(line);
-  check_measurable(options.pid, options.root, options.pause);
+  check_measurable(options.pid, options.folders.proc, options.pause);
   Destination destination(options.output, STDOUT_FILENO);
   WatchReport report(options, destination);
-  ProcessSampler sampler(options.pid, watched_set(options, options.pid), options.metric, options.root, options.pause);
+  ProcessSampler sampler(options.pid, watched_set(options, options.pid), options.metric, options.folders,
+                         options.pause);
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
   std::optional<AttachedTracer> tracer;
   if (!options.trace.empty()) {
@@ -294,6 +297,7 @@ int get(const command::CommandLine& line) {
   }
   check_readable(result, options);
   report.end(result, std::nullopt);
+  if (const std::string group = report.group_line(result); !group.empty()) say_get(group);
   if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
   return 0;
 }
@@ -323,6 +327,8 @@ error. The command keeps its streams; its exit status is passed on.
                      of its descendants too. Default: %n.%p.cmt. Each sample
                      then has the live bytes (asked for and not freed)
   -o, --output=FILE  write to FILE instead of standard error
+  --groups=DIR       read control groups from DIR instead of where they are
+                     mounted
   -O, --stdout=FILE  write the command's standard output to FILE
   -E, --stderr=FILE  write the command's standard error to FILE
 )",
@@ -357,6 +363,8 @@ Prints how much memory a process has, once or repeatedly.
                      bytes that were asked for since the attach and not freed
   -o, --output=FILE  write to FILE instead of standard output
   --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
+  --groups=DIR       read control groups from DIR, such as another machine's
+                     /sys/fs/cgroup. Default: where they are mounted
 )",
           .run = get};
 }

@@ -66,6 +66,10 @@ std::string parse_root(const CommandLine& line) {
   return line.value("root", from_environment && *from_environment ? from_environment : "/proc");
 }
 
+process::GroupFolders parse_folders(const CommandLine& line) {
+  return {.proc = parse_root(line), .groups = line.value("groups", "")};
+}
+
 std::string parse_trace(const CommandLine& line) {
   if (!line.has("trace")) return {};
   const std::string path = line.value("trace", "%n.%p.cmt");

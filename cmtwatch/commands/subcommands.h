@@ -8,6 +8,7 @@
 
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/process/control_group.h"
 
 namespace cmt::watch {
 
@@ -63,6 +64,9 @@ std::string parse_plot(const command::CommandLine& line);
 
 /// --root, else PROCFS, else /proc.
 std::string parse_root(const command::CommandLine& line);
+
+/// --root and --groups.
+process::GroupFolders parse_folders(const command::CommandLine& line);
 
 /// --trace: the traces' files, as CMTTRACE_OUT; empty if it is not given.
 std::string parse_trace(const command::CommandLine& line);

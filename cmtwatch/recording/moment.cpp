@@ -105,6 +105,13 @@ Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid
                               "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
   machine.bind(tick);
   while (machine.step()) read_fields(machine, 0, moment.machine.emplace());
+  if (has_groups(database)) {
+    database::Statement groups(database, "select " + group_columns() +
+                                             " from group_sample join control_group on control_group.id = group_id "
+                                             "where tick_id = ? order by current_bytes desc, path");
+    groups.bind(tick);
+    while (groups.step()) moment.groups.push_back(read_group_row(groups, 0));
+  }
   database::Statement processes(
       database,
       "select process.id, " + sql_names<RecordedProcess>() +

@@ -71,6 +71,7 @@ struct Moment {
   std::int64_t end_ns = 0;
   std::int64_t wall_ns = 0;
   std::optional<RecordedMachine> machine{};
+  std::vector<GroupReading> groups{};      ///< the largest first
   std::vector<RecordedProcess> processes;  ///< the largest first
 
   MemorySum sum() const;

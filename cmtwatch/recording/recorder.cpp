@@ -19,7 +19,7 @@ namespace {
 using process::Mapping;
 using process::ProcessFolder;
 
-constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> measures_by_name{{
+constexpr std::array<std::pair<std::string_view, bool Measures::*>, 9> measures_by_name{{
     {"mappings", &Measures::mappings},
     {"stacks", &Measures::stacks},
     {"totals", &Measures::totals},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> measures_
     {"oom", &Measures::oom},
     {"system", &Measures::system},
     {"disks", &Measures::disks},
+    {"groups", &Measures::groups},
     {"counters", &Measures::counters},
 }};
 
@@ -134,8 +135,8 @@ std::string CountersMissing::text() const {
   return output::with_commas(processes) + " of " + output::with_commas(asked) + " processes: " + reason;
 }
 
-Recorder::Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse)
-    : writer_(writer), measures_(measures), root_(std::move(root)), on_reuse_(on_reuse) {}
+Recorder::Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse)
+    : writer_(writer), measures_(measures), root_(folders.proc), on_reuse_(on_reuse), groups_(folders) {}
 
 /// All files are read through one open folder, so that they are all of one process, even where another gets its pid.
 Recorder::Outcome Recorder::record_process(int pid) {
@@ -179,6 +180,7 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   if (measures_.counters) record_counters(process);
   process.last_tick = writer_.tick();
   sum_.add(sample.proportional_bytes, sample.resident_bytes);
+  if (measures_.groups) groups_.add(stat.pid, sample.proportional_bytes.value_or(sample.resident_bytes.value_or(0)));
   return outcome;
 }
 
@@ -300,6 +302,10 @@ void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& p
 void Recorder::record_system() {
   if (measures_.system) if_there([this] { writer_.write_system(process::read_meminfo(root_)); });
   if (measures_.disks) if_there([this] { writer_.write_disks(process::read_diskstats(root_)); });
+}
+
+void Recorder::record_groups() {
+  for (const GroupReading& group : groups_.take()) writer_.write_group(group);
 }
 
 void Recorder::forget_ended() {

@@ -26,11 +26,12 @@ struct Measures {
   bool oom = true;        ///< the scores by which the kernel chooses a process to end when memory is short
   bool system = true;     ///< the machine's memory
   bool disks = true;      ///< the machine's disks
+  bool groups = true;     ///< the control groups of the processes
   bool counters = false;  ///< the processor's counters
 };
 
 /// For messages.
-constexpr char measure_names[] = "mappings, stacks, totals, io, oom, system, disks, counters, statm or all";
+constexpr char measure_names[] = "mappings, stacks, totals, io, oom, system, disks, groups, counters, statm or all";
 
 /// Parses names separated by commas. "statm" adds nothing, because it is always recorded; "stacks" implies mappings.
 /// Returns nullopt if a name is unknown.
@@ -60,13 +61,16 @@ class Recorder {
   /// mappings may not be read.
   enum class Outcome { gone, shares_parent_memory, partly, wholly };
 
-  Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse);
+  Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse);
 
   /// Records a process. Figures that may not be read are null in the recording.
   Outcome record_process(int pid);
 
   /// Records the machine. Files that this kernel lacks give no row.
   void record_system();
+
+  /// Records the control groups of the processes that were recorded at this tick.
+  void record_groups();
 
   /// Forgets the processes that were not recorded at this tick.
   void forget_ended();
@@ -103,6 +107,7 @@ class Recorder {
   OnReuse on_reuse_;
   std::string buffer_;
   MemorySum sum_;
+  GroupSums groups_;
   CountersMissing counters_missing_;
   std::map<int, KnownProcess> processes_;
 };

@@ -75,6 +75,23 @@ create table disk_sample (       -- since the machine's start; a row is written 
 )";
 }
 
+/// The tables that recordings of cmt 0.1.0 lack. `create` is "create table" or "create table if not exists".
+std::string group_schema(const std::string& create) {
+  return "\n" + create + R"( control_group (
+  id integer primary key,
+  path text not null unique,       -- as /proc/PID/cgroup names it
+  version integer not null         -- of control groups: 1 or 2
+) strict;
+)" + create +
+         R"( group_sample (       -- of the control groups of the processes
+  tick_id integer not null references tick,
+  group_id integer not null references control_group
+)" + sql_columns<GroupReading>() +
+         R"(  , primary key (group_id, tick_id)
+) strict, without rowid;
+)";
+}
+
 using FigureArray = decltype(KnownMapping::figures);
 
 FigureArray figures_of(const Mapping& mapping) {
@@ -105,6 +122,7 @@ std::vector<std::string> forget_statements() {
       "delete from process_sample where tick_id < ?1",
       "delete from counter_sample where tick_id < ?1",
       "delete from system_sample where tick_id < ?1",
+      "delete from group_sample where tick_id < ?1",
       "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
       "delete from mapping_change where mapping_id in "
       "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
@@ -160,6 +178,7 @@ void check_recording(database::Database& database, const std::string& path) {
   // A table may have become a view or have other columns, so that our statements do other work than ours.
   database::Database wanted(":memory:", database::Database::Mode::write);
   wanted.execute(schema());
+  if (has_groups(database)) wanted.execute(group_schema("create table"));
   database::Statement names(wanted, "select name from sqlite_schema where sql is not null");
   while (names.step()) {
     const std::string name = names.text(0);
@@ -169,6 +188,20 @@ void check_recording(database::Database& database, const std::string& path) {
   }
 }
 
+bool has_groups(database::Database& database) {
+  return database.number("select count(*) from sqlite_schema where name in ('control_group', 'group_sample')") != 0;
+}
+
+std::string group_columns() { return "path, version, " + sql_names<GroupReading>(); }
+
+GroupReading read_group_row(const database::Statement& statement, int column) {
+  GroupReading group;
+  group.memory.path = statement.text(column);
+  group.memory.version = statement.value<unsigned>(column + 1);
+  read_fields(statement, column + 2, group);
+  return group;
+}
+
 void prepare_recording(database::Database& database, const std::string& path) {
   const bool empty = database.number("select count(*) from sqlite_schema") == 0;
   if (!empty) check_recording(database, path);
@@ -176,9 +209,9 @@ void prepare_recording(database::Database& database, const std::string& path) {
   database.execute(
       "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -4096; "
       "pragma wal_autocheckpoint = 500");
-  if (!empty) return;
+  if (!empty) return database.execute(group_schema("create table if not exists"));
   database.execute("begin");
-  database.execute(schema());
+  database.execute(schema() + group_schema("create table"));
   database.execute("pragma application_id = " + std::to_string(application_id));
   database.execute("pragma user_version = " + std::to_string(recording_version));
   database.execute("commit");
@@ -219,7 +252,10 @@ RecordingWriter::RecordingWriter(database::Database& database)
       name_mapping_(database, "update mapping set name_id = ? where id = ?"),
       zero_data_(database, "update mapping set zero_data_bytes = ? where id = ?"),
       add_system_(database, "insert into system_sample values (?, " + sql_parameters<process::SystemMemory>() + ")"),
-      add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<process::Disk>() + ")") {}
+      add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<process::Disk>() + ")"),
+      add_group_(database, "insert into control_group (path, version) values (?, ?)"),
+      find_group_(database, "select id from control_group where path = ?"),
+      add_group_sample_(database, "insert into group_sample values (?, ?, " + sql_parameters<GroupReading>() + ")") {}
 
 void RecordingWriter::begin_tick(std::int64_t begin_ns, std::int64_t wall_ns) {
   ++tick_;
@@ -348,6 +384,15 @@ void RecordingWriter::write_disks(const std::vector<process::Disk>& disks) {
     before = disk;
     bind_fields(add_disk_.bind(tick_).bind(name_id(disk.name)), disk).run();
   }
+}
+
+void RecordingWriter::write_group(const GroupReading& group) {
+  auto id = find_group_.bind(group.memory.path).run();
+  if (!id) {
+    add_group_.bind(group.memory.path).bind(static_cast<std::int64_t>(group.memory.version)).run();
+    id = database_.last_row();
+  }
+  bind_fields(add_group_sample_.bind(tick_).bind(*id), group).run();
 }
 
 /// Names that are no longer in the recording may not be remembered.

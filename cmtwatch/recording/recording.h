@@ -12,6 +12,10 @@
 ///                        mapping costs nothing. All are null from the tick on at which the mapping is gone.
 ///     `system_sample`    A row for each tick: figures of meminfo.
 ///     `disk_sample`      The traffic of a disk, a row when that changed.
+///     `control_group`    The path of a control group, and its version.
+///     `group_sample`     A row for each control group of the processes and tick: what is charged to it.
+///
+/// Recordings of cmt 0.1.0 lack the last two tables.
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.
@@ -27,6 +31,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cmtwatch/sample/group.h"
 #include "toolkit/database/database.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/counters.h"
@@ -83,6 +88,13 @@ constexpr int recording_version = 2;
 
 /// Throws DatabaseError if the file is not a recording, or has an unknown version. `path` is for the message.
 void check_recording(database::Database& database, const std::string& path);
+
+/// Whether a recording that was checked has control groups.
+bool has_groups(database::Database& database);
+
+/// Reads path, version and figures of a group from the columns that group_columns() names, from `column` on.
+std::string group_columns();
+GroupReading read_group_row(const database::Statement& statement, int column);
 
 /// Makes the tables in an empty file, or checks a recording that is continued, and prepares it for writing. Throws
 /// DatabaseError.
@@ -275,6 +287,7 @@ class RecordingWriter {
 
   void write_system(const process::SystemMemory& memory);
   void write_disks(const std::vector<process::Disk>& disks);
+  void write_group(const GroupReading& group);
 
   /// Deletes the ticks before `tick`, but not figures that are still valid then, and frees the space. If it throws,
   /// nothing is deleted.
@@ -292,7 +305,7 @@ class RecordingWriter {
 
   database::Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_,
       rename_, last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_,
-      add_system_, add_disk_;
+      add_system_, add_disk_, add_group_, find_group_, add_group_sample_;
 };
 
 }  // namespace cmt::watch

@@ -82,6 +82,17 @@ std::string machine_text(const RecordedMachine& machine, const MomentOptions& op
   return text.empty() ? text : "the machine: " + text + "\n";
 }
 
+/// The largest groups, or all with -v.
+std::string groups_text(const Moment& moment, const MomentOptions& options) {
+  constexpr std::size_t shown_max = 3;
+  std::string text;
+  for (std::size_t i = 0; i < moment.groups.size() && (i < shown_max || options.verbose); ++i)
+    text += group_text(moment.groups[i], moment.sum().metric(),
+                       [&options](std::uint64_t bytes) { return kib_text(bytes, options); }) +
+            "\n";
+  return text;
+}
+
 std::string heading(const RecordedProcess& process) {
   std::string text = "\n" + std::to_string(process.pid) + " (" + text::to_line(process.name) + ")";
   if (!process.mappings_readable) return text + ": its mappings were not recorded\n";
@@ -108,6 +119,7 @@ std::string moment_text(const Moment& moment, const MomentOptions& options) {
   if (options.peak) text += ", peak " + kib_text(bytes, options) + " " + std::string(metric);
   text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
+  text += groups_text(moment, options);
   text += "\n";
   text += processes_text(moment, options) + "\n" + parts_text(all_mappings(moment), options);
   if (!options.verbose) return text;
@@ -131,6 +143,15 @@ std::string moment_json(const Moment& moment, PeakMetric metric) {
   field("metric", name, "what bytes are: pss, rss, or pss or rss; of peak --metric rss or statm");
   field("bytes", bytes, "of all processes below");
   field("system", moment.machine, "null: it was not recorded");
+  json.begin_array("groups");
+  for (const GroupReading& group : moment.groups) {
+    json.begin_object();
+    field("path", group.memory.path, "of a control group, as /proc/PID/cgroup names it");
+    field("version", group.memory.version, "of control groups: 1 or 2");
+    describe(field, group);
+    json.end_object();
+  }
+  json.end_array();
   field("parts", break_down(all_mappings(moment)).parts, "by purpose, then the largest files");
   json.begin_array("processes");
   for (const RecordedProcess& process : moment.processes) {

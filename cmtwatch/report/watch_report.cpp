@@ -39,6 +39,21 @@ void describe(Visitor& field, P& shown) {
   if (shown.traced) describe_beyond(field, process.live, process.bytes);
 }
 
+struct ShownGroup {
+  const GroupReading& group;
+  Metric metric;
+};
+
+template <class Visitor, DescribedAs<ShownGroup> G>
+void describe(Visitor& field, G& shown) {
+  const GroupReading& group = shown.group;
+  field("path", group.memory.path, "as /proc/PID/cgroup names it");
+  field("version", group.memory.version, "of control groups: 1 or 2");
+  describe(field, group);
+  field("beyond_measured_bytes", is_in_use(shown.metric) ? std::optional(group.beyond_bytes()) : std::nullopt,
+        "current_bytes less measured_bytes; null with swap and vm");
+}
+
 /// A sample with the figures that the options ask for.
 struct ShownSample {
   const Sample& sample;
@@ -62,6 +77,9 @@ void describe(Visitor& field, S& shown) {
     describe_beyond(field, sample.live, sample.readable_bytes());
     field("processes_not_traced", sample.untraced, "whose live bytes are not known");
   }
+  std::vector<ShownGroup> groups;
+  for (const GroupReading& group : sample.groups) groups.push_back({group, options.metric});
+  field("groups", groups, "the control groups of these processes; empty: none, or they cannot be seen");
   if (!options.verbose || sample.by_process.empty()) return;
   std::vector<ShownProcess> processes;
   for (const ProcessReading& process : sample.by_process) processes.push_back({process, !options.trace.empty()});
@@ -99,6 +117,17 @@ void describe(Visitor& field, R& row) {
     if (!process) field("not_traced", sample.untraced, "");
   }
   field("wall_ns", sample.wall_ns, "");
+  if (process) return;
+  const GroupReading* const group = sample.largest_group();
+  const GroupReading none{};
+  const auto add_figure = [&](std::string_view key, const auto& figure, std::string_view) {
+    using Figure = std::remove_cvref_t<decltype(figure)>;
+    if constexpr (std::is_integral_v<Figure>)
+      field("group_" + std::string(key), group ? std::optional(figure) : std::nullopt, "");
+    else
+      field("group_" + std::string(key), figure, "");
+  };
+  describe(add_figure, group ? *group : none);
 }
 
 /// Returns one row for the sample; with -v one row for each process instead.

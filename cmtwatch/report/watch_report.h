@@ -20,7 +20,7 @@ struct WatchOptions : SamplingOptions {
   Peak peak = Peak::beside;
   bool each = false;       ///< every sample is shown, not the peak alone
   bool recursive = false;  ///< descendants too
-  std::string root = "/proc";
+  process::GroupFolders folders{};
   int pid = 0;                         ///< of `get`
   std::vector<std::string> command{};  ///< of `run`
   std::string trace{};                 ///< the traces' files, as CMTTRACE_OUT; empty: nothing is traced
@@ -43,6 +43,9 @@ class WatchReport {
   /// The view on a terminal.
   LiveColumns& columns() { return columns_; }
   bool is_text() const { return options_.form == WatchOptions::Form::text; }
+
+  /// The control group at the moment at which most was charged to it, for people; empty if there is none.
+  std::string group_line(const WatchResult& result) const;
 
   /// `ended` is how the command ended, if there was one.
   void end(const WatchResult& result, const std::optional<launch::Ended>& ended);

@@ -156,6 +156,21 @@ void WatchReport::show_text(const Sample& sample) {
   destination_.write((alone ? "" : sample_line(sample, options_)) + (options_.verbose ? tree(sample, options_) : ""));
 }
 
+std::string WatchReport::group_line(const WatchResult& result) const {
+  if (!is_text() || options_.peak == WatchOptions::Peak::only || !result.group_peak) return "";
+  const Sample& sample = *result.group_peak;
+  const GroupReading& group = *sample.largest_group();
+  const auto amount_of = [this](std::uint64_t bytes) { return amount(bytes, options_.bytes); };
+  std::string text = group_text(group, is_in_use(options_.metric) ? name_of(options_.metric) : "", amount_of);
+  if (options_.pace.count == 1) return text;
+  text += "; at " + output::seconds_text(sample.begin_ns);
+  for (const GroupReading& first : result.groups_at_first) {
+    if (first.memory.path == group.memory.path)
+      text += ", and " + amount_of(first.memory.current) + " at its first sample";
+  }
+  return text;
+}
+
 LiveColumns::Text WatchReport::live_text() const {
   std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
                      output::padded(amount(last_.bytes, options_.bytes), 12) + " " +
@@ -177,6 +192,8 @@ void WatchReport::end_text(const WatchResult& result) {
     return destination_.write(amount(*bytes, options_.bytes) + "\n");
   }
   destination_.write(peak_line(result, options_) + (result.traced ? traced_line(result, options_) : ""));
+  const std::string group = group_line(result);
+  if (!options_.command.empty() && !group.empty()) destination_.write(group + "\n");
   if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak, options_));
 }
 

@@ -148,11 +148,13 @@ Sample ProcessSampler::read_all(const std::vector<ProcessSet::Member>& members, 
     const bool read = reading.state == Reading::State::read;
     sample.bytes += reading.bytes;
     read ? ++sample.processes : ++sample.refused;
+    if (read) groups_.add(member.pid, reading.bytes);
     if (details) {
       const auto bytes = read ? std::optional(reading.bytes) : std::nullopt;
       sample.by_process.push_back({member.pid, member.parent, watched->probe.name(), bytes});
     }
   }
+  sample.groups = groups_.take();
   assert(!details || sample.by_process.size() == sample.processes + sample.refused);
   for (const int pid : gone) {
     watched_.erase(pid);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmtwatch/sample/group.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/proc_file.h"
@@ -39,6 +40,9 @@ inline std::optional<Metric> metric_named(std::string_view name) {
   if (found == metric_list.end()) return std::nullopt;
   return static_cast<Metric>(found - metric_list.begin());
 }
+
+/// Whether it is memory in use, so that it can be compared with what a control group is charged for.
+constexpr bool is_in_use(Metric metric) { return metric != Metric::swap && metric != Metric::vm; }
 
 /// Whether the kernel walks page tables for it (smaps_rollup): 65 ms per GB of small pages. The others cost 10 us.
 constexpr bool walks_page_tables(Metric metric) { return metric == Metric::pss || metric == Metric::uss; }
@@ -184,6 +188,15 @@ struct Sample {
   std::vector<ProcessReading> by_process;  ///< if asked for
   std::optional<LiveTotals> live{};        ///< the sum over the traced processes; none: no process is traced
   unsigned untraced = 0;                   ///< processes without a trace
+  std::vector<GroupReading> groups{};      ///< of the processes that were read
+
+  /// Null if there is no group.
+  const GroupReading* largest_group() const {
+    const auto found = std::max_element(groups.begin(), groups.end(), [](const GroupReading& a, const GroupReading& b) {
+      return a.memory.current < b.memory.current;
+    });
+    return found == groups.end() ? nullptr : &*found;
+  }
 
   std::optional<std::uint64_t> readable_bytes() const { return processes == 0 ? std::nullopt : std::optional(bytes); }
 };
@@ -193,8 +206,8 @@ struct Sample {
 class ProcessSampler {
  public:
   /// `pid` is the process that the watch is about. `pauses`: all are stopped while they are read.
-  ProcessSampler(int pid, ProcessSet set, Metric metric, std::string root = "/proc", bool pauses = false)
-      : pid_(pid), set_(std::move(set)), metric_(metric), root_(std::move(root)), pauses_(pauses) {}
+  ProcessSampler(int pid, ProcessSet set, Metric metric, const process::GroupFolders& folders = {}, bool pauses = false)
+      : pid_(pid), set_(std::move(set)), metric_(metric), root_(folders.proc), pauses_(pauses), groups_(folders) {}
 
   /// Collectors of traces, which have this name, are not measured, nor are the supervisors that started them.
   void leave_out_collectors(std::string name) { collector_name_ = std::move(name); }
@@ -220,6 +233,7 @@ class ProcessSampler {
   std::string root_;
   bool pauses_;
   process::InterruptedCalls interrupted_calls_;
+  GroupSums groups_;
   std::string collector_name_;
   std::map<int, Watched> watched_;
 };

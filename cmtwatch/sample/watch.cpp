@@ -97,6 +97,22 @@ std::string absolute(const std::string& pattern) {
   return folder + "/" + pattern;
 }
 
+bool has_group(const std::vector<GroupReading>& groups, const std::string& path) {
+  return std::any_of(groups.begin(), groups.end(), [&path](const auto& group) { return group.memory.path == path; });
+}
+
+/// A command may begin in our group and go to its own, which then counts, however small it is.
+void note_groups(WatchResult& result, const Sample& sample) {
+  for (const GroupReading& group : sample.groups) {
+    if (!has_group(result.groups_at_first, group.memory.path)) result.groups_at_first.push_back(group);
+  }
+  const GroupReading* const group = sample.largest_group();
+  if (!group) return;
+  const GroupReading* const before = result.group_peak ? result.group_peak->largest_group() : nullptr;
+  if (!before || !has_group(sample.groups, before->memory.path) || group->memory.current > before->memory.current)
+    result.group_peak = sample;
+}
+
 bool sleep_ms(int milliseconds) {
   poll(nullptr, 0, milliseconds);
   return false;
@@ -126,6 +142,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
     assert(sample.begin_ns <= sample.end_ns);
     result.pauses.add(sample.paused_ns);
     if (sample.processes != 0 && (!result.peak || sample.bytes > result.peak->bytes)) result.peak = sample;
+    note_groups(result, sample);
     take(sample);
     return Taken::sample;
   });

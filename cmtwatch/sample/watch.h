@@ -66,6 +66,8 @@ struct KernelMark {
 struct WatchResult : SamplingCost {
   bool gone = false;  ///< the process had ended
   std::optional<Sample> peak{};
+  std::optional<Sample> group_peak{};           ///< with the most that was charged to the last control group
+  std::vector<GroupReading> groups_at_first{};  ///< each at the first sample that has it
   std::optional<CommandTraces> traced{};
   KernelMark mark{};  ///< of a command
   PauseCost pauses{};

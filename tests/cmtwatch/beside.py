@@ -28,7 +28,7 @@ def recording(*options):
 
 
 def watching():
-    return program + ["run", "-w", "--metric=rss", "--interval=1ms", "--max-cost=100", "--"]
+    return program + ["run", "-w", "--metric=rss", "--interval=1ms", "--max-cost=100", "--groups=/nowhere", "--"]
 
 
 def beside(command, script, **kinds):

@@ -51,7 +51,7 @@ def check_tree(command):
 
 pid, program = sys.argv[1], sys.argv[2:]
 peak = r"peak [0-9.]+ [KM]iB "
-get = program + ["get", "-w", "--metric=rss", "--interval=1ms", "--max-cost=100"]
+get = program + ["get", "-w", "--groups=/nowhere", "--metric=rss", "--interval=1ms", "--max-cost=100"]
 record = program + ["record", "--interval=1ms", "--max-cost=100", "--measure=statm"]
 check_view(get + [pid], r"[0-9.]+ [KM]iB rss,", peak + "rss at .* samples")
 check_view(record + ["-o", "live.db", pid], r"[0-9.]+ [KM]iB rss,", peak + "rss at .* moments.*; recording took")

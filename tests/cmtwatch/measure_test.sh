@@ -30,7 +30,7 @@ is all.db 'select tick_id, total_bytes, available_bytes, free_bytes from system_
 3|1024000|307200|'
 is all.db 'select tick_id, text, reads, read_bytes, writes, written_bytes, busy_ms from disk_sample join name on name.id = name_id' \
   '1|sda|11|15360|5|35840|90'
-is all.db "select value from about where key = 'measure'" 'statm,mappings,stacks,io,oom,system,disks'
+is all.db "select value from about where key = 'measure'" 'statm,mappings,stacks,io,oom,system,disks,groups'
 
 # Figures that --measure does not name are not recorded.
 cmtwatch record --root=proc -o few.db --count=2 --interval=1ms --max-cost=100 --measure=statm 7 || complain "statm: $?"

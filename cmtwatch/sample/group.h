@@ -1,0 +1,71 @@
+/// The control group of measured processes, beside what these processes have.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "toolkit/output/fields.h"
+#include "toolkit/process/control_group.h"
+
+namespace cmt::watch {
+
+/// A group at one moment, with those of its processes that were measured at that moment.
+struct GroupReading {
+  process::GroupMemory memory;
+  std::uint64_t measured_bytes = 0;  ///< of these processes together, by the metric of the measurement
+  std::uint64_t measured_processes = 0;
+
+  /// The bytes that are charged to the group and are not in the measured processes. Negative if they map pages that
+  /// other groups are charged for, such as those of a library that another group has read first.
+  std::int64_t beyond_bytes() const { return static_cast<std::int64_t>(memory.current - measured_bytes); }
+};
+
+/// The figures without path and version: a row of group_sample, and a part of the JSON.
+template <class Visitor, output::DescribedAs<GroupReading> G>
+void describe(Visitor& field, G& group) {
+  auto& memory = group.memory;
+  field("current_bytes", memory.current, "charged to the group and the groups below it: memory.current");
+  field("peak_bytes", memory.peak,
+        "the most so far: memory.peak; null, as the next ones: the kernel has no such figure");
+  field("limit_bytes", memory.limit, "memory.max; null: there is none");
+  field("anon_bytes", memory.anon, "of no file, as the next ones of memory.stat");
+  field("file_bytes", memory.file, "pages of files, mapped or not, with those of shmem");
+  field("shmem_bytes", memory.shmem, "files of a tmpfs, shared anonymous memory");
+  field("kernel_bytes", memory.kernel, "the kernel's own, for the group");
+  field("slab_bytes", memory.slab, "of kernel_bytes, its objects; null with version 1");
+  field("sock_bytes", memory.sock, "buffers of sockets");
+  field("swap_bytes", memory.swap, "in swap; not in current_bytes");
+  field("processes", memory.processes, "in the group itself");
+  field("measured_processes", group.measured_processes, "of these, those that were measured");
+  field("measured_bytes", group.measured_bytes, "of them together");
+}
+
+/// The sum of each group over the measured processes of one moment.
+class GroupSums {
+ public:
+  explicit GroupSums(process::GroupFolders folders) : folders_(std::move(folders)) {}
+
+  void add(int pid, std::uint64_t bytes);
+  /// Reads the groups of the processes that were added since the last call. Groups that cannot be seen are left out.
+  std::vector<GroupReading> take();
+
+ private:
+  struct Sum {
+    std::string path;
+    int pid = 0;
+    std::uint64_t bytes = 0, processes = 0;
+  };
+
+  process::GroupFolders folders_;
+  std::vector<Sum> sums_;
+};
+
+/// "control group /app (version 2): 197 MiB, peak 198 MiB: anon 17.0 MiB, …; 179 MiB of it are not in the pss of 1
+/// measured process". `amount` words bytes; `metric` empty: without the last part.
+std::string group_text(const GroupReading& group, std::string_view metric,
+                       const std::function<std::string(std::uint64_t)>& amount);
+
+}  // namespace cmt::watch

@@ -1,0 +1,60 @@
+/// The memory of a process's control group.
+///
+/// The kernel charges memory to a group that no process of it maps: the page cache, files of a tmpfs, the kernel's own
+/// memory, buffers of sockets. A limit counts all of it. So a container may be killed although its processes are small:
+///
+///     process   18 MiB proportional
+///     group     17 MiB anonymous + 180 MiB of a tmpfs = 197 MiB
+///
+/// Both versions of control groups are read:
+///
+///     version 2   /proc/PID/cgroup: 0::/app.slice        memory.current, memory.peak, memory.max, memory.stat,
+///                                                          memory.swap.current
+///     version 1   /proc/PID/cgroup: 4:memory:/docker/1f  memory.usage_in_bytes, memory.max_usage_in_bytes,
+///                                                          memory.limit_in_bytes, memory.stat (total_...),
+///                                                          memory.kmem.usage_in_bytes, memory.kmem.tcp.usage_in_bytes
+///
+/// The group of all groups has no figures: it is the machine (/proc/meminfo).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cmt::process {
+
+/// The memory that the kernel charges to a group and the groups below it. A figure that this kernel does not have is
+/// nothing: memory.peak is of Linux 5.19 and later, kernel of 5.18; version 1 has no slab.
+struct GroupMemory {
+  using Bytes = std::optional<std::uint64_t>;
+
+  std::string path;           ///< as /proc/PID/cgroup names it
+  unsigned version = 0;       ///< of control groups
+  std::uint64_t current = 0;  ///< all that follows but the peak, limit and swap, and some more
+  Bytes peak;                 ///< since the group was made, or the peak was reset
+  Bytes limit;                ///< nothing: there is none
+  Bytes anon;
+  Bytes file;   ///< pages of files, those of shmem included
+  Bytes shmem;  ///< tmpfs, shared anonymous memory
+  Bytes kernel;
+  Bytes slab;  ///< part of kernel
+  Bytes sock;
+  Bytes swap;                              ///< in swap; not part of current
+  std::optional<std::uint64_t> processes;  ///< in the group itself
+};
+
+/// Where control groups are read from.
+struct GroupFolders {
+  std::string proc = "/proc";
+  /// The folder in which the groups of version 2 are, and those of version 1 in "memory". Empty: as
+  /// /proc/self/mountinfo says, so that a container finds its own; nothing if `proc` is another one.
+  std::string groups{};
+};
+
+/// The path of the group that is charged for a process's memory; empty if the process has ended, or this is not known.
+std::string group_of(int pid, const GroupFolders& folders = {});
+
+/// The group of a process. Nothing if the process has ended, its group cannot be seen here, or is the group of all.
+std::optional<GroupMemory> read_group(int pid, const GroupFolders& folders = {});
+
+}  // namespace cmt::process
