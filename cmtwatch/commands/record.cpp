@@ -237,8 +237,8 @@ class RecordingSession {
                                               "measured_bytes desc limit 1");
     while (select.step())
       say(group_text(read_group_row(select, 1), "memory",
-                      [](std::uint64_t bytes) { return output::bytes_text(bytes); }) +
-           "; at " + output::seconds_text(select.time_ns(0)));
+                     [](std::uint64_t bytes) { return output::bytes_text(bytes); }) +
+          "; at " + output::seconds_text(select.time_ns(0)));
   }
 
   void draw_picture() {
