@@ -18,7 +18,7 @@ broken() {  # broken FAULT KIND LINE: the allocator with FAULT has a first findi
   if ! { test $status = 1 && head -1 lines | grep -qx -- "$library: $3"; }; then
     echo "$1: status $status"; cat lines words; return 1
   fi
-  tail -1 lines | grep -qx "$library: [1-9][0-9]* faults\{0,1\} in [0-9]* events\{0,1\}, [0-9]* blocks, .*B.*"
+  tail -1 lines | grep -qx "$library: [1-9][0-9]* faults\{0,1\} in [0-9]* events\{0,1\}, [0-9]* blocks\{0,1\}, .*B.*"
   test ! -s words
   cmtreplay --verify --json --alloc="$library" $trace > report.json || status=$?
   /usr/bin/python3 -c '

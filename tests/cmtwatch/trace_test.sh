@@ -13,7 +13,7 @@ lead() {
   local left1=5 left2=5 also=at.1
   [ "${*: -1}" = fork ] && also=at.3
   while read -r line; do
-    last=$line
+    [[ $line == 'control group '* ]] || last=$line
     [[ $line == *' s '* ]] || continue  # a line of a sample's tree
     [ -e at.1 ] && [ -e "$also" ] && [ ! -e go.1 ] && left1=$((left1 - 1))
     [ "$left1" = 0 ] && [ ! -e go.1 ] && : >go.1
@@ -68,8 +68,8 @@ lead -r -v --trace='o.%p.cmt' -- sh -c './supervisor; : >at.1
 # Without -r only the command is traced; CSV has columns for live bytes.
 cmtwatch run --trace=c.cmt --csv -o c.csv --interval=5ms -- sh -c 'perl -e "sleep 0"; exit 4' || status=$?
 [ "$status" = 4 ] && [ "$(ls c*.cmt)" = c.cmt ] || complain "a child is traced: $status $(ls c*.cmt)"
-[ "$(head -n 1 c.csv)" = begin_ns,end_ns,pss_bytes,processes,not_readable,live_bytes,live_blocks,not_traced,wall_ns ] &&
-  awk -F, 'NR > 1 && NF != 9 { exit 1 }' c.csv || complain "as CSV: $(head -n 2 c.csv)"
+[[ $(head -n 1 c.csv),group_ == begin_ns,end_ns,pss_bytes,processes,not_readable,live_bytes,live_blocks,not_traced,wall_ns,group_* ]] &&
+  awk -F, 'NR == 1 { columns = NF } NF != columns { exit 1 }' c.csv || complain "as CSV: $(head -n 2 c.csv)"
 
 # A killed command has a whole trace, and nothing is reported as lost.
 status_of cmtwatch run --trace=k.cmt -- perl -e '@kept = map { "x" x 1000 } 1..1000; kill KILL => $$' 2>/dev/null
