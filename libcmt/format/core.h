@@ -65,7 +65,7 @@ class CoreEncoder {
       if (event.kind == Kind::free && event.old_tag != 0) {
         const std::uint64_t distance = state_.next_tag - event.old_tag;
         const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
-        const bool by_delta = delta < distance;
+        const bool by_delta = is_delta_shorter(delta, distance);
         if (put_short(by_delta ? free_by_delta : free_by_distance, by_delta ? delta : distance)) {
           state_.named_tag = event.old_tag;
           return;
@@ -74,6 +74,10 @@ class CoreEncoder {
     }
     add_other(event);
   }
+
+  /// Whether a block that exists is written as a difference from the block named last. Its distance from the next tag
+  /// is 0 if its own allocation was never seen; a distance of 0 means no block, so it cannot be written.
+  static bool is_delta_shorter(std::uint64_t delta, std::uint64_t distance) { return delta <= distance - 1; }
 
   /// Appends events in short form, and returns how many. Stops at the first event that needs more than one number of a
   /// form in the table. Nearly all events of a recorder pass this loop.

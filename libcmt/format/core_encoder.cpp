@@ -128,7 +128,7 @@ std::size_t CoreEncoder::add_short(std::span<const BlockEvent> events) {
       ++state.next_tag;
     } else {
       const std::uint64_t delta = zigzag(event.tag - state.named_tag);
-      const bool by_delta = delta < distance;
+      const bool by_delta = is_delta_shorter(delta, distance);
       if (!put_if_known(kind | unsigned{by_delta} << 5, by_delta ? delta : distance)) break;
       state.named_tag = event.tag;
       if (traits(event.kind).sizes) operands_.push_back(event.size);
@@ -157,7 +157,7 @@ void CoreEncoder::put_skip(Tag tag) {
 void CoreEncoder::put_given(Form form, Tag tag) {
   const std::uint64_t distance = tag == 0 ? 0 : state_.next_tag - tag;
   const std::uint64_t delta = zigzag(tag - state_.named_tag);
-  form.by_delta = tag != 0 && delta < distance;
+  form.by_delta = tag != 0 && is_delta_shorter(delta, distance);
   put(form, form.by_delta ? delta : distance);
   if (tag != 0) state_.named_tag = tag;
 }

@@ -64,6 +64,17 @@ TEST_CASE("core: a malloc, a realloc and a free are the bytes of cmt.md") {
   CHECK(encoder.finish() == std::string_view("\x03\x00\x02\x03\x02\x01\x01\x21\x07\x10\x02", 11));
 }
 
+TEST_CASE("core: the end of an unknown block may have the tag of the next allocation") {
+  const std::vector<Event> events{{.kind = Kind::free, .old_tag = 9},
+                                  {.kind = Kind::operator_delete, .old_tag = 9},
+                                  {.kind = Kind::free, .old_tag = 10},
+                                  {.kind = Kind::malloc, .size = 8, .tag = 20}};
+  const CoreState start{.next_tag = 9};
+  CoreEncoder encoder(start);
+  for (const Event& event : events) encoder.add(event);
+  CHECK(decoded(encoder.finish(), start, events.size()) == fixture::lines(events));
+}
+
 TEST_CASE("core: a run of pages like the one before is one number, and leaves the tag given last") {
   const Event run{.kind = Kind::touch, .size = 0, .count = 1, .alignment = 4096, .old_tag = 1};
   std::vector<Event> events{{.kind = Kind::malloc, .size = 1 << 20, .tag = 1}, run};

@@ -197,4 +197,10 @@ for wrong in --nonsense "--level=0 t" "--level=20 t" "--level=x t" -o --slice "-
   [ "$status" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -s out ] &&
     [ "$(tail -n 1 err)" = "Try 'trace2cmt --help' for more information." ] || complain "trace2cmt $wrong: $status, $(cat err)"
 done
+
+# More frees of unknown blocks than are kept until the first allocation.
+awk 'BEGIN { for (i = 1; i <= 65600; i++) print "free(<" i ">)"; print "malloc(8) = <1000001>" }' >unknown.trace
+trace2cmt -o unknown.cmt unknown.trace
+trace2cmt --verify unknown.cmt >out 2>err || complain "--verify of many unknown blocks: $(cat out err)"
+trace2cmt -s unknown.cmt | grep -v '^#' | cmp - unknown.trace || complain 'frees of many unknown blocks are others'
 exit $failed
