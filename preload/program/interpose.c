@@ -19,7 +19,7 @@ __attribute__((noinline)) bool guard_is_of_allocator(const void* code) {
   return is_allocator_code(code) || ((const char*)code >= __ehdr_start && (const char*)code < _end);
 }
 
-const void* guard_inside[64];
+const void* guard_inside[64][guard_inside_ways];
 
 /// As the kernel has it.
 struct SignalAction {
@@ -65,7 +65,9 @@ __attribute__((noinline)) bool guard_is_interrupted(const struct Guard* guard, c
     thread_self.guard = NULL;
     return true;
   }
-  *guard_inside_of(caller) = caller;
+  const void** set = guard_inside_of(caller);
+  for (int way = guard_inside_ways - 1; way > 0; way--) set[way] = set[way - 1];
+  set[0] = caller;
   return false;
 }
 

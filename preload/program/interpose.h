@@ -64,10 +64,15 @@ static inline bool guard_holds(const struct Guard* guard, const void* frame, con
   return __builtin_expect(guard->kind < guard_in_allocator, 1) || guard_is_of_allocator(caller);
 }
 
-/// Code that is known to be called inside of interposed functions, by a hash of its address: operator new's call of
-/// malloc.
-extern const void* guard_inside[64] HIDDEN;
-static inline const void** guard_inside_of(const void* caller) { return &guard_inside[(uintptr_t)caller >> 2 & 63]; }
+/// Code that is known to be called inside of interposed functions, such as operator new's call of malloc: sets of
+/// addresses, by a hash. A set has room for several, since to find out about an address takes 65 system calls.
+enum { guard_inside_ways = 4 };
+extern const void* guard_inside[64][guard_inside_ways] HIDDEN;
+static inline const void** guard_inside_of(const void* caller) { return guard_inside[(uintptr_t)caller >> 2 & 63]; }
+static inline bool guard_knows_inside(const void* caller) {
+  const void* const* set = guard_inside_of(caller);
+  return set[0] == caller || set[1] == caller || set[2] == caller || set[3] == caller;
+}
 
 /// Whether the call is not made inside of the guarded function: a signal handler that has interrupted it calls, or it
 /// was left by longjmp.
@@ -83,7 +88,7 @@ static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
   if (__builtin_expect(self->guard != NULL, 0)) {
     const void* caller = __builtin_return_address(0);
     if (guard_holds(self->guard, mine, caller)) {
-      if (*guard_inside_of(caller) == caller || !guard_is_interrupted(self->guard, mine, caller)) return false;
+      if (guard_knows_inside(caller) || !guard_is_interrupted(self->guard, mine, caller)) return false;
       mine->interrupted = self->guard;
     } else if (self->guard == &guard_of_load) {
       guard_look_at_load(mine);
