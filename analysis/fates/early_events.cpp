@@ -47,7 +47,7 @@ class EarlyPass {
 
   void take(const Event& event) {
     clock_.advance_to(event);
-    if (!watched_.empty() && !names_pages(event.kind)) {
+    if (!watched_.empty() && is_of_thread(event.kind)) {
       std::erase_if(watched_, [&](EarlyEnd* end) {
         if (end->thread != event.thread) return false;
         end->is_temporary = false;

@@ -96,7 +96,7 @@ Fate fate_by_definition(const std::vector<Event>& events, std::size_t end) {
   const auto begin = static_cast<std::size_t>(allocation - events.begin());
   const bool is_in_use =
       std::any_of(allocation + 1, events.begin() + static_cast<std::ptrdiff_t>(end),
-                  [&](const Event& event) { return event.thread == allocation->thread && !names_pages(event.kind); });
+                  [&](const Event& event) { return event.thread == allocation->thread && is_of_thread(event.kind); });
   Fate fate;
   fate.lifetime = end - begin;
   fate.is_temporary = last.tag == 0 && last.thread == allocation->thread && !is_in_use;

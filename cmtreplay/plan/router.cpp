@@ -12,10 +12,6 @@ namespace {
 constexpr std::uint64_t time_distance_ns = 100'000;
 constexpr std::uint32_t lanes_max = 1U << 16;
 
-/// Whether an event's thread matters. Marks and samples have no thread, and touched pages have the thread that noticed
-/// them, which need not be the one that wrote.
-bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !names_pages(kind); }
-
 }  // namespace
 
 Router::Router(LaneWriter& writer, Order order, bool timed, std::function<void(std::uint32_t, bool)> count_lane)

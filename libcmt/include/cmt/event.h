@@ -99,6 +99,10 @@ constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<st
 /// Whether an event names a run of pages of its block, which the program touched or which were in memory before.
 constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
+/// Whether an event is of the thread that it names. Marks and samples have no thread. Touched pages have the thread
+/// that noticed them, which need not be the one that wrote.
+constexpr bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !names_pages(kind); }
+
 /// Whether an event is a call that returns memory to the system, or that sets when the allocator does so.
 constexpr bool gives_memory_back(Kind kind) {
   return kind == Kind::malloc_trim || kind == Kind::mallopt || kind == Kind::mallctl;
