@@ -338,7 +338,8 @@ class Finder {
                         [](const NodeTotals& node) { return node.peak_bytes; });
     finding.text =
         name_of(rising.series.function) +
-        (growth.is_freed ? ": what is live rises until " + place_text(end) + ", and is freed before the end: "
+        (growth.is_freed ? ": what is live rises until " + place_text(end) + ", and at the end " +
+                               (growth.recording_end == 0 ? "nothing" : bytes_text(growth.recording_end)) + " is live: "
                          : " " + verb("grows", "grow") + " to the end: ") +
         "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
         " in the last" + caller_text(functions_[rising.series.function].totals.peak_bytes, " of it at the peak");
@@ -515,7 +516,7 @@ class Finder {
     Finding& finding = add("not_resident", "memory", std::min(1.0, share(absent, peak_bytes_)) * untouched_weight);
     finding.text = sample_text(trace, sample, "at") + ", " + bytes_text(sample.live_bytes) + " are live and " +
                    bytes_text(sample.resident_bytes) +
-                   " resident: the difference was never touched, given back, or swapped out";
+                   " resident: the difference was not written to by then, given back, or swapped out";
     finding.figures = figures_of(sample);
     finding.span = moments_around(trace, sample, sample);
   }
