@@ -10,7 +10,7 @@ TEST_CASE("measures: those that are named, alone") {
   CHECK(names_of(parse_measures("io,totals").value()) == "statm,totals,io");
   CHECK(names_of(parse_measures("stacks").value()) == "statm,mappings,stacks");
   CHECK(names_of(parse_measures("statm").value()) == "statm");
-  CHECK(names_of(parse_measures("all").value()) == "statm,mappings,stacks,totals,io,oom,system,disks,counters");
+  CHECK(names_of(parse_measures("all").value()) == "statm,mappings,stacks,totals,io,oom,system,disks,groups,counters");
 }
 
 TEST_CASE("measures: of how many processes there are no counters, where it is not all of them") {
