@@ -35,9 +35,9 @@ std::string head_text(const Summary& summary) {
   text += "\n  peak live: " + counted(peak.live_bytes, "byte") + " in " + counted(peak.live_blocks, "block") + " on " +
           counted(peak.pages, "page") + ", at event " + with_commas(peak.event);
   if (peak.untouched_pages) {
-    text += "\n  of these pages not touched by then: " + with_commas(*peak.untouched_pages) + ", " +
-            bytes_text(*peak.untouched_pages * summary.page_size) + "; about " +
-            bytes_text(*peak.touched_pages() * summary.page_size) + " were in memory";
+    text += "\n  of these pages not known to be touched by then: " + with_commas(*peak.untouched_pages) + ", " +
+            bytes_text(*peak.untouched_pages * summary.page_size) +
+            "; known: " + bytes_text(*peak.touched_pages() * summary.page_size);
   }
   text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
   const std::uint64_t used_bytes = peak.pages * summary.page_size;

@@ -250,10 +250,11 @@ class Finder {
       if (share(most, peak_bytes_) >= least_leak && most >= least_bytes) candidates.push_back(each.function);
     }
     const std::size_t end = end_of_allocation(report_.moments);
+    // A table that is loaded at the start and then rested on rises steadily up to its own end.
+    const bool may_leak = !report_.total.truncated && end * 3 >= (report_.moments.allocated_bytes.size() - 1) * 2;
     for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
       const StillLive live = still_live_of(series, end);
-      if (live.is_steady && !report_.total.truncated && share(live.bytes, peak_bytes_) >= least_leak &&
-          live.bytes >= least_bytes)
+      if (live.is_steady && may_leak && share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
         add_leak(series, live);
       else
         find_growth(series, live, end);

@@ -64,7 +64,7 @@ grep -qx '  of that never touched, at least: 114,704 bytes, of blocks from 16.0 
 lifetimes --by=function --sort=untouched pages.cmt >out
 grep -q '  never touched  with callees  function$' out && grep -qx 'sorted by asked for, but never touched' out || complain "--by: $(cat out)"
 overhead --summary pages.cmt >out
-grep -qx '  of these pages not touched by then: 41, 164 KiB; about 32.0 KiB were in memory' out || complain "overhead: $(cat out)"
+grep -qx '  of these pages not known to be touched by then: 41, 164 KiB; known: 32.0 KiB' out || complain "overhead: $(cat out)"
 overhead --page-size=2M --json pages.cmt | grep -q '"untouched_pages": 0' || complain "a page of 2 MiB is touched as soon as anything on it"
 
 # A touch does not end its block: its line has no annotation, and no defect is reported.
