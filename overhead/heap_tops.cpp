@@ -78,7 +78,9 @@ void complete_heap_tops(HeapTops& tops, const trace::Options& options) {
 
 std::string heap_tops_text(const HeapTops& tops) {
   if (!tops.unknown_because.empty()) return "\nblocks at the top of heaps: not known: " + tops.unknown_because + "\n";
-  if (tops.heaps.empty()) return "\nno small block at the top of a heap keeps 128 KiB or more at any sample\n";
+  if (tops.heaps.empty())
+    return "\nno small block at the top of a heap keeps 128 KiB or more at any sample (gaps below 64 KiB are not "
+           "looked at)\n";
   output::Table table(
       {"heap", "live", "could give back", "without", "block", "size", "allocated since", "made at event", "call"},
       {0, 4, 8});
