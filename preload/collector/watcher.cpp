@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,15 +134,8 @@ class WatchThread {
   }
 
   bool was_executed() const {
-    struct stat status {};
-    if (::fstat(memory_.descriptor(), &status) != 0) return false;
-    const std::string inode = " " + std::to_string(status.st_ino) + " ";
-    std::ifstream maps(proc_folder(process_of(&memory_.control())) + "/maps");
-    bool is_readable = false;
-    for (std::string line; std::getline(maps, line); is_readable = true) {
-      if (line.find(inode) != std::string::npos) return false;
-    }
-    return is_readable;
+    const RingsMapping rings = find_rings(memory_);
+    return rings.is_readable && rings.address == 0;
   }
 
   /// Returns the status as of wait(2), or -1. The pidfd reports it after the process has been waited for. Before that

@@ -6,7 +6,7 @@
 /// A program may forbid system calls to itself (seccomp(2)), and the kernel may end it at the next one. From then on,
 /// `sandbox_entered`, the tracer makes none in it. Futexes neither wake nor wait; the collector looks at the rings a
 /// thousand times a second instead. Threads are not distinguished by the kernel's ids. Events of forked children are
-/// counted as lost. interpose_process.c notices the moment.
+/// counted as lost. interpose/process.c notices the moment.
 #pragma once
 
 #include <errno.h>

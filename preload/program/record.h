@@ -28,8 +28,7 @@
 /// - pages "if large": the event makes or ends a block of large_blocks_min bytes or more.
 ///
 /// interpose.h adds record_aligned() and record_new(), which choose between record() and record_long(). Only the
-/// interposed functions (interpose*.c, give_back.c) and lifecycle.c ask whether an event is recorded:
-/// recording_is_on().
+/// interposed functions (folder interpose) and lifecycle.c ask whether an event is recorded: recording_is_on().
 ///
 /// Calls go one way, with one exception: lifecycle.c -> record.c -> stacks.c, pages/touched.c -> thread.h. The
 /// exception: record.c calls recording_is_on() again after a signal handler has forked within an event. The thread is

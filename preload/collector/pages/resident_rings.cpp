@@ -9,24 +9,20 @@
 #include <string>
 
 namespace cmt::collector {
-namespace {
 
-/// Returns where a process has mapped the begin of a file, or 0.
-std::uint64_t find_mapping(std::uint32_t process, int fd) {
+RingsMapping find_rings(const RingMemory& memory) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0) return 0;
-  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
+  if (::fstat(memory.descriptor(), &status) != 0) return {};
+  std::ifstream maps("/proc/" + std::to_string(process_of(&memory.control())) + "/maps");
+  RingsMapping found;
+  for (std::string line; std::getline(maps, line) && found.address == 0; found.is_readable = true) {
     std::istringstream words(line);
     std::string addresses, access, offset, device, inode;
     words >> addresses >> access >> offset >> device >> inode;
-    const bool is_begin = std::strtoull(offset.c_str(), nullptr, 16) == 0;
-    if (is_begin && inode == std::to_string(status.st_ino)) return std::strtoull(addresses.c_str(), nullptr, 16);
+    if (inode == std::to_string(status.st_ino)) found.address = std::strtoull(addresses.c_str(), nullptr, 16);
   }
-  return 0;
+  return found;
 }
-
-}  // namespace
 
 std::uint64_t ResidentRings::count_range(std::uint64_t offset, std::uint64_t bytes) {
   std::uint64_t pages = 0;
@@ -37,9 +33,8 @@ std::uint64_t ResidentRings::count_range(std::uint64_t offset, std::uint64_t byt
 std::uint64_t ResidentRings::count() {
   const Control& control = memory_.control();
   if (!pages_) {
-    const std::uint32_t process = process_of(&control);
-    pages_.emplace(static_cast<pid_t>(process));
-    address_ = find_mapping(process, memory_.descriptor());
+    pages_.emplace(static_cast<pid_t>(process_of(&control)));
+    address_ = find_rings(memory_).address;
   }
   if (!pages_->is_open() || address_ == 0) return 0;
   std::uint64_t sum = count_range(0, rings_control_bytes(control.rings_limit));

@@ -1,4 +1,4 @@
-// How much of the program's resident memory is the tracer's: samples of memory are without it.
+// Where the program has mapped the rings, and how much of its resident memory they are.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,13 @@
 #include "preload/collector/pages/page_map.h"
 
 namespace cmt::collector {
+
+/// The rings in the program's memory, by /proc/PID/maps.
+struct RingsMapping {
+  bool is_readable = false;   ///< the program has memory, and the kernel lists it
+  std::uint64_t address = 0;  ///< 0: the rings are not there, as after an exec
+};
+RingsMapping find_rings(const RingMemory& memory);
 
 /// Counts the pages of the rings that the program has in its memory. A page of a ring is there from the first record
 /// that the program writes to the page, until the collector gives it back.

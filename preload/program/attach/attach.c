@@ -12,7 +12,7 @@
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/hooks/loads.h"
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"

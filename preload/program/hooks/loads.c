@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "preload/program/hooks/hooks.h"
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 
 // The bytes of `path` first: the collector reads them when it sees the count.
 static void count_bypasses(uint32_t count, const char* path) {

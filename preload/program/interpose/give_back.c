@@ -3,7 +3,7 @@
 // call, whatever it returns. A mallopt or mallctl is recorded after the real call, and only if it succeeded.
 #include <string.h>
 
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 #include "preload/text.h"
 
 HIDDEN __typeof__(mallctl) ours_mallctl;

@@ -23,7 +23,7 @@
 #include "preload/program/attach/attach.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);

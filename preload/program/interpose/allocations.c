@@ -4,7 +4,7 @@
 // Promised: events are complete, with static initialisers before ours and exit handlers after ours, however the process
 // ends. The program's results, errno, output, exit status and children stay as they are. Standard error gets one line
 // at most, about a problem; the program then goes on untraced.
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 
 #include <errno.h>
 #include <signal.h>

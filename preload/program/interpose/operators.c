@@ -1,13 +1,13 @@
 // operator new and delete in all their forms, by the names that C++ gives them (Itanium ABI), without C++.
 //
 // operator new calls malloc, which is interposed as well: the guard makes one event of them. A failure inside is
-// recorded by malloc (interpose.c). Exceptions that do not come from a failed malloc (a bad alignment; another
+// recorded by malloc (allocations.c). Exceptions that do not come from a failed malloc (a bad alignment; another
 // allocator's operator new) leave a guard whose frame is gone: interpose.h, guard_holds.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "preload/program/hooks/find.h"
-#include "preload/program/interpose.h"
+#include "preload/program/interpose/interpose.h"
 
 // Returns the next function after ours, if the program is linked with a C++ library. Else returns the function of the
 // library that a plugin has brought along, which no other library can see, or of the plugin itself.
