@@ -19,6 +19,7 @@
 #include "cmtreport/page/report_page.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/command/jobs.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
@@ -59,7 +60,7 @@ lists them).
                  same run, or its recording itself
 
   --pages        report which functions hold the pages of the trace, which must
-                 be one file: it is read twice, which can take far longer
+                 be one file: it is read again, which can take far longer
 
   --focus=REGEX  show only stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
@@ -195,22 +196,17 @@ void refuse_mixed_outputs(const CommandLine& line) {
   }
 }
 
-bool is_regular_file(const std::string& path) {
-  std::error_code error;  // a file that cannot be opened is reported when it is opened
-  return std::filesystem::is_regular_file(path, error);
-}
-
 /// Whether a file is no pipe, or is missing. A missing file is reported when it is opened.
 bool may_be_read_twice(const std::string& path) {
   std::error_code error;
-  return !std::filesystem::exists(path, error) || is_regular_file(path);
+  return !std::filesystem::exists(path, error) || command::can_be_read_again(path);
 }
 
 /// Refuses inputs that can be read only once where they are needed twice, and outputs that would be mixed.
 void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>& paths) {
   if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
   if (line.has("pages") && (paths.size() > 1 || paths.front() == "-" || !may_be_read_twice(paths.front())))
-    throw command::UsageError("--pages needs one trace that is a regular file: it is read twice");
+    throw command::UsageError("--pages needs one trace that is a regular file: it is read more than once");
   auto from_standard_input = std::count(paths.begin(), paths.end(), "-");
   if (from_standard_input != 0 && paths.size() > 1)
     throw command::UsageError("of several traces none can be standard input");

@@ -2,8 +2,6 @@
 #include "overhead/heap_tops.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "analysis/stacks/labels.h"
@@ -11,6 +9,7 @@
 #include "analysis/stacks/short_name.h"
 #include "libcmt/text/utf8.h"
 #include "overhead/forms.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -21,7 +20,7 @@ using namespace analysis;
 using output::bytes_text;
 using output::with_commas;
 
-constexpr std::size_t functions_max = 8, site_columns = 60;
+constexpr std::size_t site_columns = 60;
 
 /// Returns the functions that called, the innermost first, from the first one that is no allocation function on.
 std::vector<std::string> functions_of(StackId stack, const StackTable& stacks, Labels& labels) {
@@ -29,7 +28,7 @@ std::vector<std::string> functions_of(StackId stack, const StackTable& stacks, L
   for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
     for (const Label& label : labels.of_frame(stacks.node(at).frame)) {
       if (functions.empty() && label.is_allocation) continue;
-      if (functions.size() == functions_max) return functions;
+      if (functions.size() == TopBlock::functions_max) return functions;
       functions.emplace_back(labels.text(label.text));
     }
   }
@@ -71,9 +70,8 @@ std::string made_text(const TopBlock& top) {
 }  // namespace
 
 void complete_heap_tops(HeapTops& tops, const trace::Options& options) {
-  std::error_code error;
-  if (tops.heaps.empty() || !std::filesystem::is_regular_file(options.path, error)) return;
-  name_functions(tops, find_origins(tops, options.path), options);
+  if (tops.heaps.empty() || !command::can_be_read_again(options.path)) return;
+  name_functions(tops, find_origins(tops, options.path, options.jobs), options);
 }
 
 std::string heap_tops_text(const HeapTops& tops) {

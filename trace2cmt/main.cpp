@@ -207,7 +207,7 @@ std::string hint_after_damage(cmt::Reader& reader, std::uint64_t before) {
 /// How to extract the whole events of a damaged .cmt; empty if it has none. The output that was begun is
 /// not kept, because it would look whole.
 std::string hint_at_whole_events(const Options& options) {
-  if (options.slice || options.inputs.size() != 1 || !can_be_read_again(options.inputs[0])) return {};
+  if (options.slice || options.inputs.size() != 1 || !cmt::command::can_be_read_again(options.inputs[0])) return {};
   try {
     cmt::Reader reader = open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks});
     if (reader.header().format != cmt::Format::cmt) return {};
@@ -241,7 +241,8 @@ void convert_processes(Options options) {
   try {
     return convert(options);
   } catch (const SeveralProcesses&) {
-    if (options.output == "-" || options.inputs.size() > 1 || !can_be_read_again(options.inputs[0])) throw;
+    if (options.output == "-" || options.inputs.size() > 1 || !cmt::command::can_be_read_again(options.inputs[0]))
+      throw;
   }
   const std::filesystem::path output = options.output;
   const auto processes =

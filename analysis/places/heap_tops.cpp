@@ -163,18 +163,18 @@ HeapTops HeapTopFinder::take() {
   return std::move(most_);
 }
 
-Reader find_origins(HeapTops& tops, const std::string& path) {
+Reader find_origins(HeapTops& tops, const std::string& path, unsigned threads) {
   std::vector<TopBlock*> blocks;
   for (HeapTop& heap : tops.heaps) {
     for (TopBlock& top : heap.highest) blocks.push_back(&top);
   }
   std::sort(blocks.begin(), blocks.end(),
             [](const TopBlock* a, const TopBlock* b) { return a->block.tag < b->block.tag; });
-  Reader reader = command::open_trace(path, {.addresses = false, .usable = false, .stacks = true});
+  Reader reader = command::open_trace(path, {.addresses = false, .usable = false, .stacks = true, .threads = threads});
+  const std::vector<BlockStart>& starts = reader.blocks();
   std::uint64_t next = 0;  // the event that is read next
   std::span<const Event> batch;
   for (TopBlock* const top : blocks) {
-    const std::vector<BlockStart>& starts = reader.blocks();
     const auto after = std::partition_point(starts.begin(), starts.end(),
                                             [&](const BlockStart& start) { return start.next_tag <= top->block.tag; });
     const std::uint64_t start = after == starts.begin() ? 0 : std::prev(after)->first_event;

@@ -39,6 +39,8 @@ struct MemoryUse;
 
 /// A block at the top of a heap, and the event that made it.
 struct TopBlock {
+  static constexpr std::size_t functions_max = 8;
+
   heap::PlacedBlock block;
   std::uint64_t age_bytes = 0;
   std::uint64_t event = unknown;
@@ -155,6 +157,6 @@ class HeapTopFinder {
 
 /// Fills in the events that made the blocks, and their stacks. Reads the trace once more, or only parts of a .cmt with
 /// an index. Returns the reader, which has the stacks. Throws FormatError and std::system_error.
-Reader find_origins(HeapTops& tops, const std::string& path);
+Reader find_origins(HeapTops& tops, const std::string& path, unsigned threads);
 
 }  // namespace cmt::analysis

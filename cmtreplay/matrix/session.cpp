@@ -132,7 +132,8 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
   }
   const Verification verified = run_verification(settings, allocator);
   if (is_killed(verified.death)) return refuse_killed(cell, allocator.name);
-  cell.verification = CellVerification{.faults = verified.faults + (verified.death ? 1 : 0)};
+  const bool is_counted = !verified.death || !verified.fatal_call.empty();
+  cell.verification = CellVerification{.faults = verified.faults + (is_counted ? 0 : 1)};
   cell.refused_calls = verified.refused_calls;
   for (const Finding& finding : verified.findings) {
     if (cell.verification->findings.size() < findings_max) cell.verification->findings.push_back(finding.sentence());

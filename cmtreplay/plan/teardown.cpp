@@ -40,7 +40,8 @@ std::optional<std::size_t> last_before_teardown(Moments moments) {
     later_bytes = live_bytes;
     const std::uint64_t freed_bytes = live_bytes - end_bytes;
     if (freed_bytes == 0 || freed_bytes < live_bytes / 2 || freed_bytes < peak_bytes / 50) continue;
-    const Moments rest = moments.subspan(rest_begin(moments, x), x - rest_begin(moments, x) + 1);
+    const std::size_t begin = rest_begin(moments, x);
+    const Moments rest = moments.subspan(begin, x - begin + 1);
     const auto highest = std::max_element(rest.rbegin(), rest.rend(), is_lower);  // the last one of several
     if (highest->live_bytes - live_bytes > freed_bytes / 8) continue;
     if (!is_at_end(moments, x, freed_bytes)) return std::nullopt;

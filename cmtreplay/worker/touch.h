@@ -21,8 +21,8 @@ static inline void write_pages(char* block, size_t from, size_t size) {
   *last = 1;
 }
 
-/* Writes the bytes that control->touch asks for, unless touches of a block of this size were recorded. `from` is the
- * first new byte of a block that was resized, else 0. */
+/* Writes the bytes that control->touch asks for to a block whose touches were not recorded. `from`, below `size`, is
+ * the first new byte of a block that was resized, else 0. */
 void touch_block(const struct control* control, char* block, size_t from, size_t size);
 
 /* Writes the bytes that the words of a control_touch name. */

@@ -110,7 +110,8 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
     }
   }
   pass.summary = summariser.finish(reader.truncated());
-  if (!pass.summary.heap_tops.heaps.empty()) analysis::find_origins(pass.summary.heap_tops, path);
+  if (!pass.summary.heap_tops.heaps.empty() && !stop.stop_requested())
+    analysis::find_origins(pass.summary.heap_tops, path, 1);
   pass.keys = keys.keys();
   pass.phases = keys.phases();
   return pass;
@@ -134,7 +135,6 @@ std::optional<PagePass> PageReading::finish() {
 }
 
 NodeNumber name_heap_tops(PagePass& pass, const Recording& recording) {
-  constexpr std::size_t functions_max = 8;
   const std::vector<NodeNumber>& node_of = recording.traces().front().node_of_key;
   const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
   NodeNumber first = CallTree::left_out;
@@ -143,7 +143,8 @@ NodeNumber name_heap_tops(PagePass& pass, const Recording& recording) {
       const NodeNumber node = top.stack != 0 && top.stack < node_of.size() ? node_of[top.stack] : CallTree::left_out;
       if (node == CallTree::left_out) continue;
       if (&top == &pass.summary.heap_tops.heaps.front().highest.front()) first = node;
-      for (NodeNumber at = node; at != 0 && top.functions.size() < functions_max; at = nodes[at].parent)
+      for (NodeNumber at = node; at != 0 && top.functions.size() < analysis::TopBlock::functions_max;
+           at = nodes[at].parent)
         top.functions.push_back(recording.tree().functions()[nodes[at].function].name);
     }
   }

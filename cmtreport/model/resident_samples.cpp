@@ -62,7 +62,6 @@ void ResidentSamples::add(const ResidentSample& sample) {
   const auto lack = [](const ResidentSample& each) {
     return each.live_bytes > each.resident_bytes ? each.live_bytes - each.resident_bytes : 0;
   };
-  last_ = sample;
   if (!largest_.is_known() || sample.resident_bytes > largest_.resident_bytes) largest_ = sample;
   if (lack(sample) > lack(least_backed_)) least_backed_ = sample;
   append_span(open_, {.first = sample,

@@ -14,7 +14,6 @@ struct ResidentSample {
   std::uint64_t resident_bytes = unknown;  ///< unknown: there is no sample
   std::uint64_t live_bytes = 0;
   std::uint64_t event = 0;
-  std::uint64_t time_ns = unknown;
   std::uint64_t position = 0;  ///< on the axis
 
   bool is_known() const { return resident_bytes != unknown; }
@@ -54,9 +53,7 @@ class ResidentSamples {
   /// To be called once, after the last sample.
   void finish();
 
-  /// Not known if there was no sample.
-  const ResidentSample& last() const { return last_; }
-  /// The first one with the most resident bytes.
+  /// The first one with the most resident bytes. Not known if there was no sample.
   const ResidentSample& largest() const { return largest_; }
   /// The first one with the most live bytes that were not resident. Not known if no sample has any.
   const ResidentSample& least_backed() const { return least_backed_; }
@@ -70,7 +67,7 @@ class ResidentSamples {
   std::uint64_t samples_a_span_ = 1;
   SampleSpan open_;
   std::vector<SampleSpan> spans_;
-  ResidentSample last_, largest_, least_backed_;
+  ResidentSample largest_, least_backed_;
 };
 
 /// Finds the times in which memory was retained, the one with the most bytes times samples first. Each has

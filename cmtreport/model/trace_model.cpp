@@ -65,12 +65,12 @@ void TraceModel::begin_block(const Event& event) {
 void TraceModel::note_other(const Event& event) {
   if (event.kind == Kind::thread_name) counts_of(event.thread).name = event.label;
   if (event.kind == Kind::sample && event.size != 0) {  // 0: it had ended
-    samples_.add({.resident_bytes = event.size,
-                  .live_bytes = intervals_.live().bytes,
-                  .event = intervals_.events(),
-                  .time_ns = event.time_ns,
-                  .position = position_});
-    intervals_.note_sample(samples_.last());
+    const ResidentSample sample{.resident_bytes = event.size,
+                                .live_bytes = intervals_.live().bytes,
+                                .event = intervals_.events(),
+                                .position = position_};
+    samples_.add(sample);
+    intervals_.note_sample(sample);
   }
   if (event.kind != Kind::mark) return;
   if (marks_.size() == marks_max) {

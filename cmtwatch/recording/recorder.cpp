@@ -180,7 +180,10 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   if (measures_.counters) record_counters(process);
   process.last_tick = writer_.tick();
   sum_.add(sample.proportional_bytes, sample.resident_bytes);
-  if (measures_.groups) groups_.add(stat.pid, sample.proportional_bytes.value_or(sample.resident_bytes.value_or(0)));
+  if (measures_.groups && groups_.is_useful()) {
+    groups_.add(text_of(folder, "cgroup", buffer_).value_or(""),
+                sample.proportional_bytes.value_or(sample.resident_bytes.value_or(0)));
+  }
   return outcome;
 }
 

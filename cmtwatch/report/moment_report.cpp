@@ -146,9 +146,7 @@ std::string moment_json(const Moment& moment, PeakMetric metric) {
   json.begin_array("groups");
   for (const GroupReading& group : moment.groups) {
     json.begin_object();
-    field("path", group.memory.path, "of a control group, as /proc/PID/cgroup names it");
-    field("version", group.memory.version, "of control groups: 1 or 2");
-    describe(field, group);
+    describe_named(field, group);
     json.end_object();
   }
   json.end_array();

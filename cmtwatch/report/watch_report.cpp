@@ -47,9 +47,7 @@ struct ShownGroup {
 template <class Visitor, DescribedAs<ShownGroup> G>
 void describe(Visitor& field, G& shown) {
   const GroupReading& group = shown.group;
-  field("path", group.memory.path, "as /proc/PID/cgroup names it");
-  field("version", group.memory.version, "of control groups: 1 or 2");
-  describe(field, group);
+  describe_named(field, group);
   field("beyond_measured_bytes", is_in_use(shown.metric) ? std::optional(group.beyond_bytes()) : std::nullopt,
         "current_bytes less measured_bytes; null with swap and vm");
 }

@@ -158,12 +158,11 @@ void WatchReport::show_text(const Sample& sample) {
 
 std::string WatchReport::group_line(const WatchResult& result) const {
   if (!is_text() || options_.peak == WatchOptions::Peak::only || !result.group_peak) return "";
-  const Sample& sample = *result.group_peak;
-  const GroupReading& group = *sample.largest_group();
+  const GroupReading& group = result.group_peak->group;
   const auto amount_of = [this](std::uint64_t bytes) { return amount(bytes, options_.bytes); };
   std::string text = group_text(group, is_in_use(options_.metric) ? name_of(options_.metric) : "", amount_of);
   if (options_.pace.count == 1) return text;
-  text += "; at " + output::seconds_text(sample.begin_ns);
+  text += "; at " + output::seconds_text(result.group_peak->begin_ns);
   for (const GroupReading& first : result.groups_at_first) {
     if (first.memory.path == group.memory.path)
       text += ", and " + amount_of(first.memory.current) + " at its first sample";

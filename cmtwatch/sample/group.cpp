@@ -9,10 +9,15 @@
 namespace cmt::watch {
 
 void GroupSums::add(int pid, std::uint64_t bytes) {
-  std::string path = process::group_of(pid, folders_);
-  if (path.empty()) return;
-  auto sum = std::find_if(sums_.begin(), sums_.end(), [&path](const Sum& one) { return one.path == path; });
-  if (sum == sums_.end()) sum = sums_.insert(sum, {.path = std::move(path), .pid = pid});
+  if (is_useful()) add(groups_.group_of(pid), bytes);
+}
+
+void GroupSums::add(std::string_view cgroup, std::uint64_t bytes) { add(process::group_in(cgroup), bytes); }
+
+void GroupSums::add(const std::optional<process::GroupPlace>& place, std::uint64_t bytes) {
+  if (!place) return;
+  auto sum = std::find_if(sums_.begin(), sums_.end(), [&place](const Sum& one) { return one.place == *place; });
+  if (sum == sums_.end()) sum = sums_.insert(sum, {.place = *place});
   sum->bytes += bytes;
   ++sum->processes;
 }
@@ -20,9 +25,8 @@ void GroupSums::add(int pid, std::uint64_t bytes) {
 std::vector<GroupReading> GroupSums::take() {
   std::vector<GroupReading> groups;
   for (const Sum& sum : std::exchange(sums_, {})) {
-    auto memory = process::read_group(sum.pid, folders_);
-    if (!memory || memory->path != sum.path) continue;  // the process has ended, or has another group now
-    groups.push_back({std::move(*memory), sum.bytes, sum.processes});
+    auto memory = groups_.read(sum.place);
+    if (memory) groups.push_back({std::move(*memory), sum.bytes, sum.processes});
   }
   return groups;
 }

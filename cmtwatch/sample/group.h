@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,23 +44,36 @@ void describe(Visitor& field, G& group) {
   field("measured_bytes", group.measured_bytes, "of them together");
 }
 
+/// The same after path and version, for JSON.
+template <class Visitor>
+void describe_named(Visitor& field, const GroupReading& group) {
+  field("path", group.memory.path, "as /proc/PID/cgroup names it");
+  field("version", group.memory.version, "of control groups: 1 or 2");
+  describe(field, group);
+}
+
 /// The sum of each group over the measured processes of one moment.
 class GroupSums {
  public:
-  explicit GroupSums(process::GroupFolders folders) : folders_(std::move(folders)) {}
+  explicit GroupSums(process::GroupFolders folders) : groups_(std::move(folders)) {}
 
+  /// Whether processes need be added at all.
+  bool is_useful() const { return groups_.is_useful(); }
   void add(int pid, std::uint64_t bytes);
+  /// The same with the text of the process's /proc/PID/cgroup.
+  void add(std::string_view cgroup, std::uint64_t bytes);
   /// Reads the groups of the processes that were added since the last call. Groups that cannot be seen are left out.
   std::vector<GroupReading> take();
 
  private:
   struct Sum {
-    std::string path;
-    int pid = 0;
+    process::GroupPlace place;
     std::uint64_t bytes = 0, processes = 0;
   };
 
-  process::GroupFolders folders_;
+  void add(const std::optional<process::GroupPlace>& place, std::uint64_t bytes);
+
+  process::GroupReader groups_;
   std::vector<Sum> sums_;
 };
 

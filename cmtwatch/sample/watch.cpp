@@ -108,9 +108,9 @@ void note_groups(WatchResult& result, const Sample& sample) {
   }
   const GroupReading* const group = sample.largest_group();
   if (!group) return;
-  const GroupReading* const before = result.group_peak ? result.group_peak->largest_group() : nullptr;
+  const GroupReading* const before = result.group_peak ? &result.group_peak->group : nullptr;
   if (!before || !has_group(sample.groups, before->memory.path) || group->memory.current > before->memory.current)
-    result.group_peak = sample;
+    result.group_peak = GroupAt{*group, sample.begin_ns};
 }
 
 bool sleep_ms(int milliseconds) {

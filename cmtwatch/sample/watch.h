@@ -62,11 +62,17 @@ struct KernelMark {
   bool at_end = false;           ///< read when the command was about to end; else only beside samples
 };
 
+/// A control group, and when it was read.
+struct GroupAt {
+  GroupReading group;
+  std::int64_t begin_ns = 0;
+};
+
 /// The result of a watch.
 struct WatchResult : SamplingCost {
   bool gone = false;  ///< the process had ended
   std::optional<Sample> peak{};
-  std::optional<Sample> group_peak{};           ///< with the most that was charged to the last control group
+  std::optional<GroupAt> group_peak{};          ///< with the most that was charged to the last control group
   std::vector<GroupReading> groups_at_first{};  ///< each at the first sample that has it
   std::optional<CommandTraces> traced{};
   KernelMark mark{};  ///< of a command

@@ -160,9 +160,14 @@ static bool may_be_shared(uintptr_t address, uint64_t size) {
   return size < __atomic_load_n(&owners_shared, __ATOMIC_RELAXED);
 }
 
+// Whether a block ends beyond the addresses that have groups. An allocator that overflows may return such a block.
+static bool is_beyond(uintptr_t address, uint64_t size) {
+  return size >> owner_address_bits != 0 || (address + size) >> owner_address_bits != 0;
+}
+
 enum Ownership owners_take(uint8_t self, const void* block, uint64_t size) {
   const uintptr_t address = (uintptr_t)block;
-  if (size >> owner_address_bits != 0 || (address + size) >> owner_address_bits != 0) return ownership_unnoted;
+  if (is_beyond(address, size)) return ownership_unnoted;
   if (may_be_shared(address, size)) self = 0;
   enum Ownership all = take_range(self, address, size);
   if (size >= owners_large) all = worse(all, take_in_page(0, address, 1));
@@ -181,7 +186,6 @@ enum Ownership owners_release(uint8_t self, const void* block, bool is_of_malloc
   const uintptr_t address = (uintptr_t)block;
   if (owners_include(self, block)) return ownership_kept;
   const uint64_t size = is_of_malloc && owners_usable_size ? owners_usable_size((void*)address) : 0;
-  if (size == 0 || size >> owner_address_bits != 0 || (address + size) >> owner_address_bits != 0)
-    return ownership_unnoted;
+  if (size == 0 || is_beyond(address, size)) return ownership_unnoted;
   return worse(ownership_changed, take_range(may_be_shared(address, size) ? 0 : self, address, size));
 }

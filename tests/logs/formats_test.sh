@@ -92,6 +92,12 @@ trace2cmt: all.61040.trace: process 61040"
 [ "$(echo all*)" = "all.61039.trace all.61040.trace" ] || complain "files of processes: $(echo all*)"
 grep -q '^#cmt pid=61040$' all.61040.trace && grep -q '^#cmt program="Web Content"$' all.61040.trace &&
   grep -q '^free(800607420<1>) thread=1$' all.61040.trace || complain "a process: $(cat all.61040.trace)"
+# Records that are no calls hide no process, and with --pid those of another process are not counted.
+{ cat kdump_several.log; sed -n '1s/ USER .*/ CALL  read(0)/p' kdump_several.log; } >several_others.log
+run trace2cmt -s -o others.trace several_others.log
+[ "$status" = 0 ] && [ "$(echo others*)" = "others.61039.trace others.61040.trace" ] || complain "with other records: $status $(cat err)"
+run trace2cmt -s --pid=61040 several_others.log
+! grep 'no call' err || complain "--pid with records of another process: $(cat err)"
 run trace2cmt -s --pid=61040 kdump_several.log
 cmp -s out all.61040.trace || complain "--pid: $(cat out err)"
 run trace2cmt -s --pid=7 kdump_several.log

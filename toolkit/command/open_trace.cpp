@@ -18,8 +18,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <new>
+#include <system_error>
 
 #include "libcmt/trace/source.h"
 #include "toolkit/logs/log_source.h"
@@ -230,6 +232,11 @@ Reader open_trace(int fd, const std::string& name, ReadOptions options, const lo
     return logs::choose_any_source(std::move(input), from, read_options, log);
   };
   return Reader(std::make_unique<Reader::Impl>(open_decompressed(fd, name), std::move(options), choose));
+}
+
+bool can_be_read_again(const std::string& path) {
+  std::error_code error;
+  return path != "-" && std::filesystem::is_regular_file(path, error);
 }
 
 }  // namespace cmt::command

@@ -29,4 +29,7 @@ Reader open_trace(int fd, const std::string& name, ReadOptions options = {});
 /// The same with options for logs.
 Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from);
 
+/// Whether a path names a regular file, which can be read more than once.
+bool can_be_read_again(const std::string& path);
+
 }  // namespace cmt::command

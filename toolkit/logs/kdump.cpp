@@ -107,7 +107,8 @@ class KdumpParser : public LogParser {
       Columns columns;
       if (place == std::string_view::npos || !take_columns(line.substr(0, place), columns)) continue;
       elapsed_ns_ += relative(columns);
-      return log.leave_out(trimmed(other));
+      if (!log.chosen_pid() || *log.chosen_pid() == columns.pid) log.leave_out(trimmed(other));
+      return;
     }
     if (!trimmed(line).empty()) log.reject_line("a record of kdump");
   }

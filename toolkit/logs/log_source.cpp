@@ -75,7 +75,7 @@ class LogSource : public LineSource {
     if (parsed_.chosen_pid() && !parsed_.has_any()) {
       throw FormatError(input_->name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
     }
-    if (!has_call_ && !parsed_.chosen_pid() && !parsed_.left_out().empty()) {
+    if (!has_call_ && !parsed_.chosen_pid() && parsed_.processes().empty() && !parsed_.left_out().empty()) {
       throw FormatError(input_->name(),
                         "no call of the allocator is in this log, but " + list_kinds(parsed_.left_out()));
     }

@@ -62,67 +62,6 @@ bool has_word(std::string_view list, std::string_view wanted) {
   }
 }
 
-struct GroupPlace {
-  std::string path;
-  unsigned version = 2;
-};
-
-/// The group that accounts the memory of a process. Version 1 has it if a hierarchy names the controller "memory".
-std::optional<GroupPlace> group_place(int pid, const std::string& proc) {
-  const auto text = group_file(path_of(pid, "cgroup", proc));
-  std::optional<GroupPlace> place;
-  for (std::string_view left = text ? *text : std::string_view(); !left.empty();) {
-    std::string_view line = take_line(left);
-    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos) continue;
-    const std::string_view controllers = line.substr(0, colon), path = line.substr(colon + 1);
-    if (has_word(controllers, "memory")) return GroupPlace{std::string(path), 1};
-    if (controllers.empty()) place = GroupPlace{std::string(path), 2};
-  }
-  return place;
-}
-
-struct GroupMount {
-  std::string folder;
-  std::string root = "/";  ///< the group that the folder is
-};
-
-/// A line of mountinfo (proc_pid_mountinfo(5)) is "ID PARENT DEVICE ROOT FOLDER OPTIONS ... - TYPE SOURCE OPTIONS".
-std::optional<GroupMount> mount_in(std::string_view mountinfo, unsigned version) {
-  while (!mountinfo.empty()) {
-    std::string_view line = take_line(mountinfo);
-    const std::size_t dash = line.find(" - ");
-    if (dash == line.npos) continue;
-    std::string_view type_on = line.substr(dash + 3);
-    const std::string_view type = take_word(type_on);
-    take_word(type_on);
-    const bool is_wanted =
-        version == 2 ? type == "cgroup2" : type == "cgroup" && has_word(take_word(type_on), "memory");
-    if (!is_wanted) continue;
-    take_word(line), take_word(line), take_word(line);
-    const std::string root(take_word(line));
-    return GroupMount{.folder = std::string(take_word(line)), .root = root};
-  }
-  return std::nullopt;
-}
-
-std::optional<GroupMount> mount_of(unsigned version, const GroupFolders& folders) {
-  if (!folders.groups.empty()) return GroupMount{folders.groups + (version == 1 ? "/memory" : "")};
-  if (folders.proc != "/proc") return std::nullopt;
-  return mount_in(group_file("/proc/self/mountinfo").value_or(""), version);
-}
-
-/// The folder of a group. A container's mount may begin at its own group. "/.." is outside of our view.
-std::optional<std::string> folder_of(const GroupPlace& place, const GroupMount& mount) {
-  std::string_view path = place.path;
-  if (path.starts_with("/..")) return std::nullopt;
-  if (mount.root != "/" && path.starts_with(mount.root) &&
-      (path.size() == mount.root.size() || path[mount.root.size()] == '/'))
-    path.remove_prefix(mount.root.size());
-  return mount.folder + (path == "/" ? "" : std::string(path));
-}
-
 std::optional<GroupMemory> read_version_2(const std::string& folder) {
   const auto current = file_number(folder + "/memory.current");
   if (!current) return std::nullopt;  // the group of all has no such file
@@ -167,19 +106,69 @@ std::optional<GroupMemory> read_version_1(const std::string& folder) {
 
 }  // namespace
 
-std::string group_of(int pid, const GroupFolders& folders) {
-  const auto place = group_place(pid, folders.proc);
-  return place ? place->path : "";
+std::optional<GroupPlace> group_in(std::string_view cgroup) {
+  std::optional<GroupPlace> place;
+  while (!cgroup.empty()) {
+    std::string_view line = take_line(cgroup);
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos) continue;
+    const std::string_view controllers = line.substr(0, colon), path = line.substr(colon + 1);
+    if (has_word(controllers, "memory")) return GroupPlace{std::string(path), 1};
+    if (controllers.empty()) place = GroupPlace{std::string(path), 2};
+  }
+  return place;
 }
 
-std::optional<GroupMemory> read_group(int pid, const GroupFolders& folders) {
-  const auto place = group_place(pid, folders.proc);
-  const auto mount = place ? mount_of(place->version, folders) : std::nullopt;
-  const auto folder = mount ? folder_of(*place, *mount) : std::nullopt;
+GroupReader::GroupReader(GroupFolders folders) : folders_(std::move(folders)) {}
+
+/// A line of mountinfo (proc_pid_mountinfo(5)) is "ID PARENT DEVICE ROOT FOLDER OPTIONS ... - TYPE SOURCE OPTIONS".
+std::optional<GroupReader::Mount> GroupReader::mount_in(std::string_view mountinfo, unsigned version) {
+  while (!mountinfo.empty()) {
+    std::string_view line = take_line(mountinfo);
+    const std::size_t dash = line.find(" - ");
+    if (dash == line.npos) continue;
+    std::string_view type_on = line.substr(dash + 3);
+    const std::string_view type = take_word(type_on);
+    take_word(type_on);
+    const bool is_wanted =
+        version == 2 ? type == "cgroup2" : type == "cgroup" && has_word(take_word(type_on), "memory");
+    if (!is_wanted) continue;
+    take_word(line), take_word(line), take_word(line);
+    const std::string root(take_word(line));
+    return Mount{.folder = std::string(take_word(line)), .root = root};
+  }
+  return std::nullopt;
+}
+
+std::optional<GroupReader::Mount> GroupReader::find_mount(unsigned version) const {
+  if (!folders_.groups.empty()) return Mount{folders_.groups + (version == 1 ? "/memory" : "")};
+  if (folders_.proc != "/proc") return std::nullopt;
+  return mount_in(group_file("/proc/self/mountinfo").value_or(""), version);
+}
+
+/// The folder of a group. A container's mount may begin at its own group. "/.." is outside of our view.
+std::optional<std::string> GroupReader::folder_of(const GroupPlace& place, const Mount& mount) {
+  std::string_view path = place.path;
+  if (path.starts_with("/..")) return std::nullopt;
+  if (mount.root != "/" && path.starts_with(mount.root) &&
+      (path.size() == mount.root.size() || path[mount.root.size()] == '/'))
+    path.remove_prefix(mount.root.size());
+  return mount.folder + (path == "/" ? "" : std::string(path));
+}
+
+std::optional<GroupPlace> GroupReader::group_of(int pid) const {
+  return group_in(group_file(path_of(pid, "cgroup", folders_.proc)).value_or(""));
+}
+
+std::optional<GroupMemory> GroupReader::read(const GroupPlace& place) {
+  std::optional<std::optional<Mount>>& mount = mounts_.at(place.version - 1);
+  if (!mount) mount = find_mount(place.version);
+  const auto folder = *mount ? folder_of(place, **mount) : std::nullopt;
   if (!folder) return std::nullopt;
-  auto group = place->version == 1 ? read_version_1(*folder) : read_version_2(*folder);
+  auto group = place.version == 1 ? read_version_1(*folder) : read_version_2(*folder);
   if (!group) return std::nullopt;
-  group->path = place->path;
+  group->path = place.path;
   if (const auto processes = group_file(*folder + "/cgroup.procs"))
     group->processes = static_cast<std::uint64_t>(std::count(processes->begin(), processes->end(), '\n'));
   return group;

@@ -17,9 +17,11 @@
 /// The group of all groups has no figures: it is the machine (/proc/meminfo).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace cmt::process {
 
@@ -51,10 +53,42 @@ struct GroupFolders {
   std::string groups{};
 };
 
-/// The path of the group that is charged for a process's memory; empty if the process has ended, or this is not known.
-std::string group_of(int pid, const GroupFolders& folders = {});
+/// The group that is charged for a process's memory.
+struct GroupPlace {
+  std::string path;
+  unsigned version = 2;
 
-/// The group of a process. Nothing if the process has ended, its group cannot be seen here, or is the group of all.
-std::optional<GroupMemory> read_group(int pid, const GroupFolders& folders = {});
+  bool operator==(const GroupPlace&) const = default;
+};
+
+/// The group in the text of /proc/PID/cgroup. Version 1 has it if a hierarchy names the controller "memory". Returns
+/// nullopt if none is named.
+std::optional<GroupPlace> group_in(std::string_view cgroup);
+
+/// Reads groups. Where they are mounted is looked up once.
+class GroupReader {
+ public:
+  explicit GroupReader(GroupFolders folders = {});
+
+  /// False: there is nothing to read, because /proc is another machine's and nobody has said where its groups are.
+  bool is_useful() const { return folders_.proc == "/proc" || !folders_.groups.empty(); }
+  /// Returns nullopt if the process has ended, or its group is not known.
+  std::optional<GroupPlace> group_of(int pid) const;
+  /// Returns nullopt if the group has gone, cannot be seen here, or is the group of all.
+  std::optional<GroupMemory> read(const GroupPlace& place);
+
+ private:
+  struct Mount {
+    std::string folder;
+    std::string root = "/";  ///< the group that the folder is
+  };
+
+  static std::optional<Mount> mount_in(std::string_view mountinfo, unsigned version);
+  std::optional<Mount> find_mount(unsigned version) const;
+  static std::optional<std::string> folder_of(const GroupPlace& place, const Mount& mount);
+
+  GroupFolders folders_;
+  std::array<std::optional<std::optional<Mount>>, 2> mounts_;  // by version - 1; not looked up, or not there
+};
 
 }  // namespace cmt::process

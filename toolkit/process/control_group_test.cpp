@@ -25,7 +25,9 @@ class MadeUpGroups {
     std::ofstream(path) << text;
   }
   std::optional<GroupMemory> read() const {
-    return read_group(7, {.proc = path_ + "/proc", .groups = path_ + "/cgroup"});
+    GroupReader groups({.proc = path_ + "/proc", .groups = path_ + "/cgroup"});
+    const auto place = groups.group_of(7);
+    return place ? groups.read(*place) : std::nullopt;
   }
 
  private:
@@ -119,7 +121,9 @@ TEST_CASE("control group: the group of all is the machine, and a group outside o
 }
 
 TEST_CASE("control group: the group of this process is read, if this kernel has one for it") {
-  const auto read = read_group(getpid());
+  GroupReader groups;
+  const auto place = groups.group_of(getpid());
+  const auto read = place ? groups.read(*place) : std::nullopt;
   if (!read) {
     MESSAGE("skipped: this process is in the group of all, or in none that can be seen");
     return;

@@ -2,8 +2,6 @@
 
 #include "trace2cmt/input/open_log.h"
 
-#include <filesystem>
-
 #include "libcmt/trace/source.h"
 #include "toolkit/command/open_trace.h"
 
@@ -17,11 +15,6 @@ cmt::Reader open_log(int fd, const std::string& name, const From& from, cmt::Rea
   From offering = from;
   offering.offers_pid = true;
   return cmt::command::open_trace(fd, name, std::move(options), offering);
-}
-
-bool can_be_read_again(const std::string& path) {
-  std::error_code error;
-  return path != "-" && std::filesystem::is_regular_file(path, error);
 }
 
 }  // namespace cmt::trace2cmt

@@ -18,7 +18,4 @@ cmt::Reader open_log(const std::string& path, const From& from, cmt::ReadOptions
 /// The same for an open file, which the reader closes.
 cmt::Reader open_log(int fd, const std::string& name, const From& from, cmt::ReadOptions options);
 
-/// Whether a path names a regular file.
-bool can_be_read_again(const std::string& path);
-
 }  // namespace cmt::trace2cmt

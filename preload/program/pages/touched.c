@@ -36,9 +36,19 @@ void touched_begin(uint64_t min, bool is_bounded) {
 
 void touched_begin_process(void) { has_first_asked = false; }
 
+// The us of a question: a fixed part, and one for each `pages_of_us` pages in memory.
+struct AskCost {
+  uint64_t fixed, pages_of_us;
+};
+
+static struct AskCost cost_of(uint64_t pages, bool written) {
+  if (ask_scans(pages, written)) return (struct AskCost){cost_of_scan, pages_of_us};
+  return (struct AskCost){cost_of_call, written ? pages_of_us_moved : pages_of_us};
+}
+
 static uint64_t us_to_ask(uint64_t pages, bool written) {
-  if (ask_scans(pages, written)) return cost_of_scan + pages / pages_of_us;
-  return cost_of_call + pages / (written ? pages_of_us_moved : pages_of_us);
+  const struct AskCost cost = cost_of(pages, written);
+  return cost.fixed + pages / cost.pages_of_us;
 }
 
 static uint64_t us_at_first(void) {
@@ -61,9 +71,8 @@ static uint64_t us_left(struct AskCredit* credit) {
 static uint64_t pages_payable(struct AskCredit* credit, uint64_t pages, bool written) {
   const uint64_t left = us_left(credit);
   if (us_to_ask(pages, written) <= left) return pages;
-  const bool scans = ask_scans(pages, written);
-  const uint64_t fixed = scans ? cost_of_scan : cost_of_call;
-  const uint64_t payable = left > fixed ? (left - fixed) * (scans || !written ? pages_of_us : pages_of_us_moved) : 0;
+  const struct AskCost cost = cost_of(pages, written);
+  const uint64_t payable = left > cost.fixed ? (left - cost.fixed) * cost.pages_of_us : 0;
   return payable < piece_least ? 0 : payable < pages ? payable : pages;
 }
 
