@@ -98,7 +98,7 @@ void describe(Visitor& field, Facts& facts) {
     return facts.has_teardown() ? std::optional(figure) : std::nullopt;
   };
   field("before_teardown_event", of_teardown(facts.before_teardown_event),
-        "the last event before the tear-down, in which live bytes fall for good; null: they do not");
+        "the last event before the tear-down (cmtreplay/plan/teardown.h); null: the trace has none");
   field("before_teardown_live_bytes", of_teardown(facts.before_teardown_live_bytes), "after that event");
   field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
   field("touch_events", facts.touch_events, "runs of touched pages that are written when they were");

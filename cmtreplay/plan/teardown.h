@@ -11,14 +11,15 @@
 ///         -----------------------------
 ///                                    end
 ///
-/// The tear-down is the last fall of live bytes that meets these conditions, of which x is the begin:
+/// The tear-down begins at x. It is the last fall of live bytes that meets these conditions:
 ///
-/// 1. It is for good: live bytes are never above x again.
+/// 1. It is for good: live bytes never exceed those at x again.
 /// 2. It is large: at least half of the bytes live at x are freed, and a fiftieth of the trace's peak.
-/// 3. Live bytes rest before it, for a quarter of the time from x to the end. They may be higher than at x by an eighth
-///    of the freed bytes. So a pause ends an earlier fall, and a steady fall has no pause.
-/// 4. It is at the end: once seven eighths are freed, the trace lasts another four times as long at most, or a
-///    hundredth of the whole trace. A program that idles after it has freed all is still in use.
+/// 3. Live bytes rest before it, for a quarter of the time from x to the end. There they exceed those at x by at most
+///    an eighth of the freed bytes. So a fall with a pause after it is not part of the tear-down, and a steady fall
+///    without a rest before it is none.
+/// 4. It is at the end. After seven eighths are freed, the trace lasts at most four times as long as that took, or at
+///    most a hundredth of the whole trace. A program that idles after it has freed all is still in use.
 ///
 /// Time is the recorded time. A trace without times is measured in events, where a pause without calls is not seen.
 #pragma once
@@ -36,8 +37,8 @@ struct LiveMoment {
   std::uint64_t live_bytes = 0;
 };
 
-/// Returns the index of the last moment before the tear-down, or nothing. Moments are in order, and the last one is the
-/// end of the trace.
+/// Returns the index of the highest moment in the rest before x, which includes x, the last one of equals. Returns
+/// nullopt if there is no tear-down. Moments are in order, and the last one is the end of the trace.
 std::optional<std::size_t> last_before_teardown(std::span<const LiveMoment> moments);
 
 }  // namespace cmt::replay

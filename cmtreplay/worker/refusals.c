@@ -7,8 +7,9 @@
  *
  *     memalign(4096, SIZE_MAX - 64)   size and alignment together are 4031.
  *
- * A call that fails returns NULL and sets errno to ENOMEM; a call with an alignment may set EINVAL too. posix_memalign
- * returns its error. On Linux it leaves the pointer as it was (posix_memalign(3)); POSIX allows NULL too.
+ * A call that fails returns NULL and sets errno to ENOMEM. EINVAL is also accepted from aligned_alloc, memalign, valloc
+ * and pvalloc. posix_memalign returns its error. For a valid alignment above the page size, ENOMEM and EINVAL are both
+ * accepted. On Linux it leaves the pointer as it was (posix_memalign(3)); POSIX allows NULL too.
  *
  * Not asked for: aligned_alloc and memalign with an alignment that is no power of two. glibc before 2.38 and tcmalloc
  * round it up, and only C17 forbids that. */
@@ -20,7 +21,8 @@
 enum { small_bytes = 100, small_seed = 1 };
 
 static const struct calls* library;
-static uint32_t wrong_errors; /* a bit for each call whose errno was reported: it is as wrong for every size */
+/* A bit for each call whose errno was reported, so that it is reported once, not for each size. */
+static uint32_t wrong_errors;
 
 static void* make(const struct block_request* request, void* old) {
   switch (request->call) {
@@ -67,7 +69,7 @@ static void check_errno(const struct block_request* request, int error) {
   verify_report(fault_error, request, NULL, (uint64_t)error);
 }
 
-/* A block that is returned nevertheless is not given back: nobody knows what it is. */
+/* A block that is returned is reported and not freed, because it may be invalid. */
 static void refuses(struct block_request request) {
   if (verify_is_stand_in(request.call)) return;
   const int resizes = request.call == call_realloc || request.call == call_reallocarray;
@@ -124,7 +126,8 @@ static void refuses_product(size_t count, size_t size) {
 }
 
 void verify_refusals(const struct calls* calls) {
-  /* No address space has so many bytes. Rounded up or added to, they overflow; the last one is 100 in 32 bits. */
+  /* No address space has so many bytes. Some overflow when rounded up or added to. The last one is 100 in its lower 32
+   * bits. */
   static const size_t sizes[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 64, SIZE_MAX, ((size_t)1 << 62) + small_bytes};
   /* The first three overflow 64 bits, the last one 32. */
   static const size_t factors[][2] = {{((size_t)1 << 63) + 1, 2},

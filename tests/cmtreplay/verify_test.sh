@@ -61,8 +61,11 @@ test "$(wc -l < lines)" = 2
 test "$(grep -c ': no faults in 10 events, 7 blocks, ' lines)" = 2
 
 # Allocators in use have no fault, with every kind of event, except:
+#
 # - Not all of them set errno.
+#
 # - tcmalloc 2.10 returns a block for a pvalloc of too much.
+#
 # - scudo refuses an aligned_alloc whose size is no multiple of the alignment, as C11 had it.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 20000 > every.trace
 for name in libc jemalloc tcmalloc tbb scudo; do
