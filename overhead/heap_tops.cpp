@@ -77,8 +77,8 @@ void complete_heap_tops(HeapTops& tops, const trace::Options& options) {
 std::string heap_tops_text(const HeapTops& tops) {
   if (!tops.unknown_because.empty()) return "\nblocks at the top of heaps: not known: " + tops.unknown_because + "\n";
   if (tops.heaps.empty())
-    return "\nno small block at the top of a heap keeps 128 KiB or more at any sample (gaps below 64 KiB are not "
-           "looked at)\n";
+    return "\nno small block at the top of a heap keeps 128 KiB or more at any sample (gaps below 64 KiB do not "
+           "count)\n";
   output::Table table(
       {"heap", "live", "could give back", "without", "block", "size", "allocated since", "made at event", "call"},
       {0, 4, 8});
@@ -94,8 +94,8 @@ std::string heap_tops_text(const HeapTops& tops) {
     }
   }
   return "\nblocks at the top of glibc's heaps at event " + with_commas(tops.event) +
-         "; free() gives back only the end of a heap.\nAt most so much could go back if these blocks ended, or by "
-         "malloc_trim()\n\n" +
+         "; free() gives back only the end of a heap.\n\"could give back\" is an upper bound: if these blocks ended, "
+         "or if the program called malloc_trim()\n\n" +
          table.text();
 }
 

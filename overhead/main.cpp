@@ -53,7 +53,7 @@ Instead of annotating:
 
   --summary      print live bytes, pages, gaps and pinned pages over time, which
                  blocks hold the pages, and which blocks at the top of glibc's
-                 heaps prevent that these shrink
+                 heaps prevent them from shrinking
   --json         print the summary, or the table of --by, as JSON
   --csv          print the summary's samples, or the table of --by, as
                  comma-separated values

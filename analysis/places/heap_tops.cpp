@@ -12,7 +12,7 @@
 namespace cmt::analysis {
 namespace {
 
-/// The first block of the main heap begins there on its page. Before it are the head of its chunk and, since
+/// Offsets in its page at which the main heap's first block can begin. Before it are the head of its chunk and, since
 /// glibc 2.26, the main thread's cache (struct tcache_perthread_struct). Versions 2.30 and 2.42 changed the cache's
 /// size.
 constexpr std::array<std::uint64_t, 4> first_offsets{0x10, 0x260, 0x2a0, 0x310};
@@ -94,8 +94,9 @@ bool HeapTopFinder::visit(Heap& heap, const heap::PlacedBlock& block) const {
   return true;
 }
 
-/// Chooses the gap below which a heap would end. The blocks above it must be small: at most an eighth of what they
-/// keep. If several gaps keep three quarters of the most, the one with fewest blocks above it is chosen.
+/// Chooses the gap at whose begin the heap would end if all blocks above it ended. The blocks above it must be small:
+/// at most an eighth of what they keep. If several gaps keep three quarters of the most, the one with fewest blocks
+/// above it is chosen.
 void HeapTopFinder::close(const Heap& heap, const MemoryUse& now, HeapTops& found) const {
   if (!heap.is_main && !ends_arena(heap.address >> range_shift)) return;
   const std::uint64_t top = page_from(heap.end, page_shift_);

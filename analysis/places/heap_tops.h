@@ -9,11 +9,13 @@
 ///
 /// A trace does not contain heaps. The places of its blocks show those of glibc on 64-bit machines (malloc.c, arena.c):
 ///
-/// - The main heap has the lowest addresses, and no gap of 64 GiB. The first block of a page of its own follows the
-///   cache of the main thread, whose size depends on the version: first_offsets.
+/// - The main heap has the lowest addresses, and no gap of 64 GiB. Its first block follows the cache of the
+///   main thread, whose size depends on the version: first_offsets.
+///
 /// - A heap of another arena is in an aligned range of 64 MiB. Its first block is on the first page of the range. An
 ///   arena that outgrows its heap continues in another one, and only the last one can shrink. Such a heap has no data
 ///   of the arena before its first block. A heap that never had blocks beyond its half has not been outgrown.
+///
 /// - A block begins at a multiple of 16. The next one is no nearer than chunk_bytes().
 ///
 /// If blocks break a rule, or if the trace lacks blocks that were made before it began, nothing is known.
@@ -88,7 +90,8 @@ void describe(Visitor& field, const HeapTop& heap) {
   field("highest", heap.highest, "the four highest of them, the highest first");
 }
 
-/// The heaps that could shrink most, at the last walk over live blocks at which that is 7/8 of the most or more.
+/// The heaps that could shrink most, at the last walk over live blocks at which their sum is at least 7/8 of its
+/// maximum so far.
 struct HeapTops {
   std::string unknown_because = "the trace has no block in a heap";  ///< empty: known
   std::uint64_t event = 0;

@@ -250,7 +250,7 @@ class Finder {
       if (share(most, peak_bytes_) >= least_leak && most >= least_bytes) candidates.push_back(each.function);
     }
     const std::size_t end = end_of_allocation(report_.moments);
-    // A table that is loaded at the start and then rested on rises steadily up to its own end.
+    // A table that is loaded at the start rises steadily while it is loaded. It stays live afterwards, and is no leak.
     const bool may_leak = !report_.total.truncated && end * 3 >= (report_.moments.allocated_bytes.size() - 1) * 2;
     for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
       const StillLive live = still_live_of(series, end);
@@ -437,7 +437,7 @@ class Finder {
   }
 
   /// Adds memory that is resident and not live, and memory that is live and not resident, of each process. Both figures
-  /// of a sentence are of one sample, or bounds for all of one time.
+  /// of a finding are of the same sample, or bounds over the same span.
   void find_resident() {
     std::uint64_t largest_sum = 0;
     for (const TraceFigures& trace : recording_.traces()) {
@@ -517,7 +517,7 @@ class Finder {
     Finding& finding = add("not_resident", "memory", std::min(1.0, share(absent, peak_bytes_)) * untouched_weight);
     finding.text = sample_text(trace, sample, "at") + ", " + bytes_text(sample.live_bytes) + " are live and " +
                    bytes_text(sample.resident_bytes) +
-                   " resident: the difference was not written to by then, given back, or swapped out";
+                   " resident: the difference was not yet written to, was given back, or was swapped out";
     finding.figures = figures_of(sample);
     finding.span = moments_around(trace, sample, sample);
   }

@@ -51,8 +51,9 @@ std::string finding_text(const HeapTops& tops) {
                      (is_one ? "block of " : "highest, of ") + bytes_text(highest.block.size) +
                      (highest.event == unknown ? "" : ", at " + when_text(highest.event, highest.time_ns));
   if (tops.heaps.size() > 1)
-    text += "; " + counted(tops.heaps.size() - 1, "other heap") + (tops.heaps.size() == 2 ? " keeps" : " keep") +
-            " free pages alike, up to " + bytes_text(tops.gives_back_bytes_max) + " in all";
+    text += "; " + counted(tops.heaps.size() - 1, "other heap") +
+            (tops.heaps.size() == 2 ? " also keeps" : " also keep") + " free pages: up to " +
+            bytes_text(tops.gives_back_bytes_max) + " in all heaps";
   return text;
 }
 

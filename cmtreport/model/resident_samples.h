@@ -25,10 +25,10 @@ struct SampleSpan {
   std::uint64_t samples = 0;
   std::uint64_t resident_bytes_min = unknown;  ///< at the samples
   std::uint64_t live_bytes_max = 0;            ///< after any of the events
-  std::uint64_t live_bytes_max_before = 0;     ///< after any event from the sample before the first one up to it
+  std::uint64_t live_bytes_max_before = 0;     ///< the most after any event since the previous sample, up to `first`
 };
 
-/// A time in which more memory was resident than was ever live in it.
+/// A span at each of whose samples more bytes were resident than were live at any of its events.
 struct Retention {
   SampleSpan span;
   std::uint64_t live_bytes_before = 0;  ///< the most live bytes before it
@@ -55,7 +55,7 @@ class ResidentSamples {
 
   /// The first one with the most resident bytes. Not known if there was no sample.
   const ResidentSample& largest() const { return largest_; }
-  /// The first one with the most live bytes that were not resident. Not known if no sample has any.
+  /// The sample whose live bytes exceed its resident bytes most; the first of equals. Not known if none has more.
   const ResidentSample& least_backed() const { return least_backed_; }
   /// In order. After finish().
   const std::vector<SampleSpan>& spans() const { return spans_; }
@@ -70,13 +70,16 @@ class ResidentSamples {
   ResidentSample largest_, least_backed_;
 };
 
-/// Finds the times in which memory was retained, the one with the most bytes times samples first. Each has
+/// Finds the spans in which memory was retained, the one with the largest product of bytes and samples first. Each has:
 ///
-/// - at least `bytes_min` bytes that were retained throughout, and a quarter of its resident bytes
-/// - at least three samples, and a twentieth of all samples
-/// - a tenth of the first one's bytes times samples
+/// - at least `bytes_min` retained bytes, and at least a quarter of its least resident bytes
 ///
-/// They do not overlap. Times between which the memory was retained too, at least half of it, are one.
+/// - at least three samples, and a twentieth of all
+///
+/// - at least a tenth of the largest product of bytes and samples
+///
+/// The lower-ranked of two spans is dropped if they overlap, or if at least half of the smaller one's bytes was also
+/// retained between them.
 std::vector<Retention> find_retentions(const std::vector<SampleSpan>& spans, std::uint64_t bytes_min,
                                        std::size_t count_max);
 
