@@ -30,7 +30,7 @@ void describe(Visitor& field, G& group) {
   auto& memory = group.memory;
   field("current_bytes", memory.current, "charged to the group and the groups below it: memory.current");
   field("peak_bytes", memory.peak,
-        "the most so far: memory.peak; null, as the next ones: the kernel has no such figure");
+        "the most so far: memory.peak; null, here and below except limit_bytes: this kernel has no such figure");
   field("limit_bytes", memory.limit, "memory.max; null: there is none");
   field("anon_bytes", memory.anon, "of no file, as the next ones of memory.stat");
   field("file_bytes", memory.file, "pages of files, mapped or not, with those of shmem");
@@ -39,9 +39,9 @@ void describe(Visitor& field, G& group) {
   field("slab_bytes", memory.slab, "of kernel_bytes, its objects; null with version 1");
   field("sock_bytes", memory.sock, "buffers of sockets");
   field("swap_bytes", memory.swap, "in swap; not in current_bytes");
-  field("processes", memory.processes, "in the group itself");
-  field("measured_processes", group.measured_processes, "of these, those that were measured");
-  field("measured_bytes", group.measured_bytes, "of them together");
+  field("processes", memory.processes, "processes in the group, without groups below it");
+  field("measured_processes", group.measured_processes, "processes of the group that were measured");
+  field("measured_bytes", group.measured_bytes, "memory of the measured processes, by the metric");
 }
 
 /// The same after path and version, for JSON.
@@ -78,7 +78,8 @@ class GroupSums {
 };
 
 /// "control group /app (version 2): 197 MiB, peak 198 MiB: anon 17.0 MiB, …; 179 MiB of it are not in the pss of 1
-/// measured process". `amount` words bytes; `metric` empty: without the last part.
+/// measured process". `amount` writes a number of bytes as text. If `metric` is empty, the part after the semicolon is
+/// left out.
 std::string group_text(const GroupReading& group, std::string_view metric,
                        const std::function<std::string(std::uint64_t)>& amount);
 

@@ -15,7 +15,7 @@ namespace {
 
 using GroupBytes = GroupMemory::Bytes;
 
-/// The text of a file. Nothing if it is missing or may not be read.
+/// The text of a file. Returns nullopt if it is missing or may not be read.
 std::optional<std::string> group_file(const std::string& path) {
   try {
     return read_file(path);
@@ -37,7 +37,7 @@ GroupBytes number_in(std::string_view word) {
   return number;
 }
 
-/// The number in a file. Nothing if there is no such file, or it says "max".
+/// The number in a file. Returns nullopt if there is no such file, or it has "max".
 GroupBytes file_number(const std::string& path) {
   const auto text = group_file(path);
   return text ? number_in(*text) : std::nullopt;
@@ -64,7 +64,7 @@ bool has_word(std::string_view list, std::string_view wanted) {
 
 std::optional<GroupMemory> read_version_2(const std::string& folder) {
   const auto current = file_number(folder + "/memory.current");
-  if (!current) return std::nullopt;  // the group of all has no such file
+  if (!current) return std::nullopt;  // the root group has no such file
   const std::string stat = group_file(folder + "/memory.stat").value_or("");
   return GroupMemory{.path = {},
                      .version = 2,
@@ -81,7 +81,7 @@ std::optional<GroupMemory> read_version_2(const std::string& folder) {
                      .processes = {}};
 }
 
-/// release_agent is only in the group of all.
+/// release_agent is only in the root group.
 std::optional<GroupMemory> read_version_1(const std::string& folder) {
   constexpr std::uint64_t no_limit = std::uint64_t{1} << 62;
   const auto current = file_number(folder + "/memory.usage_in_bytes");

@@ -1,7 +1,8 @@
 /// The memory of a process's control group.
 ///
-/// The kernel charges memory to a group that no process of it maps: the page cache, files of a tmpfs, the kernel's own
-/// memory, buffers of sockets. A limit counts all of it. So a container may be killed although its processes are small:
+/// A control group (of a container or service) is also charged for memory that none of its processes maps.
+/// Examples are the page cache, files of a tmpfs, the kernel's own memory and buffers of sockets. A limit counts all of
+/// it. So a container may be killed although its processes are small:
 ///
 ///     process   18 MiB proportional
 ///     group     17 MiB anonymous + 180 MiB of a tmpfs = 197 MiB
@@ -14,7 +15,7 @@
 ///                                                          memory.limit_in_bytes, memory.stat (total_...),
 ///                                                          memory.kmem.usage_in_bytes, memory.kmem.tcp.usage_in_bytes
 ///
-/// The group of all groups has no figures: it is the machine (/proc/meminfo).
+/// The root group is not reported: it is the machine (/proc/meminfo). In version 2 it has no memory.current.
 #pragma once
 
 #include <array>
@@ -26,15 +27,16 @@
 namespace cmt::process {
 
 /// The memory that the kernel charges to a group and the groups below it. A figure that this kernel does not have is
-/// nothing: memory.peak is of Linux 5.19 and later, kernel of 5.18; version 1 has no slab.
+/// std::nullopt: memory.peak is of Linux 5.19 and later, kernel of 5.18; version 1 has no slab.
 struct GroupMemory {
   using Bytes = std::optional<std::uint64_t>;
 
-  std::string path;           ///< as /proc/PID/cgroup names it
-  unsigned version = 0;       ///< of control groups
-  std::uint64_t current = 0;  ///< all that follows but the peak, limit and swap, and some more
-  Bytes peak;                 ///< since the group was made, or the peak was reset
-  Bytes limit;                ///< nothing: there is none
+  std::string path;      ///< as /proc/PID/cgroup names it
+  unsigned version = 0;  ///< of control groups
+  /// Contains anon, file, kernel and, in version 2, sock. It also contains kinds that have no member here.
+  std::uint64_t current = 0;
+  Bytes peak;   ///< since the group was made, or the peak was reset
+  Bytes limit;  ///< std::nullopt: there is none
   Bytes anon;
   Bytes file;   ///< pages of files, those of shmem included
   Bytes shmem;  ///< tmpfs, shared anonymous memory
@@ -42,14 +44,14 @@ struct GroupMemory {
   Bytes slab;  ///< part of kernel
   Bytes sock;
   Bytes swap;                              ///< in swap; not part of current
-  std::optional<std::uint64_t> processes;  ///< in the group itself
+  std::optional<std::uint64_t> processes;  ///< in the group, without groups below it
 };
 
 /// Where control groups are read from.
 struct GroupFolders {
   std::string proc = "/proc";
   /// The folder in which the groups of version 2 are, and those of version 1 in "memory". Empty: as
-  /// /proc/self/mountinfo says, so that a container finds its own; nothing if `proc` is another one.
+  /// /proc/self/mountinfo says, so that a container finds its own; no group is found if `proc` is another one.
   std::string groups{};
 };
 
@@ -58,6 +60,7 @@ struct GroupPlace {
   std::string path;
   unsigned version = 2;
 
+<<<<<<< HEAD
   bool operator==(const GroupPlace&) const = default;
 };
 
@@ -74,7 +77,7 @@ class GroupReader {
   bool is_useful() const { return folders_.proc == "/proc" || !folders_.groups.empty(); }
   /// Returns nullopt if the process has ended, or its group is not known.
   std::optional<GroupPlace> group_of(int pid) const;
-  /// Returns nullopt if the group has gone, cannot be seen here, or is the group of all.
+  /// Returns nullopt if the group has gone, cannot be seen here, or is the root group.
   std::optional<GroupMemory> read(const GroupPlace& place);
 
  private:
@@ -90,5 +93,10 @@ class GroupReader {
   GroupFolders folders_;
   std::array<std::optional<std::optional<Mount>>, 2> mounts_;  // by version - 1; not looked up, or not there
 };
+=======
+/// The group of a process. Returns nullopt if the process has ended, its group cannot be seen here, or is the root
+/// group.
+std::optional<GroupMemory> read_group(int pid, const GroupFolders& folders = {});
+>>>>>>> 8a04081 (Call the root group by its name, and say what a group's figures contain)
 
 }  // namespace cmt::process

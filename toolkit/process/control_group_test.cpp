@@ -106,7 +106,7 @@ TEST_CASE("control group: version 1 counts, where its hierarchy has the controll
   CHECK(read->swap == 0U);
 }
 
-TEST_CASE("control group: the group of all is the machine, and a group outside of our view is not known") {
+TEST_CASE("control group: the root group is the machine, and a group outside of our view is not known") {
   const MadeUpGroups made;
   made.write("proc/7/cgroup", "4:memory:/\n");
   made.write("cgroup/memory/memory.usage_in_bytes", "4096\n");
@@ -125,7 +125,7 @@ TEST_CASE("control group: the group of this process is read, if this kernel has 
   const auto place = groups.group_of(getpid());
   const auto read = place ? groups.read(*place) : std::nullopt;
   if (!read) {
-    MESSAGE("skipped: this process is in the group of all, or in none that can be seen");
+    MESSAGE("skipped: this process is in the root group, or in none that can be seen");
     return;
   }
   CHECK(read->current > 0);
