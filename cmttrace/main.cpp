@@ -47,8 +47,8 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --follow=yes|no   record the command's children too. Default: yes
   --time[=STEP]     record when each call was made. STEP (10us or more): take
                     times from a clock that the collector updates every STEP.
-                    Allocations and frees of a single-threaded program then
-                    need no reading of a clock for their times
+                    In a program with one thread, allocations and frees then
+                    get their times without reading a clock
   --usable          record each block's usable size (malloc_usable_size)
   --stacks[=N]      record the call stack of each allocation. N: only its
                     innermost N frames

@@ -37,7 +37,7 @@ class LogSource : public LineSource {
     if (parsed_.names_only()) header_.has_addresses = false;
   }
 
-  /// The processes so far. If nobody wants events, the log has been read to its end.
+  /// The processes so far. With ParsedLog::of_processes() these are all of the log's: no event stops the reading.
   const std::set<std::uint64_t>& processes() const { return parsed_.processes(); }
 
  private:
@@ -118,7 +118,8 @@ const LogFormat* format_of(Input& input, const std::string& name) {
   if (input.peek(format::longest_start).starts_with(format::magic)) return nullptr;
   std::string_view start = input.peek(recognition_bytes).substr(0, recognition_bytes);
   if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
-  return recognise_log_format(start.substr(0, start.find('\0')));  // of a damaged log, the part before
+  // A damaged log may have NULs: recognise it by the text before the first.
+  return recognise_log_format(start.substr(0, start.find('\0')));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::vector<std::string_view> format_names();
 std::unique_ptr<Source> choose_any_source(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
                                           DefectLog& log);
 
-/// The processes in a log, by rising number. `format`: as From has it.
+/// The processes in a log, by rising number. `format`: see From::format.
 std::vector<std::uint64_t> processes_in(std::unique_ptr<Input> input, const std::string& format);
 
 }  // namespace cmt::logs

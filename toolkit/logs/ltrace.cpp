@@ -2,6 +2,7 @@
 //
 //     [pid 12] prog->malloc(10)                        = 0x55d44e3922a0     on a terminal, by -e
 //     12 prog->free(0x55d44e3922a0)                    = <void>             with -o FILE
+//
 //     12 malloc@libc.so.6(10)                          = 0x55d44e3922a0     by -x
 //     12 prog->operator new(unsigned long)(4, 0, 0)    = 0x55d44e3922a0     with -C
 //

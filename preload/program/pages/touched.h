@@ -8,9 +8,9 @@
 /// never show their sum. So before a block is given back the others are asked about too, if many were allocated since
 /// the last time.
 ///
-/// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread spends 2 ms
-/// more, so that programs which run for a tenth of a second are seen too. A block that could not be asked about is
-/// recorded so, and the trace says that its pages are not known.
+/// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread that asks
+/// has 2 ms in advance, so that programs which run for a tenth of a second are seen too. All other threads begin with
+/// 0.1 ms. A block that could not be asked about is recorded so, and the trace says that its pages are not known.
 ///
 /// Pages that were never touched cost next to nothing, and those of a reservation of 100 GiB are nearly all such. So a
 /// thread asks about a large block in pieces. It can pay for each even if all of the pages are in memory. It then pays

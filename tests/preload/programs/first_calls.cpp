@@ -4,7 +4,7 @@
 //
 // first_calls threads | children | attached
 //
-// attached: the threads live before, and begin after a line of input.
+// attached: starts the threads, prints "ready", and makes the calls after a line of input.
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -108,7 +108,8 @@ const Way ways[] = {
 };
 constexpr std::size_t ways_count = sizeof ways / sizeof *ways;
 
-// The allocator may give the next blocks the addresses of those that the first call has freed. They live on.
+// Makes blocks that stay live, at the addresses that the first call freed if the allocator reuses them. A free that is
+// recorded twice would end one of them.
 void take_addresses() {
   for (int i = 0; i < 8; ++i) result = std::malloc(904 + static_cast<std::size_t>(i) * 4);
 }
