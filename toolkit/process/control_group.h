@@ -60,7 +60,6 @@ struct GroupPlace {
   std::string path;
   unsigned version = 2;
 
-<<<<<<< HEAD
   bool operator==(const GroupPlace&) const = default;
 };
 
@@ -93,10 +92,5 @@ class GroupReader {
   GroupFolders folders_;
   std::array<std::optional<std::optional<Mount>>, 2> mounts_;  // by version - 1; not looked up, or not there
 };
-=======
-/// The group of a process. Returns nullopt if the process has ended, its group cannot be seen here, or is the root
-/// group.
-std::optional<GroupMemory> read_group(int pid, const GroupFolders& folders = {});
->>>>>>> 8a04081 (Call the root group by its name, and say what a group's figures contain)
 
 }  // namespace cmt::process
