@@ -365,6 +365,9 @@ struct Control {
   uint32_t verdict;   ///< whether the program should go on recording
   uint32_t paused;    ///< by a command; the program writes it too (cmt_pause)
   uint32_t readable;  ///< tools may read the trace before its end (libcmt/trace/files.h)
+  /// The collector's thread, as a robust futex (set_robust_list(2)). The kernel adds collector_has_ended when the
+  /// thread ends or is killed. 0: the thread has not begun, or the kernel has no such futexes.
+  uint32_t collector;
   /// States saved for a recovery. Its parity is the index of the valid one in `saved_bytes` and in each Ring::saved;
   /// the collector writes the other one, and then increments this. A recovery truncates the files to the valid state.
   uint64_t saves;
@@ -373,6 +376,7 @@ struct Control {
   uint64_t saved_bytes[2][outputs_max];  ///< lengths of the files
   uint64_t clock_stamp;                  ///< the stamp at which the last pass began,
   uint64_t clock_ns;                     ///< and the CLOCK_MONOTONIC of it
+  uint64_t beats;                        ///< steps of the collector's work: threads that wait see that it goes on
   char message[message_bytes];           ///< the reason for verdict_failed
   // Written by the program before the collector starts.
   char program[256];
@@ -392,7 +396,10 @@ static inline uint32_t process_of(const struct Control* control) {
 }
 
 /// Identifies the layout: other bytes mean another one.
-#define ring_magic "cmtring9"
+#define ring_magic "cmtringA"
+
+/// A flag of Control::collector: FUTEX_OWNER_DIED.
+static const uint32_t collector_has_ended = 0x40000000;
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };

@@ -3,9 +3,12 @@
 //
 // cmttrace-collector --recover RINGS [OUT]...: `cmttrace --recover` becomes this.
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -47,6 +50,30 @@ void set_up_malloc() {
   ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
+/// Marks the end of the calling thread in Control::collector. If the thread is killed, the kernel sets the mark: the
+/// word is the only entry of the thread's list of robust futexes. The list replaces glibc's, which is for mutexes that
+/// the collector does not have.
+class EndMark {
+ public:
+  explicit EndMark(Control& control) : control_(control) {
+    __atomic_store_n(&control.collector, static_cast<std::uint32_t>(::gettid()), __ATOMIC_RELEASE);
+    head_.futex_offset = reinterpret_cast<char*>(&control.collector) - reinterpret_cast<char*>(&entry_);
+    if (::syscall(SYS_set_robust_list, &head_, sizeof head_) != 0)
+      __atomic_store_n(&control.collector, 0, __ATOMIC_RELEASE);
+  }
+  EndMark(const EndMark&) = delete;
+  EndMark& operator=(const EndMark&) = delete;
+  ~EndMark() {
+    ::syscall(SYS_set_robust_list, nullptr, sizeof head_);
+    __atomic_fetch_or(&control_.collector, collector_has_ended, __ATOMIC_RELEASE);
+  }
+
+ private:
+  Control& control_;
+  robust_list_head head_{.list = {&entry_}, .futex_offset = 0, .list_op_pending = nullptr};
+  robust_list entry_{&head_.list};
+};
+
 int attach() {
   // Signals that end the program may reach the collector too, but the collector still has to write the recorded events.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
@@ -57,6 +84,7 @@ int attach() {
   shrink_thread_stacks();
   set_up_malloc();
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
+  const EndMark mark(memory.control());
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)
     outputs.push_back(collector_output + static_cast<int>(i));

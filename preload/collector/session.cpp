@@ -149,6 +149,7 @@ class EncodeLoop {
     state_.encode_processor = ::sched_getcpu();
     for (WorkItem& item : portion) {
       goes_on_ = encoder_.handle(item);
+      memory_.note_progress();
       if (!goes_on_) break;
     }
     state_.encode_processor = -1;

@@ -255,8 +255,15 @@ const char* collector_refused_type(void) { return refused_type; }
 // The collector's last verdict is read after this.
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
+bool collector_part(void) {
+  if (sandbox_entered || supervisor <= 0 || sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
+  sys(SYS_wait4, supervisor, 0, __WALL, 0);
+  supervisor = 0;
+  return true;
+}
+
 void collector_reap(void) {
-  if (supervisor > 0) sys(SYS_wait4, supervisor, 0, __WCLONE, 0);
+  if (supervisor > 0) sys(SYS_wait4, supervisor, 0, __WALL, 0);
   supervisor = 0;
 }
 

@@ -22,6 +22,9 @@
 
 #include "preload/protocol.h"
 
+/// The signals that a supervisor blocks, as /proc/PID/status has them (libcmt/trace/files.h).
+#define SUPERVISOR_BLOCKED "fffffffffffbfeff"
+
 /// Creates the files of the trace and the FIFO for commands, writes their paths and the program's description to
 /// `control`, and starts the collector. Returns 0, -errno, or collector_has_no_room if address space is limited to less
 /// than it needs; does not wait for it.
@@ -35,9 +38,12 @@ const char* collector_refused_type(void);
 /// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded.
 void collector_report_refusal(void);
 
-/// Whether it was started and has ended.
+/// Whether its supervisor has reported its end.
 bool collector_is_gone(void);
 /// Waits for its end.
 void collector_reap(void);
+/// Ends the supervisor, because the kernel grants some calls only to a process that shares its memory with no other.
+/// The collector goes on, and the process that inherits orphans reaps it. Returns false if there is no supervisor.
+bool collector_part(void);
 /// In a forked child: the parent's collector is not ours.
 void collector_forget(void);

@@ -91,18 +91,19 @@ double clock_cost_ns(void) {
   return (double)least / reads;
 }
 
-static bool spin_timed_out(const uint32_t* word, uint32_t seen) {
-  for (int i = 0; i < pauses_max; i++) {
+static bool spin_timed_out(const uint32_t* word, uint32_t seen, int tenths) {
+  for (int i = 0; i < tenths * pauses_max; i++) {
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != seen) return false;
     processor_pause();
   }
   return true;
 }
 
-bool wait_timed_out(const uint32_t* word, uint32_t seen) {
-  static const struct timespec tenth = {.tv_nsec = 100000000};
-  if (sandbox_entered) return spin_timed_out(word, seen);
-  return sys(SYS_futex, word, FUTEX_WAIT, seen, &tenth) == -ETIMEDOUT;
+bool wait_timed_out(const uint32_t* word, uint32_t seen, int tenths) {
+  must(tenths > 0 && tenths <= 10);
+  if (sandbox_entered) return spin_timed_out(word, seen, tenths);
+  const struct timespec time = {.tv_sec = tenths / 10, .tv_nsec = tenths % 10 * 100000000L};
+  return sys(SYS_futex, word, FUTEX_WAIT, seen, &time) == -ETIMEDOUT;
 }
 
 static struct stat standard_error;

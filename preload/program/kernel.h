@@ -100,8 +100,8 @@ static inline uint64_t clock_stamp(bool fenced) {
 /// How long it takes to read the clock for a stamp.
 double clock_cost_ns(void);
 
-/// Waits 0.1 s at most for `*word` to differ from `seen`. Whether the time was up.
-bool wait_timed_out(const uint32_t* word, uint32_t seen);
+/// Waits 1 to 10 tenths of a second at most for `*word` to differ from `seen`. Whether the time was up.
+bool wait_timed_out(const uint32_t* word, uint32_t seen, int tenths);
 
 /// Remembers which file standard error is, or that it is closed.
 void remember_standard_error(void);

@@ -107,11 +107,13 @@ static void report_missing_stacks(void) {
 // The rings of a process that begins, with what their reader is to know of it.
 static long make_rings(bool is_forked, struct GivenOut given_out) {
   const bool has_share = stacks.are_wanted || tracing.is_attached;  // attached: the next recording may have stacks
+  if (!owners_prepare()) return -ENOMEM;
   const long failed = rings_map(&tracing.control, has_share ? sizeof(struct StackShare) : 0);
   if (failed) return failed;
   struct Control* control = tracing.control;
   must(control->rings_limit != 0);
   control->process = process_id();
+  control->collector = 0;
   control->forked = tracing.is_attached ? 2 : is_forked;
   control->clock_is_ns = clock_is_slow;
   control->start_ns = clock_ns(CLOCK_MONOTONIC);

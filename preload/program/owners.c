@@ -6,7 +6,7 @@
 
 enum { chunk_bytes = 256 * 1024, page_bytes = 1 << owner_page_bits, page_pieces = page_bytes / owner_piece_bytes };
 
-struct OwnerGroup* owner_group_table[owner_groups];
+struct OwnerGroup** owner_group_table;
 uint64_t owners_shared;
 size_t (*owners_usable_size)(void*);
 
@@ -18,6 +18,11 @@ static struct {
   uint8_t* end;
   uint64_t* bytes;
 } pool;
+
+bool owners_prepare(void) {
+  if (!owner_group_table) owner_group_table = sys_map_quietly(owner_groups * sizeof *owner_group_table);
+  return owner_group_table != NULL;
+}
 
 void owners_begin_process(uint64_t* bytes) {
   must(bytes != NULL);
@@ -39,7 +44,7 @@ static void forget_group(struct OwnerGroup* group) {
 }
 
 void owners_forget(void) {
-  for (size_t i = 0; i < owner_groups; i++) {
+  for (size_t i = 0; owner_group_table && i < owner_groups; i++) {
     if (owner_group_table[i]) forget_group(owner_group_table[i]);
   }
   pool.is_exhausted = false;

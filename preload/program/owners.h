@@ -67,8 +67,9 @@ struct OwnerGroup {
   uint8_t* pieces[owner_group_regions];
 };
 
-/// By the upper bits of the address; NULL: none yet.
-extern struct OwnerGroup* owner_group_table[owner_groups] HIDDEN;
+/// By the upper bits of the address; NULL: none yet. The table is mapped, because the loader could not load a library
+/// with a table of that size where RLIMIT_DATA is small.
+extern struct OwnerGroup** owner_group_table HIDDEN;
 /// Blocks of fewer bytes may share 16 bytes.
 extern uint64_t owners_shared HIDDEN;
 
@@ -111,6 +112,8 @@ static inline bool owners_have_pages(uint8_t self, const void* block, uint64_t s
          __atomic_load_n(&group->pages[last], __ATOMIC_ACQUIRE) == self;
 }
 
+/// Maps the table, once. False: there is no memory.
+bool owners_prepare(void);
 /// In a process that begins. `bytes` counts the memory that pieces take.
 void owners_begin_process(uint64_t* bytes);
 

@@ -4,11 +4,14 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "preload/program/hooks/find.h"
@@ -28,7 +31,8 @@ void __assert_fail(const char* assertion, const char* file, unsigned line, const
   X(malloc) X(calloc) X(realloc) X(free) \
   X(quick_exit) X(abort) X(__assert_fail) X(_exit) \
   X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
-  X(prctl)
+  X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) \
+  X(setns) X(unshare) X(prctl)
 /// NULL where there is none: the library is older, or one of C alone, or is not loaded.
 #define REAL_OPTIONAL_FUNCTIONS(X) \
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \

@@ -8,7 +8,14 @@
 #include "preload/program/kernel.h"
 #include "preload/program/rings.h"
 
-enum { wipe_on_fork = 18, wait_rounds_max = 600, attached_rounds_max = 20, lock_rounds_max = 10 };
+enum { wipe_on_fork = 18, lock_tenths_max = 10 };
+/// How long threads wait, in tenths of a second.
+enum {
+  silence_max = 600,          // for a collector that shows no progress
+  attached_silence_max = 20,  // the same, where its end would not be seen
+  patience_max = 6000,        // for one that does
+  looks_often = 10,           // until they look every second only: thousands of threads would keep a processor busy
+};
 
 struct Tracing tracing;
 _Alignas(4096) uint32_t generation_page[1024];
@@ -81,9 +88,13 @@ bool tracing_has_verdict(void) {
   return verdict != verdict_go_on;
 }
 
+static uint32_t collector_word(void) { return __atomic_load_n(&tracing.control->collector, __ATOMIC_ACQUIRE); }
+
+static bool has_collector_ended(void) { return collector_is_gone() || (collector_word() & collector_has_ended); }
+
 static bool is_collector_lost(void) {
   if (tracing.is_stopped || tracing_has_verdict()) return true;
-  if (!collector_is_gone()) return false;
+  if (!has_collector_ended()) return false;
   if (!tracing_has_verdict()) tracing_stop("the collector has ended; the program goes on untraced", "", 0);
   return true;
 }
@@ -98,12 +109,6 @@ static bool drop_event(struct Ring* ring, uint64_t position, uint64_t count) {
   return true;
 }
 
-static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
-  __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
-  ring_bell(asleep_briefly);
-  return wait_timed_out((const uint32_t*)&ring->limit, (uint32_t)seen);
-}
-
 // Whether the collector waits at a position of this thread that is not published and lies before `position`. Then a
 // signal handler has interrupted that event, and this is the handler or it never returned, or a vfork child was killed
 // there: waiting is in vain. `tail` may be stored later than `limit`; then another lap is in the slot. But it is stored
@@ -116,18 +121,34 @@ static bool is_after_unpublished(const struct Ring* ring, uint64_t position, uin
          __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail;
 }
 
-/// Tenths of a second that a thread has waited: since its ring had more room, and since the collector was seen at work.
+/// The tenths of a second that a thread has waited: in all, and since the collector made progress.
 struct Patience {
-  int rounds, silent_rounds;
-  uint64_t passed_ns;
+  int tenths, silent_tenths;
+  uint64_t beats;
 };
 
-// Nobody says when the collector of an attached process has ended.
+// Waits for `*word` to differ from `seen`, and counts the time.
+static void wait_patiently(struct Patience* patience, const uint32_t* word, uint32_t seen) {
+  const int tenths = patience->tenths < looks_often ? 1 : 10;
+  if (!wait_timed_out(word, seen, tenths)) return;
+  patience->tenths += tenths;
+  patience->silent_tenths += tenths;
+}
+
+// A collector that is stopped, or gets no processor, makes no progress either. Where no end would be seen, that of an
+// attached process's collector is assumed soon.
 static bool is_exhausted(struct Patience* patience) {
-  const uint64_t passed_ns = __atomic_load_n(&tracing.control->clock_ns, __ATOMIC_RELAXED);
-  if (passed_ns != patience->passed_ns) patience->silent_rounds = 0;
-  patience->passed_ns = passed_ns;
-  return patience->rounds >= wait_rounds_max || (tracing.is_attached && patience->silent_rounds >= attached_rounds_max);
+  const uint64_t beats = __atomic_load_n(&tracing.control->beats, __ATOMIC_RELAXED);
+  if (beats != patience->beats) patience->silent_tenths = 0;
+  patience->beats = beats;
+  return patience->tenths >= patience_max ||
+         patience->silent_tenths >= (tracing.is_attached && collector_word() == 0 ? attached_silence_max : silence_max);
+}
+
+static void wait_for_limit(struct Ring* ring, uint64_t seen, struct Patience* patience) {
+  __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
+  ring_bell(asleep_briefly);
+  wait_patiently(patience, (const uint32_t*)&ring->limit, (uint32_t)seen);
 }
 
 static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
@@ -148,11 +169,9 @@ static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_
       tracing_stop("the collector does not go on; the program goes on untraced", "", 0);
       return false;
     }
-    const int timed_out = wait_for_limit(ring, *limit);
-    patience.rounds += timed_out;
-    patience.silent_rounds += timed_out;
-    uint64_t now = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
-    if (now != *limit) patience.rounds = patience.silent_rounds = 0;
+    wait_for_limit(ring, *limit, &patience);
+    const uint64_t now = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+    if (now != *limit) patience.tenths = patience.silent_tenths = 0;
     *limit = now;
   }
   return true;
@@ -189,11 +208,11 @@ static bool request(uint32_t kind) {
   __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
   uint32_t mine = __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
   ring_bell(asleep_briefly);
-  for (int rounds = 0; rounds < wait_rounds_max;) {
+  for (struct Patience patience = {0}; !is_exhausted(&patience);) {
     uint32_t done = __atomic_load_n(&control->done, __ATOMIC_ACQUIRE);
     if ((int32_t)(done - mine) >= 0) return true;
-    if (collector_is_gone()) return !is_collector_lost();
-    rounds += wait_timed_out(&control->done, done);
+    if (has_collector_ended()) return !is_collector_lost();
+    wait_patiently(&patience, &control->done, done);
   }
   return false;
 }
@@ -205,9 +224,9 @@ static void announce_end(void) {
   __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
   ring_bell(asleep_briefly);
-  for (int rounds = 0; rounds < lock_rounds_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); rounds++) {
-    if (collector_is_gone()) return;
-    wait_timed_out(&control->readable, 1);
+  for (int tenths = 0; tenths < lock_tenths_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); tenths++) {
+    if (has_collector_ended()) return;
+    wait_timed_out(&control->readable, 1, 1);
   }
 }
 
@@ -217,7 +236,7 @@ void tracing_leave(void) {
 }
 
 void tracing_finish(void) {
-  if (can_request() && collector_is_gone()) is_collector_lost();
+  if (can_request() && has_collector_ended()) is_collector_lost();
   announce_end();
   if (!request(request_finish)) return;
   if (!sandbox_entered) collector_reap();

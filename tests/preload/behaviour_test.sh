@@ -37,6 +37,29 @@ if command -v sqlite3 >/dev/null; then
     select i % 97, count(*), group_concat(i % 7, "") from n group by 1 order by 2, 1;'
 fi
 
+# The C library's own checks, which a library preloaded after the tracer makes.
+cat >past_end.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  char* volatile block = malloc(24);
+  memset(block, 1, 25);
+  free(block);
+  return 5;
+}
+END
+gcc -O0 -w past_end.c -o past_end
+debug=$(/sbin/ldconfig -p | sed -n 's/.*libc_malloc_debug\.so\.0 .*=> //p' | head -n 1)
+if [ -n "$debug" ]; then
+  for checks in MALLOC_CHECK_=3 GLIBC_TUNABLES=glibc.malloc.check=3; do
+    status=0
+    env "$checks" LD_PRELOAD="$TRACER $debug" CMTTRACE_OUT=$PWD/t/past_end.cmt ./past_end 2>err || status=$?
+    [ "$status" = 134 ] && grep -q 'invalid pointer' err || { echo "$checks: $status, $(cat err)" >&2; failed=1; }
+  done
+else
+  echo "not tested: MALLOC_CHECK_ needs libc_malloc_debug.so.0"
+fi
+
 # A sanitizer and we cannot both be first: that is said, and not a crash.
 if g++ -x c - -fsanitize=thread -o sanitized 2>/dev/null <<<'int main(void) { return 0; }'; then
   status=0

@@ -59,7 +59,8 @@ std::optional<std::size_t> Drainer::pass(bool must) {
   cut.stamp = cut.clock_stamp - stamp_slack;
   memory_.raise_clock(cut.clock_stamp);
   memory_.control().clock_stamp = cut.clock_stamp;
-  __atomic_store_n(&memory_.control().clock_ns, cut.clock_ns, __ATOMIC_RELAXED);  // threads that wait look at it
+  memory_.control().clock_ns = cut.clock_ns;
+  memory_.note_progress();
   const std::uint32_t rings = memory_.ring_count();
   if (states_.size() < rings) states_.resize(rings);
   pace_.begin_pass(cut.clock_ns);
@@ -87,6 +88,7 @@ std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
     if (state.is_crowded && waiting_threads(ring) != 0) back_next_page(ring, state);
     return 0;
   }
+  memory_.note_progress();
   state.quiet_since_ns = now_ns;
   __atomic_store_n(&ring.tail, state.tail, __ATOMIC_RELEASE);
   if (!memory_.is_recoverable()) raise_limit(ring, state, moved);

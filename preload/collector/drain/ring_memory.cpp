@@ -182,6 +182,8 @@ void RingMemory::raise_clock(std::uint64_t stamp) {
   processor_fence_after_atomic();  // all later reads come after the moment from which threads take this stamp
 }
 
+void RingMemory::note_progress() { __atomic_fetch_add(&control_->beats, 1, __ATOMIC_RELAXED); }
+
 void RingMemory::notify_threads() {
   for (std::uint32_t i = 0; i < ring_count(); ++i) __atomic_store_n(&ring(i).soft, 0, __ATOMIC_SEQ_CST);
 }

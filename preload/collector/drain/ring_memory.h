@@ -77,6 +77,8 @@ class RingMemory {
 
   /// Raises the clock from which threads take coarse stamps to `stamp`, if it is less.
   void raise_clock(std::uint64_t stamp);
+  /// Shows threads that wait that the collector goes on.
+  void note_progress();
   /// Makes each thread of the program read the control block at its next event.
   void notify_threads();
   /// Whether threads must read the control block at every event, because recording is paused or at its end. A call of

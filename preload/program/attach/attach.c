@@ -87,7 +87,7 @@ static bool are_rings_taken(void) {
   set_state(attach_has_rings);
   for (int tries = 0; tries < attach_wait_ms / wait_ms; tries++) {
     if (__atomic_load_n(&shared->rings_taken, __ATOMIC_ACQUIRE)) break;
-    wait_timed_out(&shared->rings_taken, 0);
+    wait_timed_out(&shared->rings_taken, 0, 1);
   }
   rings_close_descriptor();
   return __atomic_load_n(&shared->rings_taken, __ATOMIC_ACQUIRE) != 0;

@@ -24,7 +24,7 @@
   X(free_aligned_sized) X(malloc_trim) X(mallopt) \
   X(quick_exit) X(abort) X(__assert_fail) X(_exit) X(_Exit) \
   X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(execl) X(execlp) X(execle) \
-  X(prctl) X(syscall) X(pthread_setname_np) X(dlopen) X(dlmopen)
+  X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(setns) X(unshare) X(prctl) X(syscall) X(pthread_setname_np) X(dlopen) X(dlmopen)
 #define OF_SYMBOLS(X) X(dlsym)
 // clang-format on
 

@@ -87,11 +87,28 @@ static uint32_t old_hash_of(const char* text) {
   return hash;
 }
 
-static bool is_wanted(const struct Object* object, uint32_t number, const char* name) {
+static bool is_defined(const struct Object* object, uint32_t number, const char* name) {
   const ElfW(Sym)* symbol = &object->symbols[number];
   if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL) return false;
-  if (ELF64_ST_TYPE(symbol->st_info) == STT_TLS || strcmp(object->names + symbol->st_name, name) != 0) return false;
+  return ELF64_ST_TYPE(symbol->st_info) != STT_TLS && strcmp(object->names + symbol->st_name, name) == 0;
+}
+
+static bool is_default(const struct Object* object, uint32_t number) {
   return !object->versions || (object->versions[number] & version_hidden) == 0;
+}
+
+/// A symbol to look for. A library that takes the place of the C library's functions may define them in hidden
+/// versions. An example is libc_malloc_debug.so. A hidden version is wanted where there is no default one.
+struct Sought {
+  const char* name;
+  uint32_t hidden;  // the first of those versions; 0: none
+};
+
+static bool is_wanted(const struct Object* object, uint32_t number, struct Sought* sought) {
+  if (!is_defined(object, number, sought->name)) return false;
+  if (is_default(object, number)) return true;
+  if (sought->hidden == 0) sought->hidden = number;
+  return false;
 }
 
 // 0: none. Symbol 0 has no name.
@@ -106,10 +123,10 @@ static uint32_t find_by_gnu_hash(const struct Object* object, struct ObjectName 
   if (((word >> name.hash % 64) & (word >> (name.hash >> shift) % 64) & 1) == 0) return 0;
   uint32_t number = buckets[name.hash % buckets_count];
   if (number < first) return 0;
-  for (;; number++) {
+  for (struct Sought sought = {name.text, 0};; number++) {
     const uint32_t hash = chain[number - first];
-    if ((hash | 1) == (name.hash | 1) && is_wanted(object, number, name.text)) return number;
-    if (hash & 1) return 0;
+    if ((hash | 1) == (name.hash | 1) && is_wanted(object, number, &sought)) return number;
+    if (hash & 1) return sought.hidden;
   }
 }
 
@@ -117,9 +134,10 @@ static uint32_t find_by_old_hash(const struct Object* object, const char* name) 
   const uint32_t* table = object->old_hash;
   const uint32_t buckets = table[0];
   if (buckets == 0) return 0;
+  struct Sought sought = {name, 0};
   uint32_t number = table[2 + old_hash_of(name) % buckets];
-  while (number != 0 && !is_wanted(object, number, name)) number = table[2 + buckets + number];
-  return number;
+  while (number != 0 && !is_wanted(object, number, &sought)) number = table[2 + buckets + number];
+  return number != 0 ? number : sought.hidden;
 }
 
 void* object_symbol(const struct Object* object, struct ObjectName name) {

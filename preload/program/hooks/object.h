@@ -41,5 +41,6 @@ struct ObjectName {
 };
 struct ObjectName object_name(const char* text);
 
-/// The address of a symbol that it defines, in the version that a program would be linked to today; NULL: none.
+/// The address of a symbol that it defines; NULL: none. The version is the one that a program would be linked to today.
+/// Where there is none of these, any version is taken.
 void* object_symbol(const struct Object* object, struct ObjectName name);

@@ -7,12 +7,15 @@
 // interposed. After the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
 // libc) are noticed by the collector.
 //
+// Namespaces: see is_alone_now().
+//
 // Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. A
 // program is not seen that enters by an instruction of its own, or is within one after an exec. There a signal for a
 // forbidden system call of the tracer would end it.
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,7 @@
 #include <unistd.h>
 
 #include "preload/program/attach/attach.h"
+#include "preload/program/collector_start.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose/interpose.h"
@@ -205,6 +209,30 @@ static void cancel_if_refused(bool is_first, long failed) {
   sandbox_cancel();
   clock_is_slow = clock_was_slow;
 }
+
+// The kernel lets only a process that shares its memory with no other change these namespaces. A supervisor's memory is
+// the program's, so one that is in the way ends. A subreaper, which would inherit the collector, keeps it.
+static bool is_alone_now(int failed) {
+  int is_subreaper = 0;
+  const int error = errno;
+  if (!failed || (error != EINVAL && error != EUSERS) || !tracer_is_ready() || is_vfork_child()) return false;
+  sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper);
+  return !is_subreaper && sys(SYS_getpid, 0) != 1 && collector_part();
+}
+
+EXPORT int setns(int file, int kind) {
+  real_find_required();
+  const int failed = real.setns(file, kind);
+  return is_alone_now(failed) ? real.setns(file, kind) : failed;
+}
+OURS(setns);
+
+EXPORT int unshare(int flags) {
+  real_find_required();
+  const int failed = real.unshare(flags);
+  return is_alone_now(failed) ? real.unshare(flags) : failed;
+}
+OURS(unshare);
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};

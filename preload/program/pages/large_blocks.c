@@ -27,9 +27,11 @@ _Static_assert(chunk_units < 4096, "how many units of a chunk are used stands be
 uint64_t large_blocks_min;
 uint64_t large_blocks_filter[(1 << large_filter_bits) / 64];
 
-static struct Group* groups[groups_max][2];  // a table for each half
-static struct Leaf* leaves;                  // all
-static uintptr_t chunk;                      // the one in use, and in its lowest bits how many of its units are used
+typedef struct Group* Halves[2];  // a table for each half of a group
+
+static Halves* groups;       // groups_max of them, mapped with the first leaf; NULL: none yet
+static struct Leaf* leaves;  // all
+static uintptr_t chunk;      // the one in use, and in its lowest bits how many of its units are used
 
 // A word: the block's place in its page, its size, and the flags.
 static const uint64_t word_used = (uint64_t)1 << 63, word_was_resident = (uint64_t)1 << 62;
@@ -53,10 +55,23 @@ static void* take_unit(void) {
   }
 }
 
+// Another thread may be faster. A library with a table of that size could not be loaded where RLIMIT_DATA is small.
+static Halves* groups_mapped(bool create) {
+  Halves* table = __atomic_load_n(&groups, __ATOMIC_ACQUIRE);
+  if (table || !create) return table;
+  Halves* fresh = sys_map_quietly(groups_max * sizeof *fresh);
+  if (!fresh) return NULL;
+  if (__atomic_compare_exchange_n(&groups, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return fresh;
+  sys(SYS_munmap, fresh, groups_max * sizeof *fresh);
+  return table;
+}
+
 static struct Leaf** leaf_place(uintptr_t address, bool create) {
   if (address >> large_address_bits != 0) return NULL;
+  Halves* table = groups_mapped(create);
+  if (!table) return NULL;
   const uintptr_t number = address >> large_leaf_bits & (group_leaves - 1);
-  struct Group** place = &groups[address >> large_group_bits][number / (group_leaves / 2)];
+  struct Group** place = &table[address >> large_group_bits][number / (group_leaves / 2)];
   struct Group* group = __atomic_load_n(place, __ATOMIC_ACQUIRE);
   if (!group && create) {
     struct Group* fresh = take_unit();

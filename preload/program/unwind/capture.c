@@ -2,9 +2,10 @@
 // time would be lost in work that only the others need.
 #include <string.h>
 
+#include "preload/program/kernel.h"
 #include "preload/program/unwind/quick.h"
 
-enum { distant_captures_max = 16, stray_captures_max = 256 };
+enum { distant_captures_max = 16, stray_captures_max = 256, little_stack_bytes = 16 << 10 };
 
 int unwind_limit;
 static int frames_dropped;  // of a stack with more, at once: dropping one for each new one would change all numbers
@@ -314,17 +315,61 @@ int quick_go_on(struct UnwindThread* self, const void* frame, struct Arrival arr
   return kept < self->frames ? kept : self->frames;
 }
 
-void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
-  int kept = unwind_capture_quickly(self, frame);
-  if (__builtin_expect(kept < 0, 0)) {
-    if (self->busy != 0) {
-      if (capture_within(self, frame, stack)) return;
-      unwind_forget(self);  // half a capture
-    }
-    unwind_begin(self, frame);
-    kept = capture_slowly(self, frame);
+static __attribute__((noinline)) void capture_here(struct UnwindThread* self, const void* frame,
+                                                   struct UnwindStack* stack) {
+  if (self->busy != 0) {
+    if (capture_within(self, frame, stack)) return;
+    unwind_forget(self);  // half a capture
   }
+  unwind_begin(self, frame);
+  const int kept = capture_slowly(self, frame);
   *stack = (struct UnwindStack){kept, self->frames, self->is_cut, false};
+}
+
+// Whether a capture, which takes 4 KiB of stack, may be too much. Nobody knows the size of a stack that libc has not
+// made: signal handlers and coroutines run on some that are smaller.
+static bool has_little_stack(const struct UnwindThread* self, const void* frame) {
+  const uintptr_t above = (uintptr_t)frame - self->own_begin;
+  return above >= self->own_end - self->own_begin || above < little_stack_bytes;
+}
+
+// Captures on a stack of our own. A signal handler would get little of that one, or would look for its thread's stack
+// in vain: signals are blocked.
+static __attribute__((noinline)) void capture_elsewhere(struct UnwindThread* self, const void* frame,
+                                                        struct UnwindStack* stack) {
+  struct UnwindThread* const mine = self;  // the call changes the registers of its arguments
+  uint64_t before;
+  block_signals(&before);
+  must(!mine->is_elsewhere);
+  STORE_REGISTERS(mine->registers);
+  mine->is_elsewhere = true;
+  __asm__ volatile(
+      "mov %%rsp, %%rbx\n\t"
+      "mov %3, %%rsp\n\t"
+      "call *%4\n\t"
+      "mov %%rbx, %%rsp"
+      : "+D"(self), "+S"(frame), "+d"(stack)
+      : "r"((uintptr_t)(self->stack + sizeof self->stack) & ~(uintptr_t)63), "r"(capture_here)
+      : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  mine->is_elsewhere = false;
+  restore_signals(&before);
+}
+
+static __attribute__((noinline)) void capture_with_room(struct UnwindThread* self, const void* frame,
+                                                        struct UnwindStack* stack) {
+  const int kept = unwind_capture_quickly(self, frame);
+  if (__builtin_expect(kept >= 0, 1))
+    *stack = (struct UnwindStack){kept, self->frames, self->is_cut, false};
+  else
+    capture_here(self, frame, stack);
+}
+
+void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  if (__builtin_expect(has_little_stack(self, frame), 0) && !sandbox_entered)
+    capture_elsewhere(self, frame, stack);
+  else
+    capture_with_room(self, frame, stack);
 }
 
 const char* unwind_begin_process(struct StackShare* share, int frames_max) {

@@ -1,13 +1,16 @@
 // Steps that need more than a rule: over the frame of a signal handler, and of functions whose CFA follows from other
 // registers than rsp and rbp. The frequent case is the lazy binding of functions: _dl_runtime_resolve keeps rsp in rbx,
 // and the loader that it calls sometimes allocates. A walk by rules does not know rbx. So the stack is walked once more
-// from here, with all registers, at a microsecond a frame.
+// from here, or from where the capture has left the program's stack, with all registers, at a microsecond a frame.
 #include <stddef.h>
+#include <string.h>
 
 #include "preload/program/unwind/modules.h"
 #include "preload/program/unwind/step.h"
 
 enum { frames_walked_max = 4096, full_steps_max = 8 /* of one capture */, red_zone_bytes = 128 };
+
+_Static_assert((int)cfi_registers == (int)unwind_registers, "the registers of a walk from here");
 
 struct FullWalk {
   struct StackPart* part;
@@ -59,26 +62,16 @@ static bool step_fully(struct UnwindThread* self, struct FullWalk* walk) {
   return true;
 }
 
-// Walks from this function itself to the frame at `place`, and one step on.
+// Walks from a function of ours to the frame at `place`, and one step on.
 static __attribute__((noinline)) bool walk_from_here(struct UnwindThread* self, struct StackPart* part,
                                                      struct Place* place) {
   struct FullWalk walk = {.part = part, .is_exact = true};
   struct StackPart target = *part;
   const uint64_t code = place->key & ~UNWIND_EXACT;
-  __asm__ volatile(
-      "mov %%rbx, 24(%0)\n\t"
-      "mov %%rbp, 48(%0)\n\t"
-      "mov %%rsp, 56(%0)\n\t"
-      "mov %%r12, 96(%0)\n\t"
-      "mov %%r13, 104(%0)\n\t"
-      "mov %%r14, 112(%0)\n\t"
-      "mov %%r15, 120(%0)\n\t"
-      "lea 1f(%%rip), %%rax\n\t"
-      "mov %%rax, 128(%0)\n"
-      "1:"
-      :
-      : "r"(walk.registers.value)
-      : "rax", "memory");
+  if (self->is_elsewhere)
+    memcpy(walk.registers.value, self->registers, sizeof self->registers);
+  else
+    STORE_REGISTERS(walk.registers.value);
   memory_enter(self, walk.registers.value[cfi_rsp], part);
   for (int frames = 0; frames < frames_walked_max; frames++) {
     const bool is_there = walk.registers.value[cfi_rsp] == place->at + 8 && walk.registers.value[cfi_return] == code;

@@ -1,6 +1,24 @@
 /// One step of a walk: from a frame to its caller's.
 #pragma once
 
+/// Stores the registers that functions preserve, the stack pointer and the address of the next instruction, by DWARF's
+/// numbers, for a walk that begins at this place.
+#define STORE_REGISTERS(values)  \
+  __asm__ volatile(              \
+      "mov %%rbx, 24(%0)\n\t"    \
+      "mov %%rbp, 48(%0)\n\t"    \
+      "mov %%rsp, 56(%0)\n\t"    \
+      "mov %%r12, 96(%0)\n\t"    \
+      "mov %%r13, 104(%0)\n\t"   \
+      "mov %%r14, 112(%0)\n\t"   \
+      "mov %%r15, 120(%0)\n\t"   \
+      "lea 1f(%%rip), %%rax\n\t" \
+      "mov %%rax, 128(%0)\n"     \
+      "1:"                       \
+      :                          \
+      : "r"(values)              \
+      : "rax", "memory")
+
 #include <stdbool.h>
 #include <stdint.h>
 

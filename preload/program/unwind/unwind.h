@@ -46,6 +46,8 @@ enum {
   unwind_apart_frames_max = 1024,  ///< of a stack that a signal handler has within a capture
   unwind_margin = 8,               ///< entries at the ends of arrays, so that many can be read at once
   unwind_near_max = 256,           ///< rules of a thread's own
+  unwind_registers = 17,
+  unwind_stack_bytes = 12 << 10,  ///< of the tracer's own stack
 };
 
 /// A word of the stack that decides where an outer frame lies: mostly a saved rbp that is a frame pointer.
@@ -83,9 +85,12 @@ struct UnwindThread {
   uint32_t places[unwind_frames_max];        ///< where it was loaded from: (address - base) / 4; bit 0: see walk.h
   struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
   uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
+  bool is_elsewhere;                         ///< a capture runs on `stack`,
+  uint64_t registers[unwind_registers];      ///< and has left the program's stack with these (STORE_REGISTERS)
+  char stack[unwind_stack_bytes];
 };
 #ifndef __cplusplus
-_Static_assert(sizeof(struct UnwindThread) <= 64 * 1024, "memory of a thread");
+_Static_assert(sizeof(struct UnwindThread) <= 76 * 1024, "memory of a thread");
 #endif
 
 /// A captured stack.

@@ -143,6 +143,7 @@ static void run_among_old_blocks(uint32_t size_max, uint32_t random) {
 static bool is_kept(enum Ownership ownership) { return ownership == ownership_kept; }
 
 int main(void) {
+  if (!owners_prepare()) return 1;
   owners_begin_process(&memory_used);
   owners_usable_size = usable_size;
   assert(owner_of_ring(0) == 1 && owner_of_ring(owners_max - 1) == 250 && owner_of_ring(owners_max) == 0);

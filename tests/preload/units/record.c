@@ -210,6 +210,7 @@ static void check_stamps_where_threads_share_memory(void) {
 int main(void) {
   stamps_choose(stamps_sparse);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
+  if (!owners_prepare()) return 1;
   owners_begin_process(&memory_used);
   owners_usable_size = usable;
   for (int has_new_high = 0; has_new_high < 2; has_new_high++) {

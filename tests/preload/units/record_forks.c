@@ -211,6 +211,7 @@ int main(void) {
   void* share = sys_map_quietly(sizeof(struct StackShare));
   if (stacks_begin_process(share, 0, false)) return 77;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
+  if (!owners_prepare()) return 1;
   owners_begin_process(&memory_used);
   stamps_for_times();
   for (int is_full = 0; is_full < 2; is_full++) {

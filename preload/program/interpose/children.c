@@ -1,0 +1,103 @@
+// wait() and its like, in a process that inherits orphans: a child subreaper (PR_SET_CHILD_SUBREAPER), or the first
+// process of a container.
+//
+// A supervisor (collector_start.h) may live longer than its program. Then the kernel gives it to the process that
+// inherits orphans, with SIGCHLD as its exit signal. There wait() would return a child that the program knows nothing
+// of. So each wait for any child first looks which one it would get, and reaps a supervisor itself. Waits for one child
+// or a group pass: a supervisor is in a group of its own.
+//
+// Two traces of it remain. A signal SIGCHLD is sent for it. While it is the only child, wait() waits for it, and then
+// fails with ECHILD, as it should have done at once.
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "preload/program/collector_start.h"
+#include "preload/program/interpose/interpose.h"
+#include "preload/text.h"
+
+// Asked each time: a program that executes another one stays a subreaper, and a forked child is none.
+static bool inherits_orphans(void) {
+  int is_subreaper = 0;
+  if (sandbox_entered) return false;
+  if (sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper) return true;
+  return sys(SYS_getpid, 0) == 1;
+}
+
+// A supervisor blocks all signals that can be blocked, from its first instruction on.
+static bool is_supervisor(pid_t child) {
+  char path[48], text[2048];
+  strcpy(put_decimal(stpcpy(path, "/proc/"), (uint64_t)child), "/status");
+  const long file = sys_open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const long got = sys(SYS_read, file, text, sizeof text - 1);
+  sys(SYS_close, file);
+  text[got > 0 ? got : 0] = 0;
+  return strstr(text, "\nSigBlk:\t" SUPERVISOR_BLOCKED "\n") && strstr(text, "\nState:\tZ");
+}
+
+// Waits until a child of the program can be waited for: that one is in `found`, and stays. Returns what waitid does.
+static int find_child(siginfo_t* found, int options) {
+  for (;;) {
+    found->si_pid = 0;
+    const int failed = real.waitid(P_ALL, 0, found, options | WNOWAIT);
+    if (failed || found->si_pid == 0 || !is_supervisor(found->si_pid)) return failed;
+    sys(SYS_wait4, found->si_pid, 0, __WALL | WNOHANG, 0);
+  }
+}
+
+// wait4(-1) where orphans are inherited. Another thread may be faster.
+static pid_t wait_for_own(int* status, int options, struct rusage* used) {
+  const int saved = errno;
+  for (siginfo_t found;;) {
+    if (find_child(&found, options | WEXITED) != 0) return -1;
+    if (found.si_pid == 0) return 0;
+    const pid_t child = real.wait4(found.si_pid, status, options | WNOHANG, used);
+    if (child > 0) errno = saved;
+    if (child > 0 || (child < 0 && errno != ECHILD)) return child;
+  }
+}
+
+static bool is_filtered(pid_t child) {
+  real_find_required();
+  return child == -1 && inherits_orphans();
+}
+
+EXPORT pid_t wait(int* status) { return is_filtered(-1) ? wait_for_own(status, 0, NULL) : real.wait(status); }
+OURS(wait);
+
+EXPORT pid_t waitpid(pid_t child, int* status, int options) {
+  return is_filtered(child) ? wait_for_own(status, options, NULL) : real.waitpid(child, status, options);
+}
+OURS(waitpid);
+
+EXPORT pid_t wait3(int* status, int options, struct rusage* used) {
+  return is_filtered(-1) ? wait_for_own(status, options, used) : real.wait3(status, options, used);
+}
+OURS(wait3);
+
+EXPORT pid_t wait4(pid_t child, int* status, int options, struct rusage* used) {
+  return is_filtered(child) ? wait_for_own(status, options, used) : real.wait4(child, status, options, used);
+}
+OURS(wait4);
+
+EXPORT int waitid(idtype_t kind, id_t child, siginfo_t* info, int options) {
+  if (!is_filtered(kind == P_ALL ? -1 : 0)) return real.waitid(kind, child, info, options);
+  const int saved = errno;
+  for (siginfo_t found;;) {
+    if (find_child(&found, options) != 0) return -1;
+    const pid_t looked_at = found.si_pid;
+    if (looked_at != 0 && !(options & WNOWAIT)) {
+      const int failed = real.waitid(P_PID, (id_t)looked_at, &found, options | WNOHANG);
+      if ((failed && errno == ECHILD) || (!failed && found.si_pid == 0)) continue;  // another thread was faster
+      if (failed) return -1;
+      errno = saved;
+    }
+    if (info) *info = found;
+    return 0;
+  }
+}
+OURS(waitid);

@@ -1,0 +1,67 @@
+// orphans HOW: a child subreaper. It has three children, and each of these has one, which it inherits; all six
+// allocate. Waits for all by wait, waitpid, wait3, wait4 or waitid, and prints how many it got, and how it ended.
+//
+// orphans flood: allocates without end until standard input ends.
+//
+// orphans alone: makes enough events for a collector. Then asks for namespaces that only a process gets that shares its
+// memory with no other, allocates on, and prints the results.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t wait_by(const char* how) {
+  siginfo_t info = {0};
+  struct rusage used;
+  int status;
+  if (strcmp(how, "wait") == 0) return wait(&status);
+  if (strcmp(how, "waitpid") == 0) return waitpid(-1, &status, 0);
+  if (strcmp(how, "wait3") == 0) return wait3(&status, 0, &used);
+  if (strcmp(how, "wait4") == 0) return wait4(-1, &status, 0, &used);
+  return waitid(P_ALL, 0, &info, WEXITED) == 0 ? info.si_pid : -1;
+}
+
+static void be_parent(void) {
+  free(malloc(100));
+  if (fork() == 0) {
+    free(malloc(200));
+    _exit(0);
+  }
+  _exit(0);
+}
+
+static void flood(void) {
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  while (poll(&input, 1, 0) == 0) {
+    for (int i = 0; i < 100000; i++) free(malloc(100));
+  }
+}
+
+static void be_alone(void) {
+  const int time = open("/proc/self/ns/time", O_RDONLY | O_CLOEXEC);
+  for (int i = 0; i < 100000; i++) free(malloc(300));
+  printf("setns %d\n", setns(time, CLONE_NEWTIME));
+  printf("unshare %d\n", unshare(CLONE_NEWUSER));
+  for (int i = 0; i < 100000; i++) free(malloc(400));
+}
+
+int main(int argc, char** argv) {
+  int count = 0;
+  if (argc != 2) return 2;
+  if (strcmp(argv[1], "flood") == 0) return flood(), 0;
+  if (strcmp(argv[1], "alone") == 0) return be_alone(), 0;
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return 77;
+  for (int i = 0; i < 3; i++) {
+    if (fork() == 0) be_parent();
+  }
+  while (wait_by(argv[1]) > 0) count++;
+  printf("%d children, then %s\n", count, strerror(errno));
+  return 0;
+}
