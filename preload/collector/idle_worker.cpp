@@ -2,17 +2,22 @@
 
 #include "preload/collector/idle_worker.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cassert>
 #include <chrono>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
 namespace cmt::collector {
 namespace {
+
+constexpr int wait_ms_max = 10'000;  // of one wait, which is then begun again
 
 bool set_policy(pid_t thread, int policy) {
   const sched_param none{};
@@ -28,65 +33,69 @@ IdleWorker::IdleWorker(const char* name) {
     return;
   }
   ::pthread_setname_np(thread_.native_handle(), name);
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return id_ != 0; });
+  while (state_ == beginning) await_other(beginning, wait_ms_max);
 }
 
 IdleWorker::~IdleWorker() {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    is_at_end_ = true;
-  }
   hurry();  // before it wakes, so that it does not starve
-  changed_.notify_all();
+  set_state(at_end);
   thread_.join();
 }
 
+void IdleWorker::set_state(State state) {
+  state_.store(state, std::memory_order_release);
+  ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void IdleWorker::await_other(State state, int milliseconds) const {
+  const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+  ::syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, state, &time, nullptr, 0);
+}
+
+// The thread reports the end of its work before it becomes idle again.
 void IdleWorker::run() {
-  {
-    const std::lock_guard lock(mutex_);
-    id_ = ::gettid();
-  }
-  changed_.notify_all();
+  id_ = ::gettid();
+  set_state(without_work);
   set_policy(0, SCHED_IDLE);
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return work_ || is_at_end_; });
-    if (!work_) return;
-    lock.unlock();
-    std::exception_ptr error;
+  for (;;) {
+    State state;
+    while ((state = State(state_.load(std::memory_order_acquire))) == without_work)
+      await_other(without_work, wait_ms_max);
+    if (state == at_end) return;
+    if (is_hurried_.exchange(false)) set_policy(0, SCHED_IDLE);
     try {
       work_();
     } catch (...) {
-      error = std::current_exception();
+      error_ = std::current_exception();
     }
-    if (is_hurried_.exchange(false)) set_policy(0, SCHED_IDLE);
-    lock.lock();
-    work_ = nullptr;
-    error_ = error;
-    changed_.notify_all();
+    std::uint32_t expected = with_work;  // at_end remains
+    if (state_.compare_exchange_strong(expected, without_work, std::memory_order_acq_rel))
+      ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 }
 
 void IdleWorker::start(std::function<void()> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    assert(is_there() && !work_ && !is_at_end_);
-    work_ = std::move(work);
-  }
-  changed_.notify_all();
+  assert(is_there() && state_ == without_work);
+  work_ = std::move(work);
+  set_state(with_work);
 }
 
 bool IdleWorker::wait(int milliseconds) {
-  std::unique_lock lock(mutex_);
-  const bool is_done = changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return !work_; });
-  if (is_done && error_) std::rethrow_exception(std::exchange(error_, nullptr));
-  return is_done;
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+  while (state_.load(std::memory_order_acquire) == with_work) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    await_other(with_work, static_cast<int>(left));
+  }
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  return true;
 }
 
 void IdleWorker::hurry() {
-  if (!is_hurried_.exchange(true)) set_policy(id_, SCHED_OTHER);
+  is_hurried_ = true;
+  set_policy(id_, SCHED_OTHER);
 }
 
 }  // namespace cmt::collector

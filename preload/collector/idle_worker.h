@@ -4,10 +4,9 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 namespace cmt::collector {
@@ -18,7 +17,8 @@ namespace cmt::collector {
 /// Starvation. While all processors are busy, this thread gets a third of a per cent of one, so it may hold a lock for
 /// seconds. The kernel does not lend it the priority of waiting threads (PTHREAD_PRIO_INHERIT is for real-time
 /// threads). So it must not share a lock with a thread for which the program may wait. This includes malloc's locks:
-/// memory that one thread allocates and the other frees is guarded by one lock.
+/// memory that one thread allocates and the other frees is guarded by one lock. Owner and thread talk by one atomic
+/// word: with a mutex, an owner waited for half a minute beside 20 busy programs, and could not call hurry().
 ///
 /// The way back. A thread may leave SCHED_IDLE only with CAP_SYS_NICE, or if RLIMIT_NICE allows its nice value. By
 /// default it does not. So the owner gives this thread no urgent work. The owner waits for the work at hand, which
@@ -48,20 +48,25 @@ class IdleWorker {
   /// Waits until no work is at hand, at most so long. Returns whether none is. Throws the exception that the work has
   /// thrown.
   bool wait(int milliseconds);
-  /// Notes that the work at hand has become urgent.
+  /// Notes that the work at hand is urgent. Call it again while the work is not done: the thread may have become idle
+  /// at the same moment.
   void hurry();
 
  private:
+  enum State : std::uint32_t { beginning, without_work, with_work, at_end };
+
   void run();
+  void set_state(State state);
+  /// Waits until the state is another one, or for some time.
+  void await_other(State state, int milliseconds) const;
 
   std::thread thread_;
-  pid_t id_ = 0;
+  std::atomic<pid_t> id_ = 0;
   std::atomic<bool> is_hurried_ = false;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
+  std::atomic<std::uint32_t> state_ = beginning;
+  // The thread's while there is work, else the owner's.
   std::function<void()> work_;
   std::exception_ptr error_;
-  bool is_at_end_ = false;
 };
 
 }  // namespace cmt::collector

@@ -3,8 +3,8 @@ returns. It leaves by longjmp, or it makes events and the program is killed in i
 never be filled. Later events are in the trace nevertheless. Where the program goes on for longer than the ring lasts, the
 trace ends there, and one line reports it.
 
-With stacks an event has some thousand instructions: each 31st is interrupted. Without CMT_DAILY the handler is killed
-after each 3rd.
+With stacks an event has some thousand instructions: each 31st is interrupted. Without CMT_DAILY each 2nd is, and the
+handler is killed after each 4th.
 
 What a handler asks for while the real function is at work is an event of its own.
 """
@@ -15,8 +15,9 @@ import sys
 
 from await_closed import await_closed
 
-STRIDE = 31 if os.environ.get('CMTTRACE_STACKS') else 1
-STRIDE_OF_KILLS = STRIDE if os.environ.get('CMT_DAILY') else max(STRIDE, 3)
+IS_DAILY = bool(os.environ.get('CMT_DAILY'))
+STRIDE = 31 if os.environ.get('CMTTRACE_STACKS') else 1 if IS_DAILY else 2
+STRIDE_OF_KILLS = STRIDE if IS_DAILY else max(STRIDE, 4)
 HELD_UP = 'libcmttrace: an event was interrupted and did not go on; the program goes on untraced\n'
 held_up = []
 
