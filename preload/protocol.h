@@ -380,6 +380,7 @@ struct Control {
   char message[message_bytes];           ///< the reason for verdict_failed
   // Written by the program before the collector starts.
   char program[256];
+  char allocator[64];  ///< the file name of the library whose malloc serves the program; empty: the program itself
   char command[command_bytes_max];
   char paths[outputs_max][output_path_bytes];
   char rings_path[output_path_bytes];    ///< the file that holds this memory; empty: memory without a name

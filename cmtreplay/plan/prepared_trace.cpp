@@ -87,6 +87,7 @@ class PreparedTrace::Pass {
     Reader trace = trace_.open_();
     plan_.format = trace.header().format;
     plan_.facts.touched_min = trace.header().touched_min();
+    plan_.facts.allocator = trace.header().find("allocator").value_or("");
     untouched_.set_touched_min(plan_.facts.touched_min);
     trace::BatchReader batches(trace);
     trace::ReadAhead reader(batches);

@@ -74,6 +74,7 @@ struct TraceFacts {
   std::uint64_t before_teardown_event = 0;  ///< the last event before the tear-down (teardown.h); 0: there is none
   std::uint64_t before_teardown_live_bytes = 0;
   std::uint64_t recorded_ns = unknown;
+  std::string allocator;  ///< the library whose malloc served the recorded program; empty: not known
 
   bool has_teardown() const { return before_teardown_event != 0; }
 };

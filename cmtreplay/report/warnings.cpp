@@ -1,6 +1,8 @@
 // Makes a line for each thing that was left out, refused, or disturbed.
 #include "cmtreplay/report/warnings.h"
 
+#include <string_view>
+
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
@@ -21,6 +23,11 @@ void add_count(std::vector<Warning>& warnings, std::uint64_t count, const std::s
   if (count != 0) warnings.push_back({kind, output::with_commas(count) + " " + (count == 1 ? one : kind)});
 }
 
+/// Whether a library is a C library: libc.so.6 of glibc, libc.musl-x86_64.so.1 and ld-musl-x86_64.so.1 of musl.
+bool is_of_libc(std::string_view library) {
+  return library.starts_with("libc.") || library.starts_with("libc-2.") || library.starts_with("ld-musl-");
+}
+
 void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
 
 }  // namespace
@@ -38,6 +45,9 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
             "call of mallopt or mallctl might do more than give memory back, and is not replayed");
   if (facts.defects != 0)
     warnings.push_back({"defects in the trace", output::counted(facts.defects, "defect") + " in the trace"});
+  if (!facts.allocator.empty() && !is_of_libc(facts.allocator))
+    warnings.push_back({"was recorded with another allocator than libc's",
+                        "was recorded with " + facts.allocator + ": libc is another allocator"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
   if (!trace.chunks().kept())
     warnings.push_back({"the trace is planned again in each run",

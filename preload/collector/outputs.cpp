@@ -19,6 +19,11 @@ namespace {
 /// others 0 to 1 %.
 constexpr int level = 1;
 
+/// The value of the key `origin` (format-spec/text.md).
+const char* origin_of(const Control& control) {
+  return control.forked == 0 ? "start" : control.forked == 1 ? "fork" : "attach";
+}
+
 Header header_of(const Control& control, bool has_times) {
   Header header;
   header.has_header = header.has_addresses = true;
@@ -30,6 +35,8 @@ Header header_of(const Control& control, bool has_times) {
                      {"start", text::start_text(control.start_wall)},
                      {"start_monotonic_ns", std::to_string(control.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
+                     {"origin", origin_of(control)},
+                     {"allocator", control.allocator[0] != 0 ? control.allocator : control.program},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
   if (control.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(control.touched_min));
   return header;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "preload/program/kernel.h"
+#include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"
@@ -115,6 +116,8 @@ static void describe_program(struct Control* control) {
   memcpy(control->program, program_name(), length);
   make_utf8(control->program, length);
   describe_command(control->command);
+  strcpy(control->allocator, allocator_name());
+  make_utf8(control->allocator, strlen(control->allocator));
 }
 
 static void remove_files(const struct Control* control) {

@@ -2,6 +2,7 @@
 #include "preload/program/real.h"
 
 #include <link.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "preload/program/kernel.h"
@@ -60,12 +61,24 @@ void real_find_required(void) {
   if (fault.what) real_die(fault);
 }
 
+static char allocator_file[64];
+
+const char* allocator_name(void) { return allocator_file; }
+
+static void find_allocator_name(void) {
+  const char* path = real.malloc ? find_module(*(const void**)&real.malloc) : NULL;
+  const char* slash = path ? strrchr(path, '/') : NULL;
+  if (path) strncpy(allocator_file, slash ? slash + 1 : path, sizeof allocator_file - 1);
+}
+
 struct RealFault real_find_all(void) {
   if (is_sanitized()) return fault_of_sanitizer;
   if (real_order == find_after_us) find_begin();
   is_under_valgrind = find_one("_vgnU_freeres", find_everywhere) != NULL;
   real_find_missing();
-  return find_required();
+  const struct RealFault fault = find_required();
+  find_allocator_name();
+  return fault;
 }
 
 static struct Range { uintptr_t begin, end; } allocator, executable;

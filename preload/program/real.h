@@ -76,6 +76,10 @@ extern enum FindWhere real_order;
 /// Whether valgrind runs the program: it ends one that calls clone as the collector's start does.
 extern bool is_under_valgrind HIDDEN;
 
+/// The file name of the library of the real malloc; empty: the program itself. Found once: looking for it in a forked
+/// child might wait for the loader for ever.
+const char* allocator_name(void);
+
 /// Whether code belongs to the library of the real malloc.
 bool is_allocator_code(const void* code);
 

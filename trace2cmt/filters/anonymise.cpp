@@ -10,7 +10,7 @@
 namespace cmt::trace2cmt {
 namespace {
 
-constexpr std::array<std::string_view, 4> harmless_keys{"kept", "page_size", "slice", "touched_min"};
+constexpr std::array<std::string_view, 5> harmless_keys{"kept", "origin", "page_size", "slice", "touched_min"};
 constexpr std::string_view slice_label = "slice ";
 
 /// The mark at the start of a slice identifies nobody, unless the slice was given by marks.
