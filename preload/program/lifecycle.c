@@ -12,6 +12,7 @@
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/real.h"
+#include "preload/program/restart.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"
@@ -297,6 +298,7 @@ bool tracer_start(void) {
   int saved = errno;
   tracer_state = tracer_starts;
   remember_standard_error();
+  if (has_sanitizer()) restart_without_us();
   const struct RealFault fault = real_find_all();
   if (fault.what) real_die(fault);
   start_recording();

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "preload/program/kernel.h"
+#include "preload/program/restart.h"
 
 struct Real real;
 Syscall* real_syscall;
@@ -21,15 +22,6 @@ void real_die(struct RealFault fault) {
 }
 
 static const struct RealFault fault_of_sanitizer = {"the program is built with a sanitizer, and cannot be traced", ""};
-
-void __asan_init(void) __attribute__((weak));
-void __tsan_init(void) __attribute__((weak));
-void __msan_init(void) __attribute__((weak));
-
-// A sanitizer's allocator has to come first in the search order: it looks functions up, and by that calls us, before it
-// can be called itself. The user would see its message only, or a crash at its start. It also has a dl_iterate_phdr of
-// its own, which cannot be called then: so the loader is asked, by weak symbols.
-static bool is_sanitized(void) { return __asan_init || __tsan_init || __msan_init; }
 
 static const struct Wanted required[] = {
 #define REAL_WANTED(name) {#name, (void**)&real.name},
@@ -55,7 +47,10 @@ void real_find_missing(void) { find_all(optional, optional_count, real_order); }
 
 void real_find_required(void) {
   if (real._exit) return;
-  if (is_sanitized()) real_die(fault_of_sanitizer);
+  if (has_sanitizer()) {
+    restart_without_us();
+    real_die(fault_of_sanitizer);
+  }
   real_find_missing();  // dlopen is among them, which older programs need not have
   const struct RealFault fault = find_required();
   if (fault.what) real_die(fault);
@@ -72,7 +67,7 @@ static void find_allocator_name(void) {
 }
 
 struct RealFault real_find_all(void) {
-  if (is_sanitized()) return fault_of_sanitizer;
+  if (has_sanitizer()) return fault_of_sanitizer;
   if (real_order == find_after_us) find_begin();
   is_under_valgrind = find_one("_vgnU_freeres", find_everywhere) != NULL;
   real_find_missing();

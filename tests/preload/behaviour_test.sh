@@ -60,14 +60,6 @@ else
   echo "not tested: MALLOC_CHECK_ needs libc_malloc_debug.so.0"
 fi
 
-# A sanitizer and we cannot both be first: that is said, and not a crash.
-if g++ -x c - -fsanitize=thread -o sanitized 2>/dev/null <<<'int main(void) { return 0; }'; then
-  status=0
-  LD_PRELOAD=$TRACER ./sanitized 2>err || status=$?
-  [ $status = 1 ] && [ "$(cat err)" = 'libcmttrace: the program is built with a sanitizer, and cannot be traced' ] ||
-    { echo "sanitized: $status, $(cat err)" >&2; failed=1; }
-fi
-
 # Another allocator that is preloaded after ours is traced, and does the work.
 if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
   MALLOC_CONF=stats_print:true CMTTRACE_OUT=je.trace LD_PRELOAD="$TRACER libjemalloc.so.2" \

@@ -28,6 +28,7 @@
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose/interpose.h"
+#include "preload/program/restart.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);
@@ -172,13 +173,22 @@ EXPORT int execlp(const char* file, const char* first, ...) {
 }
 OURS(execlp);
 
-EXPORT int execle(const char* path, const char* first, ...) {
+HIDDEN int ours_execle(const char* path, const char* first, ...) {
   LISTED(first, arguments, rest);
   char** environment = va_arg(rest, char**);
   va_end(rest);
   return ours_execve(path, arguments, environment);
 }
-OURS(execle);
+
+// The loader calls the resolver before the program begins (restart.h). execle, of all functions: musl's loader, which
+// knows no resolvers, finds its own.
+static __typeof__(execle)* choose_execle(void) {
+  if (has_sanitizer()) restart_without_us();
+  return ours_execle;
+}
+EXPORT int execle(const char* path, const char* first, ...) __attribute__((ifunc("choose_execle")));
+// Makes an entry of the procedure linkage table, for which the loader asks the resolver.
+__attribute__((used)) static int use_execle(void) { return execle("", "", (char*)NULL, NULL); }
 
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   real_find_required();
