@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 
+#include "libcmt/trace/first_defects.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
 #include "toolkit/command/open_trace.h"
@@ -134,7 +134,7 @@ void convert_events(const Options& options) {
   read_options.strict = options.strict;
   read_options.stacks = options.form->has_stacks;
   read_options.threads = options.jobs;
-  read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
+  read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect); };
   cmt::logs::LeftOut left_out;
   From from = options.from;
   from.left_out = &left_out;
@@ -259,19 +259,20 @@ void convert_processes(Options options) {
 /// Prints the first fault of each kind, and how many there are of it.
 int verify_and_print(const TraceFile& file, unsigned jobs) {
   struct Kind {
-    std::string name, first_place;
+    std::string first_place;
     std::uint64_t faults = 0;
   };
   std::vector<Kind> kinds;
-  const Verdict verdict = verify(file, jobs, [&](const std::string& place, const std::string& what) {
-    const std::string name = kind_of_fault(what);
-    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.name == name; });
-    if (kind == kinds.end()) {
-      kind = kinds.insert(kind, {name, place});
-      cmt::command::print(place + ": " + what + "\n");
+  cmt::FirstDefects first(0);
+  const auto report = [&](const std::string& place, const std::string& what, std::uint64_t count) {
+    if (const auto kind = first.counted_by(what)) {
+      kinds[*kind].faults += count;
+      return;
     }
-    ++kind->faults;
-  });
+    kinds.push_back({place, count});
+    cmt::command::print(place + ": " + what + "\n");
+  };
+  const Verdict verdict = verify(file, jobs, report);
   for (const Kind& kind : kinds) {
     if (kind.faults == 1) continue;
     cmt::command::print(file.name() + ": " + cmt::output::with_commas(kind.faults - 1) + " more of the kind of " +

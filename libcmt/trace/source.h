@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cmt/header.h"
@@ -15,6 +16,7 @@
 #include "libcmt/block_table.h"
 #include "libcmt/format/origins.h"
 #include "libcmt/trace/files.h"
+#include "libcmt/trace/first_defects.h"
 
 namespace cmt {
 
@@ -27,15 +29,18 @@ class DefectLog {
   void report(const std::string& place, const std::string& what, Repair repair = Repair::not_understood) {
     if (options_.strict) throw FormatError(place, what);
     repairs_.add(repair);
-    if (is_holding_) return held_.push_back({place, what, repair});
+    if (is_holding_) return hold({place, what, repair});
     if (options_.on_defect) options_.on_defect({place, what, repair});
   }
 
   /// Holds defects back until release() passes them on. An input without an event is no trace, and its reader throws
   /// one error instead of reporting the defects.
   void hold() { is_holding_ = true; }
+  /// The number of defects held back. held() has the texts of the first.
+  std::uint64_t held_count() const { return held_count_; }
   void release() {
     is_holding_ = false;
+    held_count_ = 0;
     for (const Defect& defect : std::exchange(held_, {})) {
       if (options_.on_defect) options_.on_defect(defect);
     }
@@ -45,10 +50,19 @@ class DefectLog {
   const Repairs& repairs() const { return repairs_; }
 
  private:
+  void hold(Defect defect) {
+    ++held_count_;
+    const auto counted_by = first_.counted_by(defect.what);
+    if (!counted_by) return held_.push_back(std::move(defect));
+    ++held_[*counted_by].count;
+  }
+
   const ReadOptions& options_;
   Repairs repairs_;
   bool is_holding_ = false;
-  std::vector<Defect> held_;
+  std::uint64_t held_count_ = 0;
+  FirstDefects first_;
+  std::vector<Defect> held_;  // the first
 };
 
 struct OpenBlock;

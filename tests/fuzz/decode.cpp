@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     const trace2cmt::TraceFile file(path, {});
-    const auto verdict = trace2cmt::verify(file, 1, [](const std::string&, const std::string&) {});
+    const auto verdict = trace2cmt::verify(file, 1, [](const std::string&, const std::string&, std::uint64_t) {});
     fuzz::promise(verdict.faults != 0 || !all.refused, "what is verified is read");
     trace2cmt::info_of(file, 1);
   } catch (const FormatError&) {

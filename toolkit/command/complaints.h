@@ -1,4 +1,5 @@
-/// Messages about the defects of a trace. A damaged trace may have millions, so only the first ten are printed.
+/// Messages about the defects of a trace. A damaged trace may have millions, so only the first ten are printed, and the
+/// first of each kind.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,13 @@
 #include <utility>
 
 #include "cmt/error.h"
+#include "cmt/reader.h"
+#include "libcmt/trace/first_defects.h"
 
 namespace cmt::command {
 
-/// Reports the first ten defects of a trace with their places, and at the end the number of all.
+/// Reports the first ten defects of a trace and the first of each kind with their places, and at the end the number of
+/// all. Takes no memory for the others.
 class Complaints {
  public:
   /// `say` gets one line a call, without its end. If `strict`, the first defect is thrown as a FormatError instead.
@@ -21,10 +25,17 @@ class Complaints {
   std::string place() const { return place_ ? place_() : ""; }
 
   /// A defect at that place.
-  void add(const std::string& what) { add(strict_ || count_ < said_max ? place() : "", what); }
-  void add(const std::string& where, const std::string& what) {
-    if (strict_) throw FormatError(where, what);
-    if (++count_ <= said_max) say_(where + ": " + what);
+  void add(const std::string& what) {
+    if (strict_) throw FormatError(place(), what);
+    if (is_said(what)) say_(place() + ": " + what);
+    ++count_;
+  }
+  void add(const std::string& where, const std::string& what) { add(Defect{where, what}); }
+  /// A defect that the reader has found.
+  void add(const Defect& defect) {
+    if (strict_) throw FormatError(defect.place, defect.what);
+    if (is_said(defect.what)) say_(defect.place + ": " + defect.what);
+    count_ += defect.count;
   }
 
   std::uint64_t count() const { return count_; }
@@ -35,12 +46,13 @@ class Complaints {
   }
 
  private:
-  static constexpr std::uint64_t said_max = 10;
+  bool is_said(const std::string& what) { return !first_.counted_by(what); }
 
   bool strict_;
   std::function<void(const std::string&)> say_;
   std::function<std::string()> place_;
   std::uint64_t count_ = 0;
+  FirstDefects first_;
 };
 
 }  // namespace cmt::command

@@ -18,6 +18,17 @@ TEST_CASE("complaints: ten are reported, all are counted") {
   CHECK(said[10] == "12 defects in the trace");
 }
 
+TEST_CASE("complaints: the first of a further kind is reported after ten of another") {
+  std::vector<std::string> said;
+  Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
+  for (int i = 0; i < 12; ++i) complaints.add({.place = "a:" + std::to_string(i), .what = "wrong", .count = 2});
+  complaints.add("a:12", "of another kind");
+  complaints.say_count();
+  REQUIRE(said.size() == 12);
+  CHECK(said[10] == "a:12: of another kind");
+  CHECK(said[11] == "25 defects in the trace");
+}
+
 TEST_CASE("complaints: a trace without defects gives no message") {
   Complaints complaints(false, [](const std::string&) { FAIL("said something"); });
   complaints.say_count();

@@ -14,6 +14,7 @@ bool BatchReader::begin(TraceBatch& batch) {
   batch.text.clear();
   batch.line_ends.clear();
   batch.defects.clear();
+  batch.first_defects.clear();
   batch.error = nullptr;
   batch_ = &batch;
   bool more = false;
@@ -51,7 +52,7 @@ bool BatchReader::complete(TraceBatch& batch) {
 }
 
 bool BatchReader::read_into(TraceBatch& batch) {
-  while (batch.events.size() < TraceBatch::events_wanted) {
+  while (batch.events.size() < TraceBatch::events_wanted && batch.text.size() < TraceBatch::text_enough) {
     const std::span<const Event> events = reader_.read();
     if (events.empty()) return false;
     if (batch.events.empty()) batch.first_event = reader_.first_event();

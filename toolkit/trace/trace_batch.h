@@ -19,6 +19,8 @@ namespace cmt::trace {
 struct alignas(128) TraceBatch {
   /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
   static constexpr std::size_t events_wanted = 1024;
+  /// A batch with so many bytes of lines takes no further events.
+  static constexpr std::size_t text_enough = std::size_t{1} << 20;
 
   /// A defect that was found when the events before this one had been handed out.
   struct ReadDefect {
@@ -31,7 +33,8 @@ struct alignas(128) TraceBatch {
   std::vector<std::uint64_t> line_numbers;        ///< by event; empty for a .cmt
   std::string text;                               ///< the events' lines, one after the other, if they were asked for
   std::vector<std::size_t> line_ends;             ///< by event, in `text`; empty where it has no lines
-  std::vector<ReadDefect> defects;                ///< in order
+  std::vector<ReadDefect> defects;                ///< the first, in order
+  FirstDefects first_defects;                     ///< which of them are kept
   std::exception_ptr error;                       ///< the exception of reading after these events
   std::uint64_t first_event = 0;                  ///< its number in the trace, counted from 0
   std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read after these events
@@ -71,7 +74,11 @@ class BatchReader {
   /// Adds a defect that the reader reports while begin() runs.
   void add(const Defect& defect) {
     assert(is_filling());
-    batch_->defects.push_back({batch_->events.size(), defect});
+    if (const auto counted_by = batch_->first_defects.counted_by(defect.what)) {
+      batch_->defects[*counted_by].defect.count += defect.count;
+    } else {
+      batch_->defects.push_back({batch_->events.size(), defect});
+    }
   }
   bool is_filling() const { return batch_ != nullptr; }
 

@@ -70,7 +70,7 @@ Reader Trace::open(bool addresses, bool stacks) {
                                              .stacks = stacks,
                                              .on_defect = [this](const Defect& defect) {
                                                if (batches_ && batches_->is_filling()) return batches_->add(defect);
-                                               complaints_.add(defect.place, defect.what);
+                                               complaints_.add(defect);
                                              }});
 }
 
@@ -90,8 +90,7 @@ void Trace::report_defects(std::size_t before) {
   assert(visited_ != nullptr);
   const auto& defects = visited_->defects;
   for (; defects_reported_ < defects.size() && defects[defects_reported_].before <= before; ++defects_reported_) {
-    const Defect& defect = defects[defects_reported_].defect;
-    complaints_.add(defect.place, defect.what);
+    complaints_.add(defects[defects_reported_].defect);
   }
 }
 

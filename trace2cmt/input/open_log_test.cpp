@@ -74,7 +74,7 @@ std::string faults_after(const std::string& log, const std::string& format) {
     }
     writer.finish(reader.repairs(), reader.truncated());
     const TraceFile file("/proc/self/fd/" + std::to_string(out), {});
-    verify(file, 1, [&](const std::string&, const std::string& what) { faults += what + "\n"; });
+    verify(file, 1, [&](const std::string&, const std::string& what, std::uint64_t) { faults += what + "\n"; });
   } catch (const cmt::FormatError&) {
   } catch (const SeveralProcesses&) {
   }

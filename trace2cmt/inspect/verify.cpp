@@ -46,29 +46,17 @@ std::string missing_end(std::uint64_t events) {
          (events == 0 ? "its header" : cmt::output::counted(events, "whole event"));
 }
 
-std::string kind_of_fault(std::string_view what) {
-  if (what.starts_with("expected ")) return std::string(what.substr(0, what.find(": ")));
-  std::string kind;
-  while (!what.empty()) {
-    const std::size_t length = std::min(what.find(' '), what.size());
-    const std::string_view word = what.substr(0, length);
-    if (word.find_first_of("0123456789") == std::string_view::npos) (kind += word) += ' ';
-    what.remove_prefix(std::min(length + 1, what.size()));
-  }
-  return kind;
-}
-
 Verdict verify(const TraceFile& file, unsigned jobs, const ReportFault& report) {
   if (file.is_cmt()) return verify_cmt(file, jobs, report);
   Verdict verdict;
-  const auto fault = [&](const std::string& place, const std::string& what) {
-    ++verdict.faults;
-    report(place, what);
+  const auto fault = [&](const std::string& place, const std::string& what, std::uint64_t count = 1) {
+    verdict.faults += count;
+    report(place, what, count);
   };
   cmt::ReadOptions options;
   options.stacks = true;
   options.threads = jobs;
-  options.on_defect = [&](const cmt::Defect& defect) { fault(defect.place, defect.what); };
+  options.on_defect = [&](const cmt::Defect& defect) { fault(defect.place, defect.what, defect.count); };
   cmt::Reader reader = file.reader(options);
   std::size_t at = 0;  // in the batch
   EventChecks checks([&](const std::string& what) { fault(reader.place(at), what); });

@@ -17,11 +17,8 @@
 
 namespace cmt::trace2cmt {
 
-/// Is called with each fault and its place.
-using ReportFault = std::function<void(const std::string& place, const std::string& what)>;
-
-/// The kind of a fault, for counting: its message without numbers and quotations.
-std::string kind_of_fault(std::string_view what);
+/// Is called with each fault and its place. `count` includes other faults of its kind that are not reported.
+using ReportFault = std::function<void(const std::string& place, const std::string& what, std::uint64_t count)>;
 
 struct Verdict {
   std::uint64_t faults = 0;

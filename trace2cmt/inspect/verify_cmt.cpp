@@ -156,7 +156,7 @@ void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
 
 void CmtVerifier::report_fault(std::uint64_t offset, const std::string& what) {
   ++verdict_.faults;
-  report_(file_.place(offset), what);
+  report_(file_.place(offset), what, 1);
 }
 
 /// Waits for the checks of all events so far.

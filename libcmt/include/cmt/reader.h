@@ -23,6 +23,9 @@ struct Defect {
   std::string place;  ///< "app.trace:12", "app.cmt: offset 0x1f3"
   std::string what;
   Repair repair = Repair::not_understood;
+  /// The defects that are counted here: this one, and others of its kind without a text of their own. Before the first
+  /// event, the reader keeps the texts of the first ten and of the first of each kind.
+  std::uint64_t count = 1;
 };
 
 struct ReadOptions {
@@ -40,7 +43,8 @@ struct ReadOptions {
   /// With more than 1, other threads decompress the next blocks of a .cmt, or parse the next lines of a text. Events
   /// and defects are the same, in the same order. Costs some MB a thread.
   unsigned threads = 1;
-  /// The reader calls it for every defect, in order. If it is empty, the reader only counts defects.
+  /// The reader calls it for every defect, in order (see Defect::count). If it is empty, the reader only counts
+  /// defects.
   std::function<void(const Defect&)> on_defect{};
 };
 

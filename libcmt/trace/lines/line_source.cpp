@@ -11,7 +11,7 @@ namespace cmt {
 namespace {
 
 constexpr std::size_t content_start = 64;
-constexpr std::size_t nonsense_limit = 100'000;  // lines without an event
+constexpr std::uint64_t nonsense_limit = 100'000;  // lines without an event
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void LineSource::read_batch() {
   line_numbers_.clear();
   labels_.clear();
   while (batch_.empty() && !finished_) {
-    if (log_.held().size() >= nonsense_limit) refuse_nonsense();
+    if (log_.held_count() >= nonsense_limit) refuse_nonsense();
     LinePiece& piece = pieces_.next();
     if (piece.error) std::rethrow_exception(piece.error);
     bytes_taken_ = piece.bytes_taken;

@@ -81,3 +81,18 @@ TEST_CASE("text: NULs behind the last line are a recorder that was killed") {
   CHECK(read.defects == 0);
   CHECK(read.truncated);
 }
+
+TEST_CASE("text: of many bad lines before the first event few are reported, and all are counted") {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += "free(" + std::to_string(i + 1) + ")\nbad\n";
+  std::uint64_t reported = 0, defects = 0;
+  ReadOptions options;
+  options.on_defect = [&](const Defect& defect) {
+    ++reported;
+    defects += defect.count;
+  };
+  Reader reader(fixture::file_of(text + "malloc(8) = 10\n"), "app", options);
+  CHECK(reported < 40);
+  CHECK(defects == 40000);
+  CHECK(reader.defects() == 40000);
+}
