@@ -1,8 +1,8 @@
 // An output gets its name only when it is whole.
 //
 // Until then it is a file without a name in its folder (O_TMPFILE). So nothing remains in the folder if the program
-// ends early, even by SIGKILL. On a file system without such files, the output is NAME.part until it is whole. It
-// may remain, but nobody takes NAME.part for the whole output.
+// ends early, even by SIGKILL. On a file system without such files, the output is NAME.part until it is whole, or
+// NAME.part2 and so on if the folder has such a file. It may remain, but nobody takes NAME.part for the whole output.
 
 #include "toolkit/files/output_file.h"
 
@@ -20,49 +20,78 @@
 namespace cmt::files {
 namespace {
 
+constexpr int names_max = 1000;
+
 [[noreturn]] void fail_with(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+
+std::string path_of_fd(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 /// A file without a name in the folder of `path`, or -1.
 int open_nameless(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  const int fd = open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (fd < 0 || access(path_of_fd(fd).c_str(), F_OK) == 0) return fd;
+  close(fd);  // without /proc it cannot be named
+  return -1;
 }
 
-bool name_it(int fd, const std::string& name) {
-  const std::string itself = "/proc/self/fd/" + std::to_string(fd);
-  unlink(name.c_str());
-  return linkat(AT_FDCWD, itself.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+/// Calls `make` with names until one was free, and returns that name. `make` returns false, with errno, if it failed.
+template <class Make>
+std::string make_with_free_name(const std::string& path, const Make& make) {
+  for (int number = 1;; ++number) {
+    const std::string name = path + ".part" + (number == 1 ? "" : std::to_string(number));
+    if (make(name)) return name;
+    if (errno != EEXIST || number == names_max) fail_with(path);
+  }
 }
 
 }  // namespace
 
+void keep_mode(int fd, const struct stat& replaced) {
+  struct stat own {};
+  if (fstat(fd, &own) != 0) return;
+  mode_t mode = replaced.st_mode & 0777;
+  if (own.st_uid != replaced.st_uid) static_cast<void>(!fchown(fd, replaced.st_uid, static_cast<gid_t>(-1)));
+  if (own.st_gid != replaced.st_gid && fchown(fd, static_cast<uid_t>(-1), replaced.st_gid) != 0)
+    mode = (mode & ~mode_t{070}) | (mode & 07) << 3;  // another group gets what all others have
+  fchmod(fd, mode);
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : command::follow_links(path)) {
   if (path_ == "-") return;
   struct stat status;
-  const bool is_special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  if (!is_special) {
-    part_ = path_ + ".part";
-    fd_ = open_nameless(path_);
-    is_nameless_ = fd_ >= 0;
-    if (is_nameless_) return;
+  const bool exists = stat(path_.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
+    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail_with(path_);
+    return;
   }
-  const std::string& opened = is_special ? path_ : part_;
-  fd_ = open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail_with(path_);
+  is_replacing_ = true;
+  fd_ = open_nameless(path_);
+  if (fd_ < 0) {
+    part_ = make_with_free_name(path_, [&](const std::string& name) {
+      fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? 0600 : 0666);
+      return fd_ >= 0;
+    });
+  }
+  if (exists) keep_mode(fd_, status);
 }
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0 && fd_ != STDOUT_FILENO) close(fd_);
-  if (!part_.empty() && !is_nameless_) unlink(part_.c_str());
+  if (!part_.empty()) unlink(part_.c_str());
 }
 
 void OutputFile::commit() {
   assert(fd_ >= 0);
-  if (is_nameless_ && !name_it(fd_, part_)) fail_with(path_);
-  is_nameless_ = false;
+  if (is_replacing_ && part_.empty()) {
+    part_ = make_with_free_name(path_, [&](const std::string& name) {
+      return linkat(AT_FDCWD, path_of_fd(fd_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    });
+  }
   if (path_ != "-" && close(std::exchange(fd_, -1)) != 0) fail_with(path_);
-  if (part_.empty()) return;
+  if (!is_replacing_) return;
   if (rename(part_.c_str(), path_.c_str()) != 0) fail_with(path_);
   part_.clear();
 }

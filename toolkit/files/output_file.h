@@ -1,14 +1,19 @@
 /// An output file that is never seen half written.
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
 
 namespace cmt::files {
 
+/// Gives a file the mode of the file that it will replace, and its owner and group if that is permitted. A mode of 0600
+/// protects what the file contains, and its replacement contains the same.
+void keep_mode(int fd, const struct stat& replaced);
+
 /// An output that gets its name only when it is whole. Until then its bytes are in another file of the same folder.
-/// Throws std::system_error.
+/// A file that it replaces keeps its mode. Throws std::system_error.
 class OutputFile {
  public:
   /// `path` "-" is standard output.
@@ -24,8 +29,8 @@ class OutputFile {
 
  private:
   std::string path_;
-  std::string part_;          // the name until the file is whole; empty for a device, a FIFO and standard output
-  bool is_nameless_ = false;  // the file has no name yet, not even that one
+  bool is_replacing_ = false;  // the path is no device, FIFO or standard output
+  std::string part_;           // the name until the file is whole; empty: it has no name yet, not even that one
   int fd_ = STDOUT_FILENO;
 };
 

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cmt/reader.h"
+#include "toolkit/files/output_file.h"
 #include "toolkit/launch/spawn.h"
 #include "toolkit/launch/tracer.h"
 
@@ -31,6 +32,13 @@ bool is_same(int fd, const char* ours) {
   return fstat(fd, &theirs) == 0 && stat(ours, &own) == 0 && theirs.st_dev == own.st_dev && theirs.st_ino == own.st_ino;
 }
 
+/// Gives the named trace the mode of the trace that it will replace.
+void keep_mode_of(const std::string& trace, const std::string& named) {
+  struct stat status {};
+  const process::Fd file(open(named.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.get() >= 0 && stat(trace.c_str(), &status) == 0) files::keep_mode(file.get(), status);
+}
+
 /// Throws std::exception, and leaves no file but the trace.
 void name_functions_of(const TargetRoot& root, const std::string& trace) {
   const std::string named = trace + ".named";
@@ -40,6 +48,7 @@ void name_functions_of(const TargetRoot& root, const std::string& trace) {
   const process::Fd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   launch::ChildProcess child({.words = words, .output_fd = nothing.get(), .error_fd = nothing.get()});
   const launch::Ended ended = child.wait();
+  keep_mode_of(trace, named);
   if (ended.signal == 0 && ended.status == 0 && std::rename(named.c_str(), trace.c_str()) == 0) return;
   const int error = errno;
   unlink(named.c_str());
