@@ -58,7 +58,7 @@ ReadCells read_cells(const std::string& path) {
   }
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    if (entry.path().extension() == ".json" && entry.is_regular_file()) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <vector>
 
+#include "toolkit/files/regular_file.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/system.h"
@@ -23,7 +25,11 @@ process::Fd open_mapped(const Mapping& mapping, int pid, const std::string& root
   const std::string range = output::hex(mapping.begin) + "-" + output::hex(mapping.end);
   process::Fd file(open(process::path_of(pid, "map_files/" + range, root).c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() >= 0 || mapping.name.ends_with(" (deleted)")) return file;
-  return process::Fd(open(process::path_of(pid, "root" + mapping.name, root).c_str(), O_RDONLY | O_CLOEXEC));
+  try {
+    return files::open_regular_file(process::path_of(pid, "root" + mapping.name, root));
+  } catch (const std::exception&) {
+    return {};  // the name is gone, or is no regular file now
+  }
 }
 
 /// Returns the loaded segments of a 64-bit file; none if it has another form.

@@ -3,7 +3,6 @@
 #include "toolkit/launch/program_file.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,9 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string_view>
 
+#include "toolkit/files/regular_file.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::launch {
@@ -40,13 +41,22 @@ constexpr std::array<std::string_view, 6> allocator_names{"je_malloc", "_rjem_ma
 constexpr std::array<std::array<std::string_view, 2>, 4> sanitizer_names{
     {{"__asan_init", "address"}, {"__hwasan_init", "hwaddress"}, {"__msan_init", "memory"}, {"__tsan_init", "thread"}}};
 
+process::Fd open_program(const std::string& path) {
+  try {
+    return files::open_regular_file(path);
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
 /// A file in memory, every access checked against its end.
 class Bytes {
  public:
+  /// Empty where the path is no regular file, or cannot be read.
   explicit Bytes(const std::string& path) {
-    const process::Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const process::Fd fd = open_program(path);
     struct stat status {};
-    if (fd.get() < 0 || fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return;
+    if (fd.get() < 0 || fstat(fd.get(), &status) != 0 || status.st_size == 0) return;
     void* const memory = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (memory != MAP_FAILED) bytes_ = {static_cast<const char*>(memory), static_cast<std::size_t>(status.st_size)};
   }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "toolkit/symbols/demangle.h"
@@ -75,8 +77,13 @@ std::uint32_t number_of(Dwarf_Die die, unsigned name) {
 
 }  // namespace
 
-DebugInfo::DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes)
-    : dwarf_(dwarf), symbols_(symbols), symbols_bias_(symbols_bias), steps_left_(16 * bytes + (1 << 20)) {}
+DebugInfo::DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes,
+                     std::vector<std::string> folders)
+    : dwarf_(dwarf),
+      symbols_(symbols),
+      symbols_bias_(symbols_bias),
+      steps_left_(16 * bytes + (1 << 20)),
+      folders_(std::move(folders)) {}
 
 void DebugInfo::look_up(std::span<const std::uint64_t> addresses, const Found& found) {
   addresses_ = addresses;
@@ -85,15 +92,40 @@ void DebugInfo::look_up(std::span<const std::uint64_t> addresses, const Found& f
   Indexes all(addresses.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   Dwarf_CU* unit = nullptr;
-  Dwarf_Die die, split;
-  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &die, &split) == 0) {
+  Dwarf_Die die;
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
     if (steps_left_ == 0) return;
     --steps_left_;
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
     const Indexes wanted = within(die, all);
-    if (!wanted.empty()) walk_unit(tag == DW_TAG_skeleton_unit && split.addr != nullptr ? split : die, die, wanted);
+    if (wanted.empty()) continue;
+    walk_unit(tag == DW_TAG_skeleton_unit ? split_unit_of(die).value_or(die) : die, die, wanted);
   }
+}
+
+/// The unit in a file of its own whose skeleton this is. libdw opens that file, at all paths that the skeleton may
+/// mean. So each has to be a regular file or none.
+std::optional<Dwarf_Die> DebugInfo::split_unit_of(Dwarf_Die skeleton) const {
+  namespace fs = std::filesystem;
+  const auto text_of = [&](unsigned attribute_name) {  // not string_of(), which would look in the split unit
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr(&skeleton, attribute_name, &attribute));
+  };
+  const char* const name = text_of(DW_AT_dwo_name);
+  const char* const compiled_in = text_of(DW_AT_comp_dir);
+  if (name == nullptr) return std::nullopt;
+  for (const fs::path folder : folders_) {
+    for (const fs::path& path : {folder / name, folder / (compiled_in == nullptr ? "" : compiled_in) / name}) {
+      std::error_code error;
+      const fs::file_status status = fs::status(path, error);
+      if (fs::exists(status) && !fs::is_regular_file(status)) return std::nullopt;
+    }
+  }
+  Dwarf_Die split{};
+  if (dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) != 0)
+    return std::nullopt;
+  return split.addr == nullptr ? std::nullopt : std::optional(split);
 }
 
 /// Selects the addresses that an entry's code covers and that have no answer yet.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -31,8 +32,10 @@ class DebugInfo {
   using Found = std::function<void(std::size_t index, std::vector<SourceFrame>&& frames)>;
 
   /// Borrows all. `symbols` name functions whose mangled name the debug information lacks; their addresses are by
-  /// `symbols_bias` larger. `bytes`: of the file, which bound how long a damaged one is followed.
-  DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes);
+  /// `symbols_bias` larger. `bytes`: of the file, which bound how long a damaged one is followed. `folders`: in which
+  /// libdw looks for the files of split units.
+  DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes,
+            std::vector<std::string> folders);
 
   /// Calls `found` for each of the addresses, which rise, that a function of the debug information has.
   void look_up(std::span<const std::uint64_t> addresses, const Found& found);
@@ -41,6 +44,7 @@ class DebugInfo {
   /// Numbers of addresses, rising.
   using Indexes = std::vector<std::size_t>;
 
+  std::optional<Dwarf_Die> split_unit_of(Dwarf_Die skeleton) const;
   Indexes within(Dwarf_Die die, const Indexes& among) const;
   void walk_unit(Dwarf_Die unit, Dwarf_Die lines, const Indexes& wanted);
   void walk_scope(Dwarf_Die scope, Indexes wanted, bool descends_types, int depth);
@@ -59,6 +63,7 @@ class DebugInfo {
   const SymbolTable& symbols_;
   std::uint64_t symbols_bias_;
   std::uint64_t steps_left_;
+  std::vector<std::string> folders_;
   std::span<const std::uint64_t> addresses_;
   const Found* found_ = nullptr;
   std::vector<bool> known_;

@@ -3,14 +3,11 @@
 #include "toolkit/symbols/module_file.h"
 
 #include <elf.h>
-#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,7 +17,9 @@
 #include <utility>
 
 #include "cmt/error.h"
+#include "toolkit/files/regular_file.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/symbols/debug_files.h"
 #include "toolkit/symbols/demangle.h"
 #include "toolkit/symbols/unwind_index.h"
 
@@ -44,39 +43,9 @@ Fd open_vdso() {
   return file;
 }
 
-/// A path as a process sees it whose root folder is `root`; empty: ours.
-Fd open_below(const std::string& root, const std::string& path) {
-  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-  if (root.empty()) return Fd(open(path.c_str(), flags));
-  const Fd folder(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) throw_errno(root);
-  open_how how{};
-  how.flags = flags;
-  how.resolve = RESOLVE_IN_ROOT;
-  return Fd(static_cast<int>(syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
-}
-
-Fd open_file(const std::string& path, const std::string& root = {}) {
-  Fd file = open_below(root, path);
-  struct stat status;
-  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw_errno(path);
-  if (!S_ISREG(status.st_mode)) throw FormatError(path, "is no regular file");
-  return file;
-}
-
-/// The build id of an open ELF file; empty: it has none. Throws FormatError.
-std::string build_id_of(int fd, const std::string& path) {
-  elf_version(EV_CURRENT);
-  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr), elf_end);
-  if (elf == nullptr || elf_kind(elf.get()) != ELF_K_ELF) throw FormatError(path, "is no ELF file");
-  const void* id = nullptr;
-  const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &id);
-  return size <= 0 ? "" : std::string(static_cast<const char*>(id), static_cast<std::size_t>(size));
-}
-
 /// The file of a module. Throws where it is gone, or is another one now.
 Fd open_unchanged(const Module& module, std::optional<std::time_t> start, const std::string& root) {
-  Fd file = module.path == "[vdso]" ? open_vdso() : open_file(module.path, root);
+  Fd file = module.path == "[vdso]" ? open_vdso() : files::open_regular_file(module.path, {.root = root});
   const std::string id = build_id_of(file.get(), module.path);
   struct stat status;
   if (module.build_id.empty() && module.path != "[vdso]" && start && fstat(file.get(), &status) == 0 &&
@@ -89,25 +58,12 @@ Fd open_unchanged(const Module& module, std::optional<std::time_t> start, const 
                                      build_id_text(module.build_id) + ")");
 }
 
-/// The separate debug file of a module by its build id, which serves where the module is gone. None: -1.
-Fd open_debug_file(const Module& module, std::span<const std::string> directories) {
-  if (module.build_id.size() < 2) return {};
-  const std::string digits = build_id_text(module.build_id);
-  for (const std::string& directory : directories) {
-    const std::string path = directory + "/.build-id/" + digits.substr(0, 2) + "/" + digits.substr(2) + ".debug";
-    if (access(path.c_str(), R_OK) != 0) continue;
-    Fd file = open_file(path);
-    if (build_id_of(file.get(), path) == module.build_id) return file;
-  }
-  return {};
-}
-
 Fd open_module(const Module& module, std::span<const std::string> directories, std::optional<std::time_t> start,
                const std::string& root) {
   try {
     return open_unchanged(module, start, root);
   } catch (const std::exception&) {
-    Fd file = open_debug_file(module, directories);
+    Fd file = open_by_build_id(module.build_id, directories);
     if (file.get() < 0) throw;
     return file;
   }
@@ -122,8 +78,10 @@ std::uint64_t bytes_of(Dwarf* dwarf) {
 }  // namespace
 
 struct ModuleFile::Handle {
-  std::string search_path = ":.debug";  // beside the file
+  // DebugFiles looks in the directories. libdwfl's own search finds nothing here, and asks servers.
+  std::string search_path = "/dev/null";
   char* search_path_text = nullptr;
+  std::optional<DebugFiles> files;
   Dwfl_Callbacks callbacks{};
   std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl{nullptr, dwfl_end};
   Dwfl_Module* module = nullptr;
@@ -133,10 +91,12 @@ ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_
                        std::optional<std::time_t> start, const std::string& root)
     : path_(module.path), handle_(std::make_unique<Handle>()) {
   const Fd file = open_module(module, debug_directories, start, root);
-  for (const std::string& directory : debug_directories) handle_->search_path += ":" + directory;
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) throw_errno(module.path);
+  handle_->files.emplace(debug_directories, root, status).add_folder_of(file.get());
   handle_->search_path_text = handle_->search_path.data();
   handle_->callbacks = {.find_elf = dwfl_build_id_find_elf,
-                        .find_debuginfo = dwfl_standard_find_debuginfo,
+                        .find_debuginfo = DebugFiles::find,
                         .section_address = dwfl_offline_section_address,
                         .debuginfo_path = &handle_->search_path_text};
   handle_->dwfl.reset(dwfl_begin(&handle_->callbacks));
@@ -149,14 +109,23 @@ ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_
     throw FormatError(module.path, dwfl_errmsg(-1));
   }
   dwfl_report_end(handle_->dwfl.get(), nullptr, nullptr);
+  void** user_data = nullptr;
+  dwfl_module_info(handle_->module, &user_data, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  *user_data = &*handle_->files;
 }
 
 ModuleFile::~ModuleFile() = default;
 
+/// The debug information; null: none.
+Dwarf* ModuleFile::find_dwarf(std::uint64_t& bias) const {
+  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  return dwarf != nullptr && handle_->files->may_use(dwarf) ? dwarf : nullptr;
+}
+
 std::uint64_t ModuleFile::open_symbols() {
   if (!symbols_) symbols_.emplace(handle_->module);
-  Dwarf_Addr bias = 0;
-  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  std::uint64_t bias = 0;
+  Dwarf* const dwarf = find_dwarf(bias);
   return dwarf == nullptr ? 0 : bytes_of(dwarf);
 }
 
@@ -172,12 +141,12 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
   const std::uint64_t debug_bytes = open_symbols();
   const SymbolTable& symbols = *symbols_;
   std::vector<bool> known(addresses.size());
-  Dwarf_Addr bias = 0;
-  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  std::uint64_t bias = 0;
+  Dwarf* const dwarf = find_dwarf(bias);
   if (dwarf != nullptr) {
     std::vector<std::uint64_t> unbiased(addresses.begin(), addresses.end());
     for (std::uint64_t& address : unbiased) address -= bias;
-    DebugInfo info(dwarf, symbols, bias, debug_bytes);
+    DebugInfo info(dwarf, symbols, bias, debug_bytes, handle_->files->folders());
     info.look_up(unbiased, [&](std::size_t index, std::vector<SourceFrame>&& frames) {
       known[index] = true;
       found(index, std::move(frames));

@@ -43,6 +43,8 @@ class ModuleFile {
  private:
   struct Handle;
 
+  Dwarf* find_dwarf(std::uint64_t& bias) const;
+
   std::string path_;
   std::unique_ptr<Handle> handle_;
   std::optional<SymbolTable> symbols_;

@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 
+#include "tests/symbols/watched_fifo.h"
 #include "toolkit/symbols/demangle.h"
 #include "toolkit/symbols/module_file.h"
 
@@ -145,6 +146,109 @@ TEST_CASE("a separate debug file is found by the build id, also where the progra
       CHECK(names_text(named.stacks, named.frames[i], !run.places[i].is_exact) == expected_text(run.places[i]));
     }
   }
+}
+
+/// A folder with copies of samples, which the destructor removes.
+class SampleFolder {
+ public:
+  SampleFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cmt.XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~SampleFolder() { std::filesystem::remove_all(path_); }
+
+  const std::string& path() const { return path_; }
+  /// A copy of a sample, with each `from` replaced by `to`, which is as long.
+  Module copy(const SampleRun& run, const std::string& name, const std::string& from = {},
+              const std::string& to = {}) const {
+    std::ifstream file(samples + "/" + name, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    REQUIRE(from.size() == to.size());
+    for (auto at = bytes.find(from); !from.empty() && at != bytes.npos; at = bytes.find(from, at + 1))
+      bytes.replace(at, from.size(), to);
+    std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
+    Module module = sample_module(run, name);
+    module.path = path_ + "/" + name;
+    return module;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST_CASE("a separate debug file is found by the module's link, beside it and below the directories") {
+  const SampleRun run = run_sample("linked");
+  const auto check = [&](const Named& named, bool has_lines) {
+    CHECK(named.messages.empty());
+    CHECK((named.counts.with_line != 0) == has_lines);
+  };
+  check(name_places(run, sample_module(run, "linked")), true);
+  const SampleFolder folder;
+  const Module module = folder.copy(run, "linked");
+  check(name_places(run, module), false);
+  std::filesystem::create_directory(folder.path() + "/.debug");
+  std::filesystem::copy(samples + "/linked.debug", folder.path() + "/.debug/linked.debug");
+  check(name_places(run, module), true);
+  std::filesystem::remove_all(folder.path() + "/.debug");
+  const std::string below = folder.path() + "/dir" + folder.path();
+  std::filesystem::create_directories(below);
+  std::filesystem::copy(samples + "/linked.debug", below + "/linked.debug");
+  check(name_places(run, module, {folder.path() + "/dir"}), true);
+  std::filesystem::copy(samples + "/exported", below + "/linked.debug",
+                        std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::resize_file(below + "/linked.debug", 100);  // another file than the link says
+  check(name_places(run, module, {folder.path() + "/dir"}), false);
+}
+
+TEST_CASE("a module that is a FIFO is reported and not opened") {
+  const SampleFolder folder;
+  const std::string path = folder.path() + "/fifo";
+  const fixture::WatchedFifo fifo(path);
+  Module module;
+  module.path = path;
+  const Named named = name_places(run_sample("pie"), module);
+  REQUIRE(named.messages.size() == 1);
+  CHECK(named.messages[0] == path + ": is no regular file; its functions are not named");
+  CHECK(!fifo.was_opened());
+}
+
+TEST_CASE("a debug link or a build id that leads to a FIFO is not followed") {
+  const SampleRun run = run_sample("linked");
+  const SampleFolder folder;
+  const Module module = folder.copy(run, "linked");
+  const std::string by_id = folder.path() + "/.build-id/01";
+  std::filesystem::create_directories(by_id);
+  std::filesystem::create_directory(folder.path() + "/.debug");
+  const fixture::WatchedFifo beside(folder.path() + "/linked.debug"), below(folder.path() + "/.debug/linked.debug"),
+      found_by_id(by_id + "/23456789abcdef0123456789abcdef01234567.debug");
+  const Named named = name_places(run, module, {folder.path()});
+  CHECK(named.counts.with_line == 0);
+  CHECK(!beside.was_opened());
+  CHECK(!below.was_opened());
+  CHECK(!found_by_id.was_opened());
+}
+
+TEST_CASE("a split unit whose file is a FIFO is not opened") {
+  namespace fs = std::filesystem;
+  const SampleRun run = run_sample("split");
+  const std::string build = fs::path(samples).parent_path().parent_path().string();  // where it was compiled
+  const SampleFolder folder;
+  if (build.size() < folder.path().size()) return;
+  std::string elsewhere = folder.path();
+  elsewhere.resize(build.size(), '/');
+  fs::path unit;
+  for (const auto& entry : fs::recursive_directory_iterator(samples + "/CMakeFiles/symbol_sample_split.dir"))
+    if (entry.path().extension() == ".dwo") unit = fs::relative(entry.path(), build);
+  REQUIRE(!unit.empty());
+  fs::create_directories((folder.path() / unit).parent_path());
+  const Module module = folder.copy(run, "split", build, elsewhere);
+  fs::copy(build / unit, folder.path() / unit);
+  CHECK(name_places(run, module).counts.with_line >= 5);
+  fs::remove(folder.path() / unit);
+  const fixture::WatchedFifo fifo((folder.path() / unit).string());
+  CHECK(name_places(run, module).counts.with_function == 7);
+  CHECK(!fifo.was_opened());
 }
 
 TEST_CASE("without debug information functions are those of the symbol table, without inlined ones") {

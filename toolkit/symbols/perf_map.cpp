@@ -2,7 +2,6 @@
 
 #include "toolkit/symbols/perf_map.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <system_error>
 
 #include "cmt/error.h"
+#include "toolkit/files/regular_file.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::symbols {
@@ -31,11 +31,15 @@ bool take_number(std::string_view& line, std::uint64_t& number) {
 
 /// The list's file, in a folder in which all users may make files, pipes and links. None: -1.
 process::Fd open_list(const std::string& path) {
-  process::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (file.get() < 0 && errno == ENOENT) return file;
+  process::Fd file;
+  try {
+    file = files::open_regular_file(path, {.follows_links = false});
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) return file;
+    throw;
+  }
   struct stat status;
-  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
-  if (!S_ISREG(status.st_mode)) throw FormatError(path, "is no regular file");
+  if (fstat(file.get(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
   if (status.st_uid != geteuid() && status.st_uid != 0) throw FormatError(path, "belongs to another user");
   return file;
 }
