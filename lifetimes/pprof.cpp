@@ -69,6 +69,10 @@ enum class LocationField : Number { id = 1, mapping_id = 2, address = 3, line = 
 enum class LineField : Number { function_id = 1, line = 2 };
 enum class FunctionField : Number { id = 1, name = 2, system_name = 3, filename = 4 };
 
+/// The locations of a sample. A deeper stack keeps its innermost ones: a sample names each of its locations, so the
+/// size of a profile would grow with the square of the depth.
+constexpr std::size_t locations_max = 1024;
+
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string hex_digits(std::string_view bytes) {
@@ -205,6 +209,10 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
 std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
   std::vector<std::uint64_t> locations;
   for (StackId at = stack; at != 0; at = stacks_.node(at).parent) {
+    if (locations.size() == locations_max) {
+      locations.push_back(location_of(0));
+      break;
+    }
     const FrameId frame = stacks_.node(at).frame;
     const std::span<const FrameName> names = stacks_.names(frame);
     const bool is_left_out =

@@ -11,7 +11,7 @@ namespace cmt::analysis {
 
 void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write) {
-  constexpr std::size_t enough = 65536;
+  constexpr std::size_t enough = 65536, line_max = std::size_t{1} << 18;
   Labels labels(stacks, Key::function, "", hidden);
   const FunctionTree functions(stacks, uses, labels);
   const std::vector<std::int64_t> figures = functions.figures(uses, metric);
@@ -20,14 +20,23 @@ void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, con
   for (LabelId label = 0; label < labels.count(); ++label) parts.push_back(part_text(labels.text(label)));
   std::vector<std::size_t> sizes;  // of the line, before each of its functions
   std::string line, text;
+  std::int64_t deeper = 0;  // the figures of functions that the line has no room for
   const auto enter = [&](FunctionTree::NodeId node) {
     sizes.push_back(line.size());
+    if (line.size() >= line_max) {  // long names: this function and those further inside are one
+      deeper += figures[node];
+      return;
+    }
     if (!line.empty()) line += ';';
     line += parts[functions.label(node)];
     if (figures[node] > 0) text.append(line).append(" ").append(std::to_string(figures[node])).append("\n");
     if (text.size() > enough) write(std::exchange(text, {}));
   };
   functions.walk(enter, [&](FunctionTree::NodeId) {
+    if (sizes.back() < line_max && line.size() >= line_max) {
+      if (deeper > 0) text.append(line).append(";[deeper] ").append(std::to_string(deeper)).append("\n");
+      deeper = 0;
+    }
     line.resize(sizes.back());
     sizes.pop_back();
   });

@@ -15,7 +15,8 @@ namespace cmt::analysis {
 ///
 ///     main;parse;list::push(int) 4096
 ///
-/// A semicolon in a name becomes a colon. The lines are in the order of the names.
+/// A semicolon in a name becomes a colon. The lines are in the order of the names. A stack of more than 1024 functions,
+/// or a line of more than 256 KiB, ends with "[deeper]", for all functions further inside.
 void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write);
 

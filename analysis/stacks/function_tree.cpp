@@ -30,22 +30,25 @@ FunctionTree::FunctionTree(const StackTable& stacks, const Uses& uses, Labels& l
     if (!tree.has(id)) continue;
     NodeId node = node_of[stacks.node(id).parent];
     const std::span<const Label> found = labels.of_frame(stacks.node(id).frame);
-    for (auto label = found.rbegin(); label != found.rend(); ++label) node = child_of(node, label->text);
+    for (auto label = found.rbegin(); label != found.rend(); ++label) node = child_of(node, label->text, labels);
     node_of[id] = node;
   }
   end_of_entry_.reserve(uses.entries.size());
   for (const Uses::Entry& entry : uses.entries) {
     const NodeId end = node_of[entry.key];  // the root: not known, or all its functions are hidden
-    end_of_entry_.push_back(end != 0 ? end : child_of(0, labels.intern("[unknown]")));
+    end_of_entry_.push_back(end != 0 ? end : child_of(0, labels.intern("[unknown]"), labels));
   }
   sort_children(labels);
 }
 
-FunctionTree::NodeId FunctionTree::child_of(NodeId parent, LabelId label) {
+FunctionTree::NodeId FunctionTree::child_of(NodeId parent, LabelId label, Labels& labels) {
   assert(parent < nodes_.size());
+  const std::uint32_t depth = nodes_[parent].depth + 1;
+  if (depth > depth_max) return parent;
+  if (depth == depth_max) label = labels.intern("[deeper]");
   const auto [found, is_new] =
       ids_.try_emplace(std::uint64_t{parent} << 32 | label, static_cast<NodeId>(nodes_.size()));
-  if (is_new) nodes_.push_back({parent, label});
+  if (is_new) nodes_.push_back({parent, label, depth});
   return found->second;
 }
 

@@ -15,9 +15,14 @@ namespace cmt::analysis {
 /// The functions of the stacks that have allocated, as a tree, for folded stacks and speedscope. Stacks that differ
 /// only in addresses are one path. Node 0 is the root of all. Memory: some 60 bytes a node, and 4 bytes a node of the
 /// stacks.
+///
+/// A form that names each function of each stack grows with the square of the depth. So a path has `depth_max`
+/// functions at most. The last one is then "[deeper]", in place of all functions further inside.
 class FunctionTree {
  public:
   using NodeId = std::uint32_t;
+
+  static constexpr std::uint32_t depth_max = 1024;
 
   /// Adds "[unknown]" to `labels`, and borrows nothing. Functions that `labels` hides are in no path.
   FunctionTree(const StackTable& stacks, const Uses& uses, Labels& labels);
@@ -53,9 +58,10 @@ class FunctionTree {
   struct Node {
     NodeId parent = 0;
     LabelId label = 0;
+    std::uint32_t depth = 0;
   };
 
-  NodeId child_of(NodeId parent, LabelId label);
+  NodeId child_of(NodeId parent, LabelId label, Labels& labels);
   void sort_children(const Labels& labels);
 
   std::vector<Node> nodes_{1};

@@ -217,6 +217,21 @@ lifetimes --pprof=broken.pb.gz broken.trace 2>messages || complain "a trace that
 pprof broken.pb.gz >broken
 grep -qx "comment: the trace breaks off" broken || complain "broken: $(cat broken)"
 
+# Forms that name each function of each stack do not grow with the square of the depth: deep stacks are cut.
+{
+  echo '#cmt text=1'
+  for ((i = 1; i <= 3000; ++i)); do
+    printf '#frame %d module=0 address=%x\n#node %d parent=%d frame=%d\nmalloc(1) = %x<%d> stack=%d\n' \
+      $i $((i * 16)) $i $((i - 1)) $i $((i * 16)) $i $i
+  done
+  echo '#cmt end=complete'
+} >deep.trace
+lifetimes --folded deep.trace >deep 2>messages || complain "deep stacks: $(cat messages)"
+awk '{ sum += $NF; parts = split($0, part, ";"); if (parts > most) most = parts } END { print sum, most, NR }' deep | same "deep stacks" /dev/fd/3 3<<<"3000 1024 1024"
+[ "$(tail -n 1 deep | tr ';' '\n' | tail -n 1)" = "[deeper] 1977" ] || complain "the deepest line: $(tail -n 1 deep | tail -c 40)"
+lifetimes --pprof=deep.pb.gz deep.trace 2>messages || complain "deep pprof: $(cat messages)"
+[ "$(gzip -dc deep.pb.gz | wc -c)" -lt 8000000 ] || complain "deep pprof: $(gzip -dc deep.pb.gz | wc -c) bytes"
+
 refuses() { local want=$1 got; shift; got=$(lifetimes "$@" app.trace 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "lifetimes: $want" ] || complain "$*: $got"; }
 refuses "--by does not go with --pprof" --by=line --pprof=x
 refuses "--pprof does not go with --folded" --folded --pprof=x
