@@ -20,7 +20,7 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
   require_addresses(event, complaints_);
   if (event.ends_block()) end_block(event, out);
   if (event.makes_block()) begin_block(event, out);
-  if (event.kind == Kind::sample && event.size != 0) heap_tops_.note_resident(event.size);
+  if (event.kind == Kind::sample && event.size != 0 && event.size != unknown) heap_tops_.note_resident(event.size);
   if (now_.event != samples_.next) return;
   if (samples_.walks_at(now_.event)) out.walks.push_back(find_old());
   samples_.advance(now_.event);

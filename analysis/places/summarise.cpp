@@ -31,7 +31,7 @@ void Summariser::count(const Event& event) {
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
   if (names_pages(event.kind)) untouched_.touch(event);
   for (; change_ != changes_end_ && change_->event == now_.event; ++change_) apply(*change_);
-  if (event.kind == Kind::sample && event.size != 0) add_sample(event);  // 0: it had ended
+  if (event.kind == Kind::sample && event.size != 0 && event.size != unknown) add_sample(event);  // 0: it had ended
   now_.pages = held_.live();
   if (untouched_.is_recorded()) now_.untouched_pages = untouched_.count();
   now_.held_pages_max = held_.most();

@@ -64,7 +64,7 @@ void TraceModel::begin_block(const Event& event) {
 
 void TraceModel::note_other(const Event& event) {
   if (event.kind == Kind::thread_name) counts_of(event.thread).name = event.label;
-  if (event.kind == Kind::sample && event.size != 0) {  // 0: it had ended
+  if (event.kind == Kind::sample && event.size != 0 && event.size != unknown) {  // 0: it had ended
     const ResidentSample sample{.resident_bytes = event.size,
                                 .live_bytes = intervals_.live().bytes,
                                 .event = intervals_.events(),

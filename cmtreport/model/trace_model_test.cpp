@@ -140,6 +140,15 @@ TEST_CASE("trace model: a trace without events has no interval, one at time 0 ha
   check_against_plain({event}, true);
 }
 
+TEST_CASE("trace model: a sample of an impossible size is left out") {
+  command::Complaints complaints(true, [](const std::string&) {});
+  TraceModel model({}, complaints);
+  model.count_event({.kind = Kind::sample, .size = unknown});
+  model.count_event({.kind = Kind::sample, .size = 4096});
+  model.finish();
+  CHECK(model.samples().largest().resident_bytes == 4096);
+}
+
 TEST_CASE("trace model: times beyond the end of the axis are at its end") {
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{1}, position_max}) {
     command::Complaints complaints(true, [](const std::string&) {});
