@@ -21,12 +21,19 @@
 // thread goes on. In the frame rip is therefore set back to the system call, and rax to its number. If we live, we do
 // better after the call. The thread stops once more after rt_sigreturn, in the same sort of stop as at first, and gets
 // its original registers back. So the kernel decides, as without us: if a signal with a handler has come, pause(2)
-// ends. Only -ERESTART_RESTARTBLOCK becomes -ERESTARTNOHAND, because rt_sigreturn forgets what the kernel has saved for
-// it. Such a call then waits for its whole time once more. This happens to poll, to nanosleep without a place for the
-// rest, and to a futex with a relative time. The functions sleep(3) and select(2) keep the rest themselves.
+// ends.
+//
+// -ERESTART_RESTARTBLOCK means that the kernel has saved how long the call has still to wait: poll, nanosleep, and a
+// futex with a timeout. rt_sigreturn forgets that. So we do its work by ptrace instead, at its begin: vector state,
+// signal mask, and then by one change the registers with no system call. If we are killed before that change, the
+// kernel makes the call; after it, the thread makes its interrupted call once more. In both cases the call waits for
+// its whole time again, and nothing worse happens. The same is done on purpose if the saved time may be another call's:
+// the function has waited itself, or a signal has come. And for a thread with a filter of system calls, which would
+// see the call that is none.
 //
 // A thread in restart_syscall(2) has been interrupted before. The instruction before the system call, `mov $number,
-// %eax` in libc, has the number of its call. If there is another instruction, the thread is not used.
+// %eax` in libc, has the number of its call. If there is another instruction, rt_sigreturn can only end the call with
+// EINTR. The thread is used all the same if we do that work, and is not used if it has a filter.
 //
 // # A thread that did not wait
 //
@@ -58,6 +65,7 @@ constexpr std::uint64_t red_zone_bytes = 128, trampoline_bytes = 10;
 constexpr std::chrono::seconds call_within(10);
 constexpr std::int64_t restart_codes[] = {-512, -513, -514, -516};  // ERESTARTSYS, NOINTR, NOHAND, _RESTARTBLOCK
 constexpr std::int64_t restart_unless_handled = -514, restart_by_block = -516;
+constexpr std::uint64_t no_call = ~std::uint64_t{0};  // in orig_rax
 constexpr std::uint64_t direction_flag = 0x400, trap_flag = 0x100;
 
 /// The kernel's signal frame (arch/x86/include/uapi/asm/sigcontext.h, ucontext.h). The siginfo that follows is not
@@ -177,6 +185,14 @@ bool is_interrupted_call(const user_regs_struct& registers) {
          std::find(std::begin(restart_codes), std::end(restart_codes), result) != std::end(restart_codes);
 }
 
+/// Whether the thread was let go from an earlier stop, and has not made restart_syscall yet, by which its call
+/// continues. It is in the state of that stop then, but for three registers.
+bool is_about_to_continue(const RemoteMemory& memory, const user_regs_struct& registers) {
+  unsigned char code[2];
+  return registers.rax == SYS_restart_syscall && memory.read(registers.rip, code, sizeof code) && code[0] == 0x0f &&
+         code[1] == 0x05;
+}
+
 /// Returns the number of the call that restart_syscall continues.
 std::optional<std::uint32_t> restarted_call(const RemoteMemory& memory, std::uint64_t call_end) {
   unsigned char code[7];
@@ -186,6 +202,11 @@ std::optional<std::uint32_t> restarted_call(const RemoteMemory& memory, std::uin
   return code[5] == 0x0f && code[6] == 0x05 ? std::optional(number) : std::nullopt;
 }
 
+/// Whether the kernel saves another call's time when the function makes this call, even without an interruption.
+bool replaces_saved_time(std::int64_t call) {
+  return call == SYS_nanosleep || call == SYS_clock_nanosleep || call == SYS_rt_sigreturn;
+}
+
 }  // namespace
 
 Injector::Injector(const RemoteMemory& memory, StoppedThread& thread, std::uint64_t return_trampoline)
@@ -193,25 +214,33 @@ Injector::Injector(const RemoteMemory& memory, StoppedThread& thread, std::uint6
       thread_(thread),
       return_trampoline_(return_trampoline),
       original_(thread.registers()),
-      extended_state_(state_for_frame(thread.extended_state())),
+      original_state_(thread.extended_state()),
+      extended_state_(state_for_frame(original_state_)),
       signal_mask_(thread.signal_mask()) {
   is_possible_ = !extended_state_.empty() && (original_.eflags & trap_flag) == 0;
+  if (is_about_to_continue(memory, original_)) {
+    original_.orig_rax = SYS_restart_syscall;
+    original_.rax = static_cast<std::uint64_t>(restart_by_block);
+    original_.rip += 2;
+  }
   was_waiting_ = is_interrupted_call(original_);
+  anew_ = original_;
   if (was_waiting_) {
+    has_saved_time_ = static_cast<std::int64_t>(original_.rax) == restart_by_block && !thread.has_filter();
     if (original_.orig_rax == SYS_restart_syscall) {
       const auto number = restarted_call(memory, original_.rip);
-      is_possible_ = is_possible_ && number;
-      original_.orig_rax = number.value_or(SYS_restart_syscall);
+      is_possible_ = is_possible_ && (number || has_saved_time_);
+      anew_.orig_rax = number.value_or(SYS_restart_syscall);
     }
     if (static_cast<std::int64_t>(original_.rax) == restart_by_block)
-      original_.rax = static_cast<std::uint64_t>(restart_unless_handled);
-    resumed_ = original_;
-    resumed_.rax = original_.orig_rax;
-    resumed_.rip -= 2;
-  } else {
-    resumed_ = original_;
+      anew_.rax = static_cast<std::uint64_t>(restart_unless_handled);
   }
-  resumed_.orig_rax = ~std::uint64_t{0};
+  resumed_ = anew_;
+  if (was_waiting_) {
+    resumed_.rax = anew_.orig_rax;
+    resumed_.rip -= 2;
+  }
+  resumed_.orig_rax = no_call;
 }
 
 /// Returns the address of the return address, or 0 if the stack cannot be written to.
@@ -254,17 +283,29 @@ void Injector::await_return(const std::function<void(const SystemCall&)>& at_sto
   assert(is_changed_);  // begin() was called
   const auto deadline = StoppedThread::Clock::now() + call_within;
   for (;;) {
+    if (static_cast<std::int64_t>(thread_.registers().rax) == restart_by_block || thread_.had_signal())
+      has_saved_time_ = false;
     const auto system_call = thread_.run_to_system_call(deadline);
     if (!system_call) throw CallStuck("a function that a thread was made to call does not return");
     at_stop(*system_call);
-    const bool returns = !system_call->is_end && system_call->number == SYS_rt_sigreturn;
-    if (returns && system_call->stack_pointer == frame_at_ + 8) break;
+    if (system_call->is_end) continue;
+    if (system_call->number == SYS_rt_sigreturn && system_call->stack_pointer == frame_at_ + 8) break;
+    if (replaces_saved_time(system_call->number)) has_saved_time_ = false;
   }
+  has_saved_time_ = has_saved_time_ && !thread_.had_signal();
+  if (has_saved_time_) return_in_place_of_kernel();
   if (!thread_.finish_system_call(deadline)) throw CallStuck("a thread does not stop after a call");
 }
 
+/// At the begin of rt_sigreturn: restores what that restores, and has the kernel make no call.
+void Injector::return_in_place_of_kernel() {
+  thread_.set_extended_state(original_state_);
+  thread_.set_signal_mask(signal_mask_);
+  thread_.set_registers(resumed_);
+}
+
 void Injector::finish() {
-  if (is_changed_) thread_.set_registers(original_);
+  if (is_changed_) thread_.set_registers(has_saved_time_ ? original_ : anew_);
   is_changed_ = false;
 }
 

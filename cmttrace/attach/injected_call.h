@@ -45,6 +45,9 @@ class Injector {
 
   /// Whether the stop has interrupted a system call, which call() and finish() bring back as it was.
   bool was_waiting() const { return was_waiting_; }
+  /// Whether the kernel has saved how the system call continues. Then only await_return() keeps its remaining time, and
+  /// only if it is called before the function has returned.
+  bool has_saved_time() const { return has_saved_time_; }
 
   /// Begins a call. The thread may be let go at once, and makes it then by itself. Throws ThreadGone and CallStuck.
   void begin(const Call& wanted);
@@ -61,16 +64,19 @@ class Injector {
 
  private:
   std::uint64_t put_frame(const Call& wanted, std::uint64_t& bytes_at) const;
+  void return_in_place_of_kernel();
 
   const RemoteMemory& memory_;
   StoppedThread& thread_;
   const std::uint64_t return_trampoline_;
   user_regs_struct original_{};  ///< for the kernel: with the result of an interrupted call
+  user_regs_struct anew_{};      ///< the same for a call that begins anew
   user_regs_struct resumed_{};   ///< for rt_sigreturn: with the interrupted call to be made once more
-  std::vector<char> extended_state_;
+  std::vector<char> original_state_;
+  std::vector<char> extended_state_;  ///< the same in the form of a signal frame
   std::uint64_t signal_mask_ = 0;
   std::uint64_t frame_at_ = 0;
-  bool is_possible_ = false, is_changed_ = false, was_waiting_ = false;
+  bool is_possible_ = false, is_changed_ = false, was_waiting_ = false, has_saved_time_ = false;
 };
 
 /// Whether a call that was begun is still on the stack of its thread, which is stopped.

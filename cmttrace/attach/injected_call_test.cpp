@@ -19,9 +19,11 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "cmttrace/attach/remote_caller.h"
 #include "cmttrace/attach/safe_thread.h"
 
 using namespace cmt;
@@ -197,6 +199,83 @@ TEST_CASE("injected calls: a sleep goes on with the rest of its time") {
     kill(pid, SIGKILL);
   };
   CHECK(status_after_calls(work, 3, check_rest) == -SIGKILL);
+}
+
+TEST_CASE("injected calls: what the kernel continues goes on with the rest of its time, and is no new call") {
+  if (!may_trace()) return;
+  const auto is_continued = [](int pid) {
+    std::optional<process::WaitingCall> call;
+    while (!(call = process::read_waiting_call(pid, pid))) usleep(100);
+    CHECK(call->number == SYS_restart_syscall);
+    kill(pid, SIGKILL);
+  };
+  const auto waits = [](const std::function<void()>& wait) {
+    return [=] {
+      seen->turns = 1;
+      wait();
+      return 1;
+    };
+  };
+  const timespec long_time{.tv_sec = 1'000'000, .tv_nsec = 0};
+  const auto sleep = [&] { syscall(SYS_nanosleep, &long_time, nullptr); };
+  const auto futex = [&] { syscall(SYS_futex, &seen->futex, FUTEX_WAIT, 0, &long_time); };
+  CHECK(status_after_calls(waits([] { poll(nullptr, 0, 1'000'000); }), 3, is_continued) == -SIGKILL);
+  CHECK(status_after_calls(waits(sleep), 3, is_continued) == -SIGKILL);
+  CHECK(status_after_calls(waits(futex), 3, is_continued) == -SIGKILL);
+}
+
+TEST_CASE("injected calls: vectors and signal mask of a thread that the kernel continues are as before") {
+  if (!may_trace()) return;
+  const auto work = [] {
+    sigset_t one, after;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, nullptr);
+    const timespec time{.tv_sec = 0, .tv_nsec = 50'000'000};
+    bool is_same = true;
+    for (int round = 0; is_same && seen->is_over == 0; ++round) {
+      const double before = round;
+      double value = before;
+      long result = SYS_nanosleep;
+      asm volatile("syscall" : "+a"(result), "+x"(value) : "D"(&time), "S"(nullptr) : "rcx", "r11", "memory");
+      sigprocmask(SIG_BLOCK, nullptr, &after);
+      is_same =
+          result == 0 && value == before && sigismember(&after, SIGUSR1) == 1 && sigismember(&after, SIGUSR2) == 0;
+      seen->turns += 1;
+    }
+    return is_same ? 0 : 1;
+  };
+  CHECK(status_after_calls(work, 10, nothing) == 0);
+}
+
+TEST_CASE("injected calls: a thread that is stopped again after its call does not see it") {
+  if (!may_trace()) return;
+  reset();
+  Child child([] {
+    const int set = epoll_create1(0);
+    epoll_event event{};
+    seen->turns = 1;
+    return epoll_wait(set, &event, 1, -1) == -1 ? errno : 1;
+  });
+  while (seen->turns == 0) usleep(100);
+  as_tracer([&] {
+    Target target(child.pid());
+    RemoteCaller caller(target, false);
+    for (unsigned round = 1; round <= 10; ++round) {
+      // The call is over before the second stop, which finds the thread in its own system call.
+      const auto is_long_over = [&] {
+        const auto call = process::read_waiting_call(child.pid(), child.pid());
+        return seen->calls == round && call && call->number == SYS_epoll_wait;
+      };
+      caller.call({reinterpret_cast<std::uint64_t>(&injected_for_test), {0, 7}, std::string("ab\0", 3), 0},
+                  {.is_done = is_long_over});
+    }
+  });
+  std::optional<process::WaitingCall> call;
+  while (!(call = process::read_waiting_call(child.pid(), child.pid())) && kill(child.pid(), 0) == 0) usleep(100);
+  CHECK(call->number == SYS_epoll_wait);
+  kill(child.pid(), SIGKILL);
+  CHECK(child.wait() == -SIGKILL);
 }
 
 TEST_CASE("injected calls: a wait for signals ends with a signal, and only then") {

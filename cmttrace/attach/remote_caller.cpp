@@ -99,15 +99,16 @@ void RemoteCaller::call(const Call& wanted, const Watch& watch) {
   const int tid = thread.tid();
   const auto begin = thread.since();
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
+  const bool was_waiting = injector.was_waiting();
   injector.begin(wanted);
   assert(injector.frame() != 0);
-  if (watch.is_traced) {
+  if (watch.is_traced || injector.has_saved_time()) {
     see_failures(injector, watch);
   } else if (injector.was_waiting()) {
     see_through(thread, injector, watch);
   }
   pauses_.stopped = std::max(pauses_.stopped, thread.release());
-  if (!injector.was_waiting() && !watch.is_traced) await_return(tid, injector.frame(), watch);
+  if (!was_waiting && !watch.is_traced) await_return(tid, injector.frame(), watch);
   pauses_.kept = std::max<std::chrono::nanoseconds>(pauses_.kept, SafeThreads::Clock::now() - begin);
 }
 

@@ -150,8 +150,31 @@ bool is_in_tracer(const Target& target, const StoppedThread& thread) {
          });
 }
 
+/// Whether a thread is seen to be outside of libcmttrace without a stop: it waits in the kernel, and its stack has no
+/// return address there. A signal frame may lead to another stack.
+static bool is_seen_outside(const Target& target, int tid) {
+  constexpr std::uint32_t signal_frame_mark = 0x46505853;  // FP_XSTATE_MAGIC1
+  const auto switches = [&] {
+    const std::string path = process::path_of(target.pid(), "task/" + std::to_string(tid) + "/status");
+    return process::parse_status(process::read_file(path)).switches;
+  };
+  const auto leads_inside = [&](std::uint64_t word) {
+    return static_cast<std::uint32_t>(word) == signal_frame_mark || word == target.functions().return_trampoline ||
+           target.zones().at(word) == Zone::tracer;
+  };
+  try {
+    const auto call = process::read_waiting_call(target.pid(), tid);
+    if (!call || target.zones().at(call->instruction) == Zone::tracer) return false;
+    const std::uint64_t before = switches();
+    return !search_words(target, call->stack_pointer, leads_inside) &&
+           process::read_waiting_call(target.pid(), tid) == call && switches() == before;
+  } catch (const std::system_error&) {  // it has ended
+    return false;
+  }
+}
+
 std::optional<StoppedThread> SafeThreads::stop(int tid) {
-  StoppedThread::release_late(target_.pid(), late_);
+  StoppedThread::release_late(target_.pid(), calls_, late_);
   if (std::find(late_.begin(), late_.end(), tid) != late_.end()) return std::nullopt;
   try {
     return StoppedThread::stop(target_.pid(), tid, calls_, late_);
@@ -165,15 +188,21 @@ void SafeThreads::release(StoppedThread thread) { longest_stop_ = std::max(longe
 
 /// Returns the threads in the order in which to try them: threads that wait in the kernel and threads that run by
 /// turns. The former stop at once, but may all wait for malloc's locks. In each group the idlest are first, because the
-/// program misses them least. A thread that cannot be interrupted is left out.
+/// program misses them least. The last are threads whose system call a stop may disturb. A thread that cannot be
+/// interrupted is left out.
 std::vector<int> SafeThreads::threads_by_state() const {
-  std::vector<std::pair<std::uint64_t, int>> waiting, others;  // processor time, thread
+  std::vector<std::pair<std::uint64_t, int>> waiting, others, disturbed;  // processor time, thread
   for (const int tid : process::read_threads(target_.pid())) {
     try {
       const std::string path = process::path_of(target_.pid(), "task/" + std::to_string(tid) + "/stat");
       const process::Stat stat = process::parse_stat(process::read_file(path));
-      if (stat.state == 'S') waiting.emplace_back(stat.user_ticks + stat.system_ticks, tid);
-      if (stat.state == 'R') others.emplace_back(stat.user_ticks + stat.system_ticks, tid);
+      if (stat.state != 'S' && stat.state != 'R') continue;
+      const auto call = stat.state == 'S' ? process::read_waiting_call(target_.pid(), tid) : std::nullopt;
+      const bool is_disturbed = call && process::may_be_disturbed(*call);
+      (is_disturbed        ? disturbed
+       : stat.state == 'S' ? waiting
+                           : others)
+          .emplace_back(stat.user_ticks + stat.system_ticks, tid);
     } catch (const std::exception&) {  // it has ended
     }
   }
@@ -184,6 +213,8 @@ std::vector<int> SafeThreads::threads_by_state() const {
     if (i < waiting.size()) all.push_back(waiting[i].second);
     if (i < others.size()) all.push_back(others[i].second);
   }
+  std::sort(disturbed.begin(), disturbed.end());
+  for (const auto& [time, tid] : disturbed) all.push_back(tid);
   return all;
 }
 
@@ -231,22 +262,24 @@ bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
   return is_inside;
 }
 
-/// Each thread stops when it has a processor, and goes on as soon as its stack has been seen. The request to a thread
-/// that does not stop remains until the tracer ends.
+/// Most threads wait, and are seen to be outside. Each other stops when it has a processor, and goes on as soon as its
+/// stack has been seen. The request to a thread that does not stop remains until the tracer ends.
 void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point deadline) {
-  StoppedThread::release_late(target_.pid(), late_);
+  StoppedThread::release_late(target_.pid(), calls_, late_);
   std::set<int> inside;
   std::list<StoppedThread> asked;
   for (const int tid : threads) {
     if (std::find(late_.begin(), late_.end(), tid) != late_.end())
       inside.insert(tid);
-    else if (auto thread = StoppedThread::begin_stop(target_.pid(), tid))
+    else if (is_seen_outside(target_, tid))
+      continue;
+    else if (auto thread = StoppedThread::begin_stop(target_.pid(), tid, calls_))
       asked.push_back(std::move(*thread));
   }
   while (!asked.empty() && Clock::now() < deadline) {
     std::erase_if(asked, [&](StoppedThread& thread) {
       try {
-        if (!thread.has_stopped(calls_)) return false;
+        if (!thread.has_stopped()) return false;
         if (is_in_tracer(target_, thread)) inside.insert(thread.tid());
         longest_stop_ = std::max(longest_stop_, thread.release());
       } catch (const ThreadGone&) {

@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -19,15 +19,17 @@
 #include <thread>
 #include <utility>
 
+#include "toolkit/process/proc_file.h"
+
 namespace cmt::attach {
 namespace {
+
+using StopKind = process::ThreadStop::Kind;
 
 constexpr std::chrono::seconds stop_within(1);  // one that waits for a processor stops when it has one
 constexpr std::chrono::microseconds glance_after(100), look_after(250);
 constexpr std::chrono::milliseconds glances_for(1);
-constexpr int is_event = 0xff00, runs_still = -1;
-constexpr int system_call_stop = SIGTRAP | 0x80;
-constexpr int own_stop = SIGTRAP | PTRACE_EVENT_STOP << 8;
+constexpr process::ThreadStop own_stop{process::ThreadStop::Kind::asked, 0};
 
 struct RseqConfiguration {
   std::uint64_t address;
@@ -35,24 +37,9 @@ struct RseqConfiguration {
 };
 constexpr int get_rseq_configuration = 0x420f;  // PTRACE_GET_RSEQ_CONFIGURATION, since Linux 5.13
 
-/// A stop by SIGSTOP and its like, which lasts until SIGCONT.
-bool is_group_stop(int status) { return status >> 8 == PTRACE_EVENT_STOP && (status & 0xff) != SIGTRAP; }
-
 void* pointer(std::uint64_t number) { return reinterpret_cast<void*>(number); }
 
 [[noreturn]] void throw_gone(int tid) { throw ThreadGone("thread " + std::to_string(tid) + " has ended"); }
-
-/// Returns the status of a thread's stop (a signal, and above it an event), or runs_still. Throws ThreadGone.
-int status_of(int pid, int tid) {
-  constexpr int options = WSTOPPED | WEXITED | WNOHANG | __WALL;
-  siginfo_t what{};
-  if (waitid(P_PID, static_cast<id_t>(tid), &what, options | WNOWAIT) != 0) throw_gone(tid);
-  if (what.si_pid == 0) return runs_still;
-  if (what.si_code == CLD_TRAPPED || what.si_code == CLD_STOPPED) return what.si_status;
-  // An execve in the process waits until the end of another thread than the first has been seen.
-  if (tid != pid) waitid(P_PID, static_cast<id_t>(tid), &what, WEXITED | WNOHANG | __WALL);
-  throw_gone(tid);
-}
 
 }  // namespace
 
@@ -62,10 +49,12 @@ FrameRegisters frame_registers(const user_regs_struct& r) {
 }
 
 /// While a thread is stopped, this thread must not queue for a processor after the program's busy threads. A child has
-/// the usual priority again. If the priority is not permitted, the pause is longer.
+/// the usual priority again. If the priority is not permitted, the pause is longer. A real-time priority would keep
+/// others from the processor, should this thread ever loop.
 static void take_precedence() {
-  const sched_param least{.sched_priority = 1};
-  sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
+  const sched_param ordinary{};
+  sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary);
+  setpriority(PRIO_PROCESS, 0, -20);  // of this thread alone (sched(7))
 }
 
 static sigset_t stop_notices() {
@@ -102,54 +91,43 @@ void as_tracer(const std::function<void()>& work) {
 
 std::optional<StoppedThread> StoppedThread::stop(int pid, int tid, process::InterruptedCalls& calls,
                                                  std::vector<int>& late) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, pointer(PTRACE_O_TRACESYSGOOD)) != 0) {
-    if (errno == ESRCH) return std::nullopt;
-    throw std::system_error(errno, std::generic_category(), "ptrace");
+  if (const int error = process::ask_to_stop(tid, PTRACE_O_TRACESYSGOOD); error != 0) {
+    if (error == ESRCH) return std::nullopt;
+    throw std::system_error(error, std::generic_category(), "ptrace");
   }
-  StoppedThread thread(pid, tid);
+  StoppedThread thread(pid, tid, calls);
   try {
-    ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
-    thread.runs_ = true;
-    if (!thread.await_own_stop(Clock::now() + stop_within)) {
-      if (thread.runs_) late.push_back(tid);
-      return std::nullopt;
-    }
-    calls.begin_anew(pid, tid);
-    return thread;
+    if (thread.await_own_stop(Clock::now() + stop_within)) return thread;
+    if (thread.runs_) late.push_back(tid);
   } catch (const ThreadGone&) {
-    return std::nullopt;
   }
+  return std::nullopt;
 }
 
-std::optional<StoppedThread> StoppedThread::begin_stop(int pid, int tid) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, pointer(PTRACE_O_TRACESYSGOOD)) != 0) return std::nullopt;
-  StoppedThread thread(pid, tid);
-  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
-  thread.runs_ = true;
-  return thread;
+std::optional<StoppedThread> StoppedThread::begin_stop(int pid, int tid, process::InterruptedCalls& calls) {
+  if (process::ask_to_stop(tid, PTRACE_O_TRACESYSGOOD) != 0) return std::nullopt;
+  return StoppedThread(pid, tid, calls);
 }
 
-bool StoppedThread::has_stopped(process::InterruptedCalls& calls) {
+bool StoppedThread::has_stopped() {
   const auto now = Clock::now();
-  const int status = status_of(pid_, tid_);
-  if (status == runs_still) {
+  const process::ThreadStop stop = look();
+  if (stop.kind == StopKind::runs) {
     since_ = now;
     return false;
   }
   runs_ = false;
-  if (status != own_stop && !is_group_stop(status)) {
-    go_on(PTRACE_CONT, status);
+  if (stop.kind != StopKind::asked && stop.kind != StopKind::group) {
+    go_on(stop, PTRACE_CONT);
     return false;
   }
   has_stopped_ = true;
-  if (status == own_stop) calls.begin_anew(pid_, tid_);
   return true;
 }
 
-void StoppedThread::release_late(int pid, std::vector<int>& late) {
-  std::erase_if(late, [pid](int tid) {
-    StoppedThread thread(pid, tid);
-    thread.runs_ = true;
+void StoppedThread::release_late(int pid, process::InterruptedCalls& calls, std::vector<int>& late) {
+  std::erase_if(late, [&](int tid) {
+    StoppedThread thread(pid, tid, calls);
     thread.detach();
     return !thread.runs_;
   });
@@ -158,58 +136,65 @@ void StoppedThread::release_late(int pid, std::vector<int>& late) {
 StoppedThread::StoppedThread(StoppedThread&& other) noexcept
     : pid_(other.pid_),
       tid_(other.tid_),
+      calls_(other.calls_),
       since_(other.since_),
       is_seized_(std::exchange(other.is_seized_, false)),
       has_stopped_(other.has_stopped_),
-      runs_(other.runs_) {}
+      runs_(other.runs_),
+      had_signal_(other.had_signal_) {}
 
 StoppedThread::~StoppedThread() {
   if (is_seized_) detach();
 }
 
+/// Throws ThreadGone.
+process::ThreadStop StoppedThread::look() const {
+  const process::ThreadStop stop = process::look_at(pid_, tid_, *calls_);
+  if (stop.kind == StopKind::ended && tid_ != pid_) process::reap_if_ended(tid_);
+  if (stop.kind == StopKind::ended || stop.kind == StopKind::gone) throw_gone(tid_);
+  return stop;
+}
+
 /// Waits for a stop. It may have precedence over the thread, so it sleeps long enough for the thread to get the same
 /// processor. It does not sleep longer, because `since_` is the time of its last look.
-int StoppedThread::await_stop(Clock::time_point deadline) {
+process::ThreadStop StoppedThread::await_stop(Clock::time_point deadline) {
   const auto begin = Clock::now();
   for (;;) {
     const auto now = Clock::now();
-    const int status = status_of(pid_, tid_);
-    if (status != runs_still || now > deadline) return status;
+    const process::ThreadStop stop = look();
+    if (stop.is_stopped() || now > deadline) return stop;
     if (!has_stopped_) since_ = now;
     await_notice(now - begin < glances_for ? glance_after : look_after);
   }
 }
 
 /// Lets a stopped thread go on as it would have without us.
-void StoppedThread::go_on(int request, int status) {
-  const int signal = (status & is_event) == 0 && status != system_call_stop ? status : 0;
-  if (is_group_stop(status)) request = PTRACE_LISTEN;
-  if (ptrace(static_cast<__ptrace_request>(request), tid_, nullptr, pointer(static_cast<std::uint64_t>(signal))) != 0)
-    throw_gone(tid_);
+void StoppedThread::go_on(const process::ThreadStop& stop, int request) {
+  had_signal_ = had_signal_ || stop.signal != 0;
+  if (!process::let_go_on(tid_, stop, request)) throw_gone(tid_);
   runs_ = true;
 }
 
-/// Waits for the stop that PTRACE_INTERRUPT has asked for. Returns false if a signal holds the process, or the stop
-/// takes too long.
+/// Waits for the stop that was asked for. Returns false if a signal holds the process, or the stop takes too long.
 bool StoppedThread::await_own_stop(Clock::time_point deadline) {
   for (;;) {
-    const int status = await_stop(deadline);
-    if (status == runs_still) return false;
+    const process::ThreadStop stop = await_stop(deadline);
+    if (!stop.is_stopped()) return false;
     runs_ = false;
     has_stopped_ = true;
-    if (status == own_stop) return true;
-    if (is_group_stop(status)) return false;
-    go_on(PTRACE_CONT, status);
+    if (stop.kind == StopKind::asked) return true;
+    if (stop.kind == StopKind::group) return false;
+    go_on(stop, PTRACE_CONT);
   }
 }
 
 std::optional<SystemCall> StoppedThread::run_to_system_call(Clock::time_point deadline) {
-  for (int status = own_stop;;) {
-    go_on(PTRACE_SYSCALL, status);
-    status = await_stop(deadline);
-    if (status == runs_still) return std::nullopt;
+  for (process::ThreadStop stop = own_stop;;) {
+    go_on(stop, PTRACE_SYSCALL);
+    stop = await_stop(deadline);
+    if (!stop.is_stopped()) return std::nullopt;
     runs_ = false;
-    if (status != system_call_stop) continue;
+    if (stop.kind != StopKind::system_call) continue;
     __ptrace_syscall_info info{};
     if (ptrace(PTRACE_GET_SYSCALL_INFO, tid_, pointer(sizeof info), &info) <= 0) throw_gone(tid_);
     if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
@@ -219,22 +204,22 @@ std::optional<SystemCall> StoppedThread::run_to_system_call(Clock::time_point de
 }
 
 bool StoppedThread::run_until(const std::function<bool()>& is_enough) {
-  go_on(PTRACE_CONT, own_stop);
+  go_on(own_stop, PTRACE_CONT);
   while (!is_enough()) {
-    const int status = status_of(pid_, tid_);
-    if (status == runs_still)
-      await_notice(glance_after);
+    const process::ThreadStop stop = look();
+    if (stop.is_stopped())
+      go_on(stop, PTRACE_CONT);
     else
-      go_on(PTRACE_CONT, status);
+      await_notice(glance_after);
   }
-  ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+  process::ask_again(tid_);
   return await_own_stop(Clock::now() + stop_within);
 }
 
 bool StoppedThread::finish_system_call(Clock::time_point deadline) {
   assert(!runs_);
-  ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
-  go_on(PTRACE_CONT, system_call_stop);
+  process::ask_again(tid_);
+  go_on({StopKind::system_call, 0}, PTRACE_CONT);
   return await_own_stop(deadline);
 }
 
@@ -242,11 +227,10 @@ bool StoppedThread::finish_system_call(Clock::time_point deadline) {
 void StoppedThread::detach() {
   is_seized_ = false;
   try {
-    const int status = runs_ ? status_of(pid_, tid_) : own_stop;
-    if (status == runs_still) return;
+    const process::ThreadStop stop = runs_ ? look() : own_stop;
+    if (!stop.is_stopped()) return;
     runs_ = false;
-    const int signal = (status & is_event) == 0 && status != system_call_stop ? status : 0;
-    ptrace(PTRACE_DETACH, tid_, nullptr, pointer(static_cast<std::uint64_t>(signal)));
+    process::let_go(tid_, stop);
   } catch (const ThreadGone&) {
     runs_ = false;
   }
@@ -281,6 +265,12 @@ std::vector<char> StoppedThread::extended_state() const {
   return state;
 }
 
+void StoppedThread::set_extended_state(std::vector<char> state) {
+  assert(has_stopped_ && !runs_);
+  iovec all{state.data(), state.size()};
+  if (ptrace(PTRACE_SETREGSET, tid_, pointer(NT_X86_XSTATE), &all) != 0) throw_gone(tid_);
+}
+
 std::uint64_t StoppedThread::signal_mask() const {
   std::uint64_t mask = 0;
   if (ptrace(PTRACE_GETSIGMASK, tid_, pointer(sizeof mask), &mask) != 0) throw_gone(tid_);
@@ -290,6 +280,15 @@ std::uint64_t StoppedThread::signal_mask() const {
 void StoppedThread::set_signal_mask(std::uint64_t mask) {
   assert(has_stopped_ && !runs_);
   if (ptrace(PTRACE_SETSIGMASK, tid_, pointer(sizeof mask), &mask) != 0) throw_gone(tid_);
+}
+
+bool StoppedThread::has_filter() const {
+  try {
+    const std::string path = process::path_of(pid_, "task/" + std::to_string(tid_) + "/status");
+    return process::find_figure(process::read_file(path), "Seccomp").value_or(0) != 0;
+  } catch (const std::system_error&) {
+    return true;
+  }
 }
 
 bool StoppedThread::is_in_restartable_sequence(std::uint64_t pc) const {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cmttrace/attach/unwind/unwind_rules.h"
-#include "toolkit/process/interrupted_calls.h"
+#include "toolkit/process/thread_stop.h"
 
 namespace cmt::attach {
 
@@ -30,8 +30,8 @@ struct SystemCall {
 };
 
 /// A thread of another process that was stopped by PTRACE_SEIZE and PTRACE_INTERRUPT. It goes on when this object is
-/// destroyed, or when the thread that made the object ends, for whatever reason. No signal is seen or lost: stops are
-/// looked at and never reaped (cmtwatch/sample/pause.cpp has the reason).
+/// destroyed, or when the thread that made the object ends, for whatever reason. No signal is seen or lost, and at
+/// every stop a system call that was interrupted is seen to (toolkit/process/thread_stop.h).
 ///
 /// All is to be called by one thread.
 class StoppedThread {
@@ -42,12 +42,12 @@ class StoppedThread {
   /// std::system_error if it may not be traced. A thread that does not stop in time is added to `late`.
   static std::optional<StoppedThread> stop(int pid, int tid, process::InterruptedCalls& calls, std::vector<int>& late);
   /// The same without waiting: call has_stopped() until it returns true. Returns nullopt if the thread is gone.
-  static std::optional<StoppedThread> begin_stop(int pid, int tid);
+  static std::optional<StoppedThread> begin_stop(int pid, int tid, process::InterruptedCalls& calls);
   /// Whether it has stopped by now. Throws ThreadGone.
-  bool has_stopped(process::InterruptedCalls& calls);
+  bool has_stopped();
 
   /// Lets the late threads go on that have stopped by now, and removes them from the list.
-  static void release_late(int pid, std::vector<int>& late);
+  static void release_late(int pid, process::InterruptedCalls& calls, std::vector<int>& late);
 
   StoppedThread(StoppedThread&& other) noexcept;
   StoppedThread& operator=(StoppedThread&&) = delete;
@@ -62,8 +62,13 @@ class StoppedThread {
   void set_registers(const user_regs_struct& registers);
   /// The vector registers in the XSAVE format, as PTRACE_GETREGSET returns them.
   std::vector<char> extended_state() const;
+  void set_extended_state(std::vector<char> state);
   std::uint64_t signal_mask() const;
   void set_signal_mask(std::uint64_t mask);
+  /// Whether it has a filter of system calls (seccomp(2)); true if that is not known.
+  bool has_filter() const;
+  /// Whether it has been given a signal since its first stop.
+  bool had_signal() const { return had_signal_; }
   /// Whether the kernel may move the thread's next instruction (rseq(2)); false if that is not known.
   bool is_in_restartable_sequence(std::uint64_t pc) const;
 
@@ -83,15 +88,18 @@ class StoppedThread {
   std::chrono::nanoseconds release();
 
  private:
-  StoppedThread(int pid, int tid) : pid_(pid), tid_(tid), since_(Clock::now()) {}
+  StoppedThread(int pid, int tid, process::InterruptedCalls& calls)
+      : pid_(pid), tid_(tid), calls_(&calls), since_(Clock::now()) {}
+  process::ThreadStop look() const;
   bool await_own_stop(Clock::time_point deadline);
-  int await_stop(Clock::time_point deadline);
-  void go_on(int request, int status);
+  process::ThreadStop await_stop(Clock::time_point deadline);
+  void go_on(const process::ThreadStop& stop, int request);
   void detach();
 
   int pid_, tid_;
+  process::InterruptedCalls* calls_;
   Clock::time_point since_;
-  bool is_seized_ = true, has_stopped_ = false, runs_ = false;
+  bool is_seized_ = true, has_stopped_ = false, runs_ = true, had_signal_ = false;
 };
 
 /// Does work on a thread of its own. After its end, no thread that it has stopped is stopped or traced any more, not

@@ -184,17 +184,53 @@ TEST_CASE("interrupted calls: those of an event loop, each with a timeout, are c
   CHECK(child.wait() == 0);
 }
 
-TEST_CASE("interrupted calls: one with a timeout ends, however often it is paused") {
+TEST_CASE("interrupted calls: one with a timeout ends by it, however often it is paused") {
+  if (!may_trace()) return;
+  const timespec time{.tv_sec = 0, .tv_nsec = 200'000'000};
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  const Ends sockets(true), pipe;
+  epoll_event event{};
+  const std::function<long()> calls[] = {[&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 200); },
+                                         [&] {
+                                           sigprocmask(SIG_BLOCK, &one, nullptr);
+                                           return static_cast<long>(sigtimedwait(&one, nullptr, &time));
+                                         },
+                                         [&] {
+                                           const timeval socket_time{.tv_sec = 0, .tv_usec = 200'000};
+                                           setsockopt(sockets.theirs, SOL_SOCKET, SO_RCVTIMEO, &socket_time,
+                                                      sizeof socket_time);
+                                           char byte;
+                                           return recv(sockets.theirs, &byte, 1, 0);
+                                         }};
+  for (const auto& call : calls) {
+    Child child(in_call(call));
+    process::InterruptedCalls calls_of_child;
+    while (child.state() != 'Z')
+      paused(
+          child.pid(), [](Pause&) { usleep(1000); }, std::move(calls_of_child));
+    const int status = child.wait();
+    CHECK((WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EAGAIN)));
+  }
+}
+
+TEST_CASE("interrupted calls: a signal that the program ignores does not end them") {
   if (!may_trace()) return;
   const Ends pipe;
   epoll_event event{};
-  Child child(in_call([&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 300); }));
-  process::InterruptedCalls calls;
-  while (child.state() != 'Z')
-    paused(
-        child.pid(), [](Pause&) {}, std::move(calls));
-  const int status = child.wait();
-  CHECK((WIFEXITED(status) && (WEXITSTATUS(status) == EINTR || WEXITSTATUS(status) == 0)));
+  Child child(in_call([&] {
+    signal(SIGUSR1, SIG_IGN);
+    return epoll_wait(epoll_of(pipe.theirs), &event, 1, -1);
+  }));
+  await_sleep(child);
+  // The kernel gives a traced thread the signals too that it ignores. It comes before our stop, or in it.
+  for (int round = 0; round < 10; ++round) {
+    paused(child.pid(), [&](Pause&) { syscall(SYS_tgkill, child.pid(), child.pid(), SIGUSR1); });
+    await_sleep(child);
+  }
+  write_byte(pipe.ours);
+  CHECK(child.wait() == 0);
 }
 
 TEST_CASE("interrupted calls: a signal with a handler that comes in the pause ends them") {
@@ -210,3 +246,31 @@ TEST_CASE("interrupted calls: a signal with a handler that comes in the pause en
   const int status = child.wait();
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EINTR));
 }
+
+TEST_CASE("interrupted calls: the call that a thread waits in is read without a stop") {
+  const auto call = process::parse_waiting_call("232 0x4 0x7ffc 0x1 0xffffffff 0x0 0x8 0x7ffd00 0x7f1234\n");
+  REQUIRE(call);
+  CHECK(call->number == 232);
+  CHECK(call->arguments[3] == 0xffffffff);
+  CHECK(call->stack_pointer == 0x7ffd00);
+  CHECK(call->instruction == 0x7f1234);
+  for (const char* text : {"", "running\n", "-1 0x7ffd00 0x7f1234\n", "232 0x4\n", "0x", "0xg 0x1"})
+    CHECK(!process::parse_waiting_call(text));
+}
+
+#if defined(__x86_64__)
+TEST_CASE("interrupted calls: a stop disturbs calls with a timeout, and those that may have done a part") {
+  process::WaitingCall call{.number = SYS_epoll_wait, .arguments = {4, 0, 1, 300}};
+  CHECK(process::may_be_disturbed(call));
+  call.arguments[3] = 0xffffffff;
+  CHECK(!process::may_be_disturbed(call));
+  for (const long number : {SYS_write, SYS_connect, SYS_io_uring_enter}) {
+    call.number = number;
+    CHECK(process::may_be_disturbed(call));
+  }
+  for (const long number : {SYS_read, SYS_poll, SYS_nanosleep, SYS_futex, SYS_wait4}) {
+    call.number = number;
+    CHECK(!process::may_be_disturbed(call));
+  }
+}
+#endif

@@ -6,7 +6,8 @@
 // leaves their pending signals alone. So each pause has a thread of its own, and ends when that thread ends after the
 // measurement. Nothing else ends a pause, so nothing else has to work when we are killed. Two rules follow:
 //
-//   - Stops are inspected (WNOWAIT) and not reaped: a stop that is reaped takes its signal with it.
+//   - Stops are looked at and not reaped (toolkit/process/thread_stop.h): a stop that is reaped takes its signal with
+//     it.
 //
 //   - The ends of processes are not reaped either: their parents wait for them, and we may be a parent.
 //
@@ -20,8 +21,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +38,7 @@
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
+#include "toolkit/process/thread_stop.h"
 
 namespace cmt::watch {
 namespace {
@@ -88,17 +88,11 @@ std::string refusal(int pid, int tid, int error) {
   return who + " cannot be paused: ptrace: " + std::strerror(error);
 }
 
-enum class ThreadState { runs, stopped, ended, lost };
-
-/// Returns the state of a seized thread. waitid() reports stops of a traced thread even if only ends are asked for. So
-/// both are looked at, and neither is reaped.
-ThreadState seized_state(int tid) {
-  constexpr int options = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
-  siginfo_t what{};
-  if (waitid(P_PID, static_cast<id_t>(tid), &what, options) != 0) return ThreadState::lost;
-  if (what.si_pid == 0) return ThreadState::runs;
-  return what.si_code == CLD_TRAPPED || what.si_code == CLD_STOPPED ? ThreadState::stopped : ThreadState::ended;
-}
+/// Ends a measurement, also one that throws.
+struct LastLook {
+  Pause& pause;
+  ~LastLook() { pause.see_late_stops(); }
+};
 
 sigset_t all_signals() {
   sigset_t all;
@@ -146,20 +140,25 @@ void Pause::stop(int pid) {
     looks = found ? 0 : looks + 1;
   }
   for (const Thread& thread : awaited_) not_paused_.insert(thread.pid);
+  late_.insert(late_.end(), awaited_.begin(), awaited_.end());
   awaited_.clear();
+}
+
+void Pause::see_late_stops() {
+  await_stops(inspect_after_ns);  // of a process that was then refused
+  for (const Thread& thread : late_) has_settled(thread);
 }
 
 /// Attaches to a thread and stops it. Returns false if there is nothing to stop.
 bool Pause::seize(const Thread& thread) {
   assert(thread.pid != getpid());  // we would stop ourselves
   if (known_.contains(thread.tid)) return false;
-  if (ptrace(PTRACE_SEIZE, thread.tid, nullptr, nullptr) != 0) {
-    const int error = errno;
+  const std::int64_t asked_ns = process::now_ns();
+  if (const int error = process::ask_to_stop(thread.tid); error != 0) {
     if (error == ESRCH || has_ended(thread.pid, thread.tid)) return false;
     throw PauseRefused(refusal(thread.pid, thread.tid, error));
   }
-  if (begin_ns_ == 0) begin_ns_ = process::now_ns();
-  ptrace(PTRACE_INTERRUPT, thread.tid, nullptr, nullptr);
+  if (begin_ns_ == 0) begin_ns_ = asked_ns;
   known_.insert(thread.tid);
   const std::scoped_lock lock(mutex_);
   seized_.push_back(thread);
@@ -169,10 +168,9 @@ bool Pause::seize(const Thread& thread) {
 
 /// Whether a thread need not be waited for any more.
 bool Pause::has_settled(const Thread& thread) {
-  const ThreadState state = seized_state(thread.tid);
-  if (state == ThreadState::lost) known_.erase(thread.tid);
-  if (state == ThreadState::stopped) calls_.begin_anew(thread.pid, thread.tid);
-  return state != ThreadState::runs;
+  const process::ThreadStop stop = process::look_at(thread.pid, thread.tid, calls_);
+  if (stop.kind == process::ThreadStop::Kind::gone) known_.erase(thread.tid);
+  return stop.kind != process::ThreadStop::Kind::runs;
 }
 
 /// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others. Returns
@@ -198,8 +196,7 @@ void Pause::reap_threads() {
   const std::scoped_lock lock(mutex_);
   for (const auto& [pid, tid] : seized_) {
     const bool first = tid == pid;
-    if (!first && seized_state(tid) == ThreadState::ended)
-      waitid(P_PID, static_cast<id_t>(tid), nullptr, WEXITED | WNOHANG | __WALL);
+    if (!first) process::reap_if_ended(tid);
   }
 }
 
@@ -224,6 +221,7 @@ std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<
   pid_t tracer = 0;
   std::packaged_task<void()> work([&] {
     tracer = gettid();
+    const LastLook last_look{pause};
     measure(pause);
   });
   std::future<void> done = work.get_future();

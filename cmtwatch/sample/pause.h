@@ -40,6 +40,9 @@ class Pause {
   /// When the first thread was stopped, by the monotonic clock; 0: none was.
   std::int64_t begin_ns() const { return begin_ns_; }
 
+  /// Sees to the system calls of threads that have stopped after they were given up.
+  void see_late_stops();
+
   /// Reaps threads that have ended, but not the first thread of a process. May be called from any thread.
   void reap_threads();
 
@@ -59,6 +62,7 @@ class Pause {
   std::set<int> known_;  ///< threads that need not be seized
   std::set<int> not_paused_;
   std::vector<Thread> awaited_;
+  std::vector<Thread> late_;  ///< given up: they did not stop in time
   std::int64_t begin_ns_ = 0;
   std::mutex mutex_;
   std::vector<Thread> seized_;  ///< only the tracing thread changes it, under the mutex
