@@ -43,6 +43,9 @@ class Decoder {
   virtual Step step(std::string_view in, char* out, std::size_t room) = 0;
 
   virtual const char* name() const = 0;
+
+  /// The memory that the stream asked for, mostly for its window. It is touched as far as there is output.
+  virtual std::uint64_t memory_bytes() const = 0;
 };
 
 /// zlib, liblzma and libbz2 have streams of one shape: pointer and size of the next input, and of the output. A Library
@@ -68,6 +71,7 @@ class StreamDecoder : public Decoder {
   }
 
   const char* name() const override { return Library::name; }
+  std::uint64_t memory_bytes() const override { return Library::memory_bytes(&stream_); }
 
  private:
   void begin() {
@@ -95,6 +99,7 @@ struct Gzip {
   static bool begin(Stream* stream) { return inflateInit2(stream, MAX_WBITS + gzip_only) == Z_OK; }
   static int decode(Stream* stream) { return inflate(stream, Z_NO_FLUSH); }
   static void end(Stream* stream) { inflateEnd(stream); }
+  static std::uint64_t memory_bytes(const Stream*) { return 0; }  // some 40 KB
   static bool is_end(int status) { return status == Z_STREAM_END; }
   static bool may_continue(int status) { return status == Z_OK || status == Z_BUF_ERROR; }
 };
@@ -107,6 +112,7 @@ struct Xz {
   static bool begin(Stream* stream) { return lzma_stream_decoder(stream, std::uint64_t{4} << 30, 0) == LZMA_OK; }
   static lzma_ret decode(Stream* stream) { return lzma_code(stream, LZMA_RUN); }
   static void end(Stream* stream) { lzma_end(stream); }
+  static std::uint64_t memory_bytes(const Stream* stream) { return lzma_memusage(stream); }
   static bool is_end(lzma_ret status) { return status == LZMA_STREAM_END; }
   static bool may_continue(lzma_ret status) { return status == LZMA_OK || status == LZMA_BUF_ERROR; }
 };
@@ -119,6 +125,7 @@ struct Bzip2 {
   static bool begin(Stream* stream) { return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK; }
   static int decode(Stream* stream) { return BZ2_bzDecompress(stream); }
   static void end(Stream* stream) { BZ2_bzDecompressEnd(stream); }
+  static std::uint64_t memory_bytes(const Stream*) { return 0; }  // some 4 MB
   static bool is_end(int status) { return status == BZ_STREAM_END; }
   static bool may_continue(int status) { return status == BZ_OK; }
 };
@@ -140,6 +147,7 @@ class ZstdDecoder : public Decoder {
   }
 
   const char* name() const override { return "zstd"; }
+  std::uint64_t memory_bytes() const override { return ZSTD_sizeof_DCtx(stream_); }
 
  private:
   ZSTD_DCtx* stream_;
@@ -182,6 +190,10 @@ class DecompressedBytes : public Bytes {
       const Decoder::Step step = decoder_->step(in, to, room);
       if (step.is_damaged) fail(in_stream_ ? " data is damaged" : " data is followed by something else");
       compressed_->skip(step.consumed);
+      consumed_ += step.consumed;
+      produced_ += step.produced;
+      if (produced_ > large && produced_ / ratio_max > consumed_ && decoder_->memory_bytes() > large)
+        fail(" data of few bytes needs much memory: unpack it first if you trust it");
       in_stream_ = !step.is_ended;
       at_end_ = in.empty() && step.produced == 0;
       if (step.produced != 0) return step.produced;
@@ -198,12 +210,16 @@ class DecompressedBytes : public Bytes {
   std::uint64_t size() const override { return compressed_->size(); }
 
  private:
+  // A few KB can ask for a window of 2 GiB and fill it. A trace that needs so much is compressed less.
+  static constexpr std::uint64_t large = std::uint64_t{32} << 20, ratio_max = 1000;
+
   [[noreturn]] void fail(const char* what) const {
     throw FormatError(compressed_->place(compressed_->offset()), std::string(decoder_->name()) + what);
   }
 
   std::unique_ptr<Input> compressed_;
   std::unique_ptr<Decoder> decoder_;
+  std::uint64_t consumed_ = 0, produced_ = 0;
   bool in_stream_ = true;
   bool at_end_ = false;
 };
