@@ -25,6 +25,7 @@
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/interrupts.h"
+#include "toolkit/command/output_path.h"
 #include "toolkit/launch/trace_status.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
@@ -192,11 +193,18 @@ void name_functions(const attach::TargetRoot& root, const Options& options, cons
   for (const std::string& why : attach::name_functions(root, paths)) say(why);
 }
 
+/// A symbolic link to a trace is followed when the trace is created.
+std::string output_of(const Options& options) {
+  const std::string first = options.output.substr(0, options.output.find(','));
+  const bool is_fixed = first.find("%n") == first.npos && first.find("%p") == first.npos;
+  return is_fixed ? command::follow_links(launch::absolute_templates(first)) : first;
+}
+
 int record(const Options& options) {
   command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
   std::optional<command::HeldSignals> requests;
   if (options.keeps) requests.emplace(command::signal_set({SIGUSR1}));
-  const launch::TraceStatusFile traces;
+  const launch::TraceStatusFile traces(output_of(options));
   attach::Target target(options.attach);
   const attach::TargetRoot root(options.attach);
   attach::Attached attached;

@@ -3,13 +3,15 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "preload/text.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -27,11 +29,14 @@ std::string bound_for_tracer(const std::string& text) {
   return read_keep(bound.c_str(), &keep) ? bound : "";
 }
 
-/// Another process may have got the number of a collector that has ended. So the name of the program is checked.
+/// Another process may have got the number of a collector that has ended, or a line may state any number. So the file
+/// that the process executes is compared.
 bool is_collector(int process) {
-  std::string name;
-  std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
-  return name.starts_with("cmttrace-collec");
+  struct stat ours {
+  }, its{};
+  return stat(launch::collector_path().c_str(), &ours) == 0 &&
+         stat(process::path_of(process, "exe").c_str(), &its) == 0 && ours.st_dev == its.st_dev &&
+         ours.st_ino == its.st_ino;
 }
 
 std::string kept_file_text(const launch::FlightFile& file) {

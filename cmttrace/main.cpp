@@ -175,12 +175,13 @@ int run(const CommandLine& line) {
   if (!options.recover.empty()) recover(options);
   if (options.attach != 0) return run_attach(options);
   if (options.detach != 0) return run_detach(options);
-  std::optional<launch::TraceStatusFile> traces(std::in_place);
   // The old trace stays if the command does not exist.
   const std::string file = launch::find_in_path(options.command[0]);
   std::error_code ignored;
   const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;
-  const launch::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
+  const std::string output = is_there ? prepare_outputs(options) : options.output;
+  std::optional<launch::TraceStatusFile> traces(std::in_place, output);
+  const launch::Launch launch = launch_of(options, output, *traces);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     std::optional<FlightFiles> kept;
@@ -190,12 +191,14 @@ int run(const CommandLine& line) {
     const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     EncodingProgress progress;
-    const auto recorded = launch::wait_for_traces(*traces, say, [&](int milliseconds) {
+    auto recorded = launch::wait_for_traces(*traces, say, [&](int milliseconds) {
       if (progress.due()) progress.show(traces->begun());
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && launch::asks_to_end(launched.handle().signal);
     });
     progress.clear();
+    if (const std::string why = launch::obstacle_of(options.command[0]); !why.empty())
+      recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], why, 1});
     say(summary(recorded, seconds));
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");

@@ -34,7 +34,10 @@ std::string name_files(const std::vector<launch::RecordedFile>& files) {
 
 std::string summary(const launch::RecordedTraces& recorded, double seconds) {
   if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
-  if (recorded.files.empty()) return "nothing was recorded";
+  if (recorded.files.empty()) {
+    const std::string programs = launch::list_unrecorded(recorded);
+    return "nothing was recorded" + (programs.empty() ? "" : "; " + programs);
+  }
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += name_files(recorded.files);
   text += ": " + output::counted(recorded.bytes, "byte");

@@ -34,7 +34,7 @@ std::string without_name(const std::string& line) {
 }  // namespace
 
 AttachedTracer::AttachedTracer(int pid, const std::string& pattern, bool follow, const Complain& complain)
-    : pid_(pid), target_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
+    : WatchedTraces(pattern), pid_(pid), target_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
   start(pattern, follow);
   await_begin(complain);
 }

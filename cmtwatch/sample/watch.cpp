@@ -151,10 +151,10 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
   return result;
 }
 
-WatchedTraces::WatchedTraces() : made_ns_(process::now_ns()) {}
+WatchedTraces::WatchedTraces(const std::string& output) : made_ns_(process::now_ns()), files_(output) {}
 
 CommandTracer::CommandTracer(const std::string& pattern, bool follow)
-    : environment_(launch::tracing_environment(absolute(pattern), follow)) {
+    : WatchedTraces(pattern), environment_(launch::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
   environment_.emplace_back("CMTTRACE_STATUS", status_setting());
 }
@@ -186,7 +186,7 @@ std::vector<ProcessTrace> WatchedTraces::find_traces(std::int64_t begin_ns, cons
   for (const launch::BegunTrace& begun : files_.begun()) {
     const std::string& path = begun.path;
     try {
-      const Reader reader(path, {.addresses = false, .usable = false});
+      const Reader reader(launch::open_own_trace(path), path, {.addresses = false, .usable = false});
       const auto start = header_number(reader.header(), "start_monotonic_ns");
       if (!start || *start < made_ns_ || *start > process::now_ns()) {
         complain(path + (start ? ": was recorded by another clock" : ": does not say when it began"));

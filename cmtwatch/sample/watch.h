@@ -107,7 +107,8 @@ class WatchedTraces {
   CommandTraces add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain);
 
  protected:
-  WatchedTraces();
+  /// `output`: where the traces are, as CMTTRACE_OUT.
+  explicit WatchedTraces(const std::string& output);
   ~WatchedTraces() = default;
 
   /// The value of CMTTRACE_STATUS by which recorders report their traces to us.

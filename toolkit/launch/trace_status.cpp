@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -23,6 +25,7 @@
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::launch {
 namespace {
@@ -33,7 +36,25 @@ constexpr int patience_ms = 2000;  // for processes that the command has left ru
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
                            snapshot_key = " snapshot=1 ", collector_key = " collector=", start_key = " start_ns=",
-                           waiting_key = " waiting=", refused_ending = " refused=1 path=";
+                           waiting_key = " waiting=", refused_key = " refused=1 ", error_key = " errno=",
+                           unrecorded_key = " not_recorded=", exec_failed_key = " exec_failed=1 ";
+
+// Bounds of what is believed: the file may be written by the command itself.
+constexpr std::size_t line_bytes_max = 16 << 10, traces_max = 1 << 20, programs_max = 1000, name_bytes_max = 256;
+constexpr std::uint64_t file_bytes_max = 256 << 20;
+constexpr std::uint64_t figure_max = std::uint64_t{1} << 62;
+constexpr int pid_max = 1 << 22;
+
+/// The reasons that the tracer states, and how a user reads them.
+constexpr std::array<std::array<std::string_view, 2>, 7> reasons{{
+    {"static", "linked statically"},
+    {"rights", "other rights"},
+    {"sanitizer", "a sanitizer"},
+    {"musl", "linked against musl"},
+    {"bits", "a 32-bit program"},
+    {"processor", "for another processor"},
+    {"environment", "started without LD_PRELOAD"},
+}};
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -42,17 +63,37 @@ std::string relative_to_here(const std::string& path) {
   return !error && path.starts_with(here) ? path.substr(here.size()) : path;
 }
 
-void parse_number(std::string_view line, std::string_view key, auto& number) {
-  if (const auto at = line.find(key); at != line.npos) {
-    std::from_chars(line.data() + at + key.size(), line.data() + line.size(), number);
+/// Leaves the number as it is if the line has none, or an absurd one.
+template <class Number>
+void parse_number(std::string_view line, std::string_view key, Number& number) {
+  const auto at = line.find(key);
+  Number stated{};
+  if (at == line.npos) return;
+  const auto [end, error] = std::from_chars(line.data() + at + key.size(), line.data() + line.size(), stated);
+  if (error == std::errc() && stated >= 0 && static_cast<std::uint64_t>(stated) <= figure_max) number = stated;
+}
+
+/// Text for a terminal.
+std::string shown(std::string_view text) {
+  std::string result(text.substr(0, name_bytes_max));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
   }
+  return result;
 }
 
 std::string word_after(std::string_view line, std::string_view key) {
   const auto at = line.find(key);
   if (at == line.npos) return {};
   line.remove_prefix(at + key.size());
-  return std::string(line.substr(0, line.find(' ')));
+  return shown(line.substr(0, line.find(' ')));
+}
+
+/// 0: the line does not begin with a process.
+int process_of(std::string_view line) {
+  int process = 0;
+  if (line.starts_with(pid_key)) parse_number(line, pid_key, process);
+  return process <= pid_max ? process : 0;
 }
 
 /// "pid=7 start_ns=1 snapshot=1 kept_events=5 kept_ns=6 dropped_events=7 kept_bytes=8 path=/tmp/app.kept.1.cmt", or
@@ -66,47 +107,130 @@ FlightFile parse_kept_file(std::string_view fields, const std::string& path) {
   return file;
 }
 
-/// Reads one line: "pid=7 start_ns=1 begun=1 path=/tmp/app.cmt". When the process calls exec, "pid=7 start_ns=2
-/// renamed=1 path=/tmp/app.7.1.cmt" follows. While the collector encodes what the process has left, lines say "pid=7
-/// start_ns=1 encoded=5 waiting=6 path=/tmp/app.cmt". A collector that keeps the last events only says "pid=7
-/// start_ns=1 collector=8 path=/tmp/app.cmt" at its start. The last line of a trace has other fields before the path;
-/// its path may be that before it was renamed.
-void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
-  const std::size_t path_at = line.find(path_key);
-  if (!line.starts_with(pid_key) || path_at == line.npos) return;
-  const std::string path = relative_to_here(std::string(line.substr(path_at + path_key.size())));
-  const std::string_view fields = line.substr(0, path_at + 1);
-  BegunTrace stated{.process = std::atoi(line.data() + pid_key.size()), .path = path};
-  parse_number(fields, start_key, stated.start_ns);
-  if (fields.find(begun_key) != line.npos) return traces.push_back(stated);
-  const bool is_renamed = fields.find(renamed_key) != line.npos;
-  const auto trace = std::find_if(traces.rbegin(), traces.rend(), [&](const BegunTrace& begun) {
-    return begun.process == stated.process && (is_renamed || begun.start_ns == stated.start_ns);
-  });
-  if (trace == traces.rend()) return;
-  if (is_renamed) {
-    trace->path = path;
-    return;
-  }
-  parse_number(fields, " encoded=", trace->encoded);
-  parse_number(fields, waiting_key, trace->waiting);
-  if (fields.find(waiting_key) != fields.npos) return;
-  if (fields.find(snapshot_key) != fields.npos) return trace->kept_files.push_back(parse_kept_file(fields, path));
-  if (fields.find(collector_key) != fields.npos) return parse_number(fields, collector_key, trace->collector);
-  trace->ended = true;
-  parse_number(fields, " failed=", trace->error);
-  parse_number(fields, " cpu_ns=", trace->collector_cpu_ns);
-  parse_number(fields, " unseen=", trace->unseen);
-  parse_number(fields, " time_step_ns=", trace->time_step_ns);
-  parse_number(fields, " recorded_ns=", trace->recorded_ns);
-  parse_number(fields, " bypasses=", trace->bypasses);
-  parse_number(fields, " stacks_unknown=", trace->stacks_unknown);
-  parse_number(fields, " stacks_cut=", trace->stacks_cut);
-  parse_number(fields, " kept_ns=", trace->kept_ns);
-  parse_number(fields, " dropped_events=", trace->dropped_events);
-  trace->stopped = word_after(fields, " stopped=");
-  trace->bypass = word_after(fields, " bypass=");
+void parse_figures(std::string_view fields, BegunTrace& trace) {
+  trace.ended = true;
+  parse_number(fields, " events=", trace.events);
+  parse_number(fields, " threads=", trace.threads);
+  parse_number(fields, " bytes=", trace.bytes);
+  parse_number(fields, " lost=", trace.lost);
+  parse_number(fields, " failed=", trace.error);
+  parse_number(fields, " cpu_ns=", trace.collector_cpu_ns);
+  parse_number(fields, " unseen=", trace.unseen);
+  parse_number(fields, " time_step_ns=", trace.time_step_ns);
+  parse_number(fields, " recorded_ns=", trace.recorded_ns);
+  parse_number(fields, " bypasses=", trace.bypasses);
+  parse_number(fields, " stacks_unknown=", trace.stacks_unknown);
+  parse_number(fields, " stacks_cut=", trace.stacks_cut);
+  parse_number(fields, " kept_ns=", trace.kept_ns);
+  parse_number(fields, " dropped_events=", trace.dropped_events);
+  trace.stopped = word_after(fields, " stopped=");
+  trace.bypass = word_after(fields, " bypass=");
 }
+
+/// Reads the lines of a status file, one after the other.
+class StatusLines {
+ public:
+  explicit StatusLines(const TracePaths& paths) : paths_(paths) {}
+
+  void add(std::string_view line) {
+    const std::size_t path_at = line.find(path_key);
+    const int process = process_of(line);
+    if (process == 0 || path_at == line.npos) return;
+    const std::string_view fields = line.substr(0, path_at + 1), path = line.substr(path_at + path_key.size());
+    if (fields.find(refused_key) != fields.npos)
+      add_refusal(process, fields, path);
+    else if (fields.find(exec_failed_key) != fields.npos)
+      take_back(process);
+    else if (fields.find(unrecorded_key) != fields.npos)
+      add_unrecorded(process, word_after(fields, unrecorded_key), path);
+    else
+      add_to_trace(process, fields, path);
+  }
+
+  TraceStatusFile::Content finish() {
+    for (auto& [key, count] : unrecorded_) {
+      if (count != 0) content_.unrecorded.push_back({key.first, key.second, count});
+    }
+    std::stable_sort(content_.unrecorded.begin(), content_.unrecorded.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    return std::move(content_);
+  }
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+
+  void count(const std::string& program, const std::string& reason, int process) {
+    const Key key{unrecorded_.size() < programs_max ? program : "others", reason};
+    ++unrecorded_[key];
+    if (last_.size() < traces_max) last_[process] = key;
+  }
+
+  void add_unrecorded(int process, const std::string& keyword, std::string_view program) {
+    for (const auto& [word, reason] : reasons) {
+      if (word == keyword) count(shown(relative_to_here(std::string(program))), std::string(reason), process);
+    }
+  }
+
+  /// The kernel has refused to execute the program, whatever it is.
+  void take_back(int process) {
+    if (const auto last = last_.find(process); last != last_.end()) {
+      --unrecorded_[last->second];
+      last_.erase(last);
+    }
+  }
+
+  /// A trace that the process had begun already is not there: its collector could not be started.
+  void add_refusal(int process, std::string_view fields, std::string_view program) {
+    int error = 0;
+    parse_number(fields, error_key, error);
+    ++content_.refused;
+    count(program.empty() ? "process " + std::to_string(process) : shown(program),
+          error > 0 && error < 4096 ? std::generic_category().message(error) : "an error that libcmttrace reported",
+          process);
+    BegunTrace stated{.process = process, .path = {}};
+    parse_number(fields, start_key, stated.start_ns);
+    if (stated.start_ns != 0)
+      std::erase_if(content_.begun, [&](const BegunTrace& begun) {
+        return begun.process == process && begun.start_ns == stated.start_ns;
+      });
+  }
+
+  void add_to_trace(int process, std::string_view fields, std::string_view stated_path) {
+    const bool is_kept_file = fields.find(snapshot_key) != fields.npos,
+               is_begin = fields.find(begun_key) != fields.npos, is_renamed = fields.find(renamed_key) != fields.npos;
+    const auto found = paths_.find(stated_path, process), kept = paths_.find_kept(stated_path, process);
+    BegunTrace stated{.process = process, .path = found ? relative_to_here(*found) : ""};
+    parse_number(fields, start_key, stated.start_ns);
+    if (is_begin && !found) ++content_.elsewhere;
+    if (is_begin && found && content_.begun.size() < traces_max) content_.begun.push_back(stated);
+    if (is_begin) return;
+    const auto trace = std::find_if(content_.begun.rbegin(), content_.begun.rend(), [&](const BegunTrace& begun) {
+      return begun.process == process && (is_renamed || begun.start_ns == stated.start_ns);
+    });
+    if (trace == content_.begun.rend()) return;
+    if (is_renamed) {
+      if (found) trace->path = stated.path;
+      return;
+    }
+    parse_number(fields, " encoded=", trace->encoded);
+    parse_number(fields, waiting_key, trace->waiting);
+    if (fields.find(waiting_key) != fields.npos) return;
+    if (is_kept_file) {
+      if ((found || kept) && trace->kept_files.size() < traces_max)
+        trace->kept_files.push_back(parse_kept_file(fields, relative_to_here(found ? *found : *kept)));
+    } else if (fields.find(collector_key) != fields.npos) {
+      parse_number(fields, collector_key, trace->collector);
+      if (trace->collector > pid_max) trace->collector = 0;
+    } else {
+      parse_figures(fields, *trace);
+    }
+  }
+
+  const TracePaths& paths_;
+  TraceStatusFile::Content content_;
+  std::map<Key, std::uint64_t> unrecorded_;  // by program and reason
+  std::map<int, Key> last_;                  // by process
+};
 
 std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   std::set<std::uint64_t> seen;
@@ -121,17 +245,32 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   return events;
 }
 
-/// Throws FormatError and std::system_error.
-void add_trace(const std::string& path, RecordedTraces& recorded) {
-  std::error_code error;
-  const std::uint64_t bytes = fs::file_size(path, error);
-  if (error) throw std::system_error(error.value(), std::generic_category(), path);
+/// By the collector's own figures: a file of another user is not opened.
+void add_trace_of_other(const BegunTrace& trace, RecordedTraces& recorded) {
+  recorded.files.push_back({trace.path, trace.bytes});
+  recorded.bytes += trace.bytes;
+  recorded.events += trace.events;
+  recorded.threads += trace.threads;
+  recorded.repairs += trace.lost;
+  recorded.unfinished += trace.ended ? 0 : 1;
+  ++recorded.of_others;
+}
+
+/// Throws FormatError and std::runtime_error.
+void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
+  const std::string& path = trace.path;
+  if (owner_of_trace(path) == TraceOwner::other) return add_trace_of_other(trace, recorded);
+  const int fd = open_own_trace(path);
+  struct stat status {};
+  fstat(fd, &status);
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes == 0) {  // the collector has not written anything yet
+    close(fd);
     recorded.files.push_back({path});
     ++recorded.unfinished;
     return;
   }
-  Reader reader(path, {.addresses = false, .times = false, .usable = false});
+  Reader reader(fd, path, {.addresses = false, .times = false, .usable = false});
   recorded.files.push_back({path, bytes, std::string(reader.header().find("program").value_or(""))});
   recorded.bytes += bytes;
   const auto totals = reader.totals();
@@ -151,7 +290,7 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
       if (!trace.ended && !is_running(trace.process) && is_written(trace.path)) {
         recorded.encoding.push_back(trace.path);
       } else {
-        add_trace(trace.path, recorded);
+        add_trace(trace, recorded);
       }
     } catch (const std::exception& error) {
       complain(error.what());
@@ -163,57 +302,83 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
   return recorded;
 }
 
+/// "perl (Too many open files)", "./a.out (linked statically, 3 times)".
+std::string name_unrecorded(const UnrecordedProgram& program) {
+  return program.program + " (" + program.reason +
+         (program.count > 1 ? ", " + output::with_commas(program.count) + " times" : "") + ")";
+}
+
 }  // namespace
 
-TraceStatusFile::TraceStatusFile() {
+TraceStatusFile::TraceStatusFile(const std::string& output) : paths_(output) {
   if (const char* const given = std::getenv("CMTTRACE_STATUS"); given != nullptr && *given != 0) {
     is_of_launcher_ = *given == '-';
     path_ = fs::absolute(given + is_of_launcher_);
     std::error_code error;
     const auto size = fs::file_size(path_, error);
     if (!error) begin_ = size;
-    if (!error || !is_of_launcher_) return;
+    if (is_of_launcher_ ? !error && access(path_.c_str(), R_OK) == 0 : true) return;
   }
-  path_ = fs::temp_directory_path() / "cmttrace.XXXXXX";
-  const int fd = mkstemp(path_.data());
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), path_);
+  begin_ = 0;
+  make_file();
   is_ours_ = is_of_launcher_ = true;
-  // The command may change its user, and must still be able to append a line.
-  fchmod(fd, 0622);
-  close(fd);
+}
+
+/// Only root's command can change its user.
+void TraceStatusFile::make_file() {
+  const bool is_for_others = geteuid() == 0;
+  std::string folder = fs::temp_directory_path() / "cmttrace.XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) throw std::system_error(errno, std::generic_category(), folder);
+  std::array<unsigned char, 16> random{};
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  path_ = folder + "/";
+  for (const unsigned char byte : random) {
+    path_ += "0123456789abcdef"[byte >> 4];
+    path_ += "0123456789abcdef"[byte & 15];
+  }
+  const process::Fd fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), path_);
+  if (!is_for_others) return;
+  fchmod(fd.get(), 0622);
+  chmod(folder.c_str(), 0711);
 }
 
 TraceStatusFile::~TraceStatusFile() {
-  if (is_ours_) unlink(path_.c_str());
+  if (!is_ours_) return;
+  unlink(path_.c_str());
+  rmdir(fs::path(path_).parent_path().c_str());
 }
 
 std::string TraceStatusFile::setting() const { return (is_of_launcher_ ? "-" : "") + path_; }
 
 TraceStatusFile::Content TraceStatusFile::read() const {
-  Content content;
+  StatusLines lines(paths_);
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin_));
-  for (std::string line; std::getline(file, line);) {
-    parse_status_line(line, content.begun);
-    content.refused += line.starts_with(pid_key) && line.ends_with(refused_ending) ? 1 : 0;
+  std::array<char, 1 << 16> buffer;
+  std::string line;
+  bool is_too_long = false;
+  for (std::uint64_t read = 0; read < file_bytes_max; read += buffer.size()) {
+    file.read(buffer.data(), buffer.size());
+    std::string_view rest(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    if (rest.empty()) break;
+    for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+      line += rest.substr(0, end);
+      if (!is_too_long && line.size() <= line_bytes_max) lines.add(line);
+      line.clear();
+      is_too_long = false;
+    }
+    is_too_long = is_too_long || line.size() + rest.size() > line_bytes_max;
+    if (is_too_long)
+      line.clear();
+    else
+      line += rest;
   }
-  return content;
+  return lines.finish();
 }
 
-bool is_written(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  struct flock lock {};
-  lock.l_type = F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = recorder_at_work;
-  lock.l_len = 1;
-  const bool taken = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-  close(fd);
-  return taken;
-}
-
-bool is_running(int process) { return kill(process, 0) == 0 || errno == EPERM; }
+bool is_running(int process) { return process > 0 && (kill(process, 0) == 0 || errno == EPERM); }
 
 /// Takes what the status file says at last, and counts the traces that will never be whole. A collector appends its
 /// last line before it releases the trace's lock. So the lines are read again after the locks were seen to be free.
@@ -225,6 +390,8 @@ static void add_broken(const TraceStatusFile& traces, const std::vector<BegunTra
   TraceStatusFile::Content last = traces.read();
   recorded.traces = std::move(last.begun);
   recorded.refused = last.refused;
+  recorded.unrecorded = std::move(last.unrecorded);
+  recorded.elsewhere = last.elsewhere;
   for (const BegunTrace& trace : recorded.traces) {
     const bool is_broken = trace.error != 0 || (!trace.ended && left.contains(trace.path));
     recorded.broken += is_broken ? 1 : 0;
@@ -250,6 +417,20 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
 bool has_failed(const RecordedTraces& recorded) {
   return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
          recorded.faulty != 0 || recorded.refused != 0;
+}
+
+std::string list_unrecorded(const RecordedTraces& recorded) {
+  constexpr std::size_t named_max = 8;
+  const std::vector<UnrecordedProgram>& programs = recorded.unrecorded;
+  std::uint64_t processes = 0;
+  for (const UnrecordedProgram& program : programs) processes += program.count;
+  if (processes == 0) return {};
+  const std::size_t named = std::min(programs.size(), named_max);
+  std::string text = output::counted(processes, "program") + " not recorded: ";
+  for (std::size_t i = 0; i < named; ++i)
+    text += (i == 0 ? "" : i + 1 < programs.size() ? ", " : " and ") + name_unrecorded(programs[i]);
+  if (named < programs.size()) text += " and " + output::counted(programs.size() - named, "other");
+  return text;
 }
 
 std::vector<std::string> list_losses(const RecordedTraces& recorded) {
@@ -292,7 +473,13 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
     losses.push_back(output::counted(recorded.broken, "trace") + " could not be written to the end" +
                      (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
   }
-  if (recorded.refused != 0) losses.push_back(output::counted(recorded.refused, "process") + " not recorded");
+  if (recorded.of_others != 0) {
+    losses.push_back(output::counted(recorded.of_others, "trace") +
+                     " of another user not read, and counted as its collector reports");
+  }
+  if (recorded.elsewhere != 0)
+    losses.push_back(output::counted(recorded.elsewhere, "trace") + " with another name not looked at");
+  if (const std::string programs = list_unrecorded(recorded); !programs.empty()) losses.push_back(programs);
   return losses;
 }
 

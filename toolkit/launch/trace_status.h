@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "toolkit/launch/trace_paths.h"
+
 namespace cmt::launch {
 
 /// A file that a flight recorder has written while the recording went on.
@@ -21,7 +23,8 @@ struct BegunTrace {
   std::uint64_t start_ns = 0;  ///< of its recording; a process that calls exec has several
   std::string path;            ///< relative, where it is in the current folder
   bool ended = false;          ///< its collector has finished, and has set the fields below
-  int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
+  std::uint64_t events = 0, threads = 0, bytes = 0, lost = 0;
+  int error = 0;  ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
   std::uint64_t unseen = 0;        ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
   std::string stopped{};           ///< why the recording ended early: "max-bytes", "fault"; empty: it did not
@@ -38,13 +41,27 @@ struct BegunTrace {
   std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
 };
 
+/// Programs that were started and not recorded, with the same reason.
+struct UnrecordedProgram {
+  std::string program;  ///< as it was started
+  std::string reason;   ///< "linked statically"
+  std::uint64_t count = 0;
+};
+
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the
 /// collector a line when the trace is whole. A launcher reads it to know the traces of a command and its children.
+///
+/// A file of ours is for this user alone. But root's command may change its user, and must still be able to append a
+/// line. So root's file has a name that cannot be guessed, in a folder that other users cannot list.
+///
+/// Lines are not trusted all the same. They choose among the paths of TracePaths, and their length and number is
+/// bounded.
 class TraceStatusFile {
  public:
   /// Reads what will be appended to the file that CMTTRACE_STATUS names. Where it is not set, or names the file of a
-  /// launcher that has ended, makes a file, which this object deletes. Throws std::system_error.
-  TraceStatusFile();
+  /// launcher that has ended, makes a file, which this object deletes. `output`: CMTTRACE_OUT of the command. Throws
+  /// std::system_error.
+  explicit TraceStatusFile(const std::string& output);
   ~TraceStatusFile();
   TraceStatusFile(const TraceStatusFile&) = delete;
   TraceStatusFile& operator=(const TraceStatusFile&) = delete;
@@ -54,19 +71,22 @@ class TraceStatusFile {
   struct Content {
     std::vector<BegunTrace> begun;  ///< the traces so far, in the order in which they began
     std::uint64_t refused = 0;  ///< processes that had loaded the tracer and could not be recorded; each has said why
+    std::vector<UnrecordedProgram> unrecorded;  ///< those, and programs that cannot be recorded
+    std::uint64_t elsewhere = 0;                ///< traces that do not have a name of ours, and are not looked at
   };
   Content read() const;
   std::vector<BegunTrace> begun() const { return read().begun; }
 
  private:
+  void make_file();
+
+  TracePaths paths_;
   std::string path_;
   std::uint64_t begin_ = 0;  // the size of the file before
   bool is_ours_ = false;
   bool is_of_launcher_ = false;  // the recorded processes do not create it
 };
 
-/// Whether a collector holds the lock of a trace's file, and so may still write to it.
-bool is_written(const std::string& path);
 /// Whether there is such a process. It may be a zombie.
 bool is_running(int process);
 
@@ -86,9 +106,12 @@ struct RecordedTraces {
   unsigned unreadable = 0;           ///< traces that are not in `files`
   unsigned unfinished = 0;           ///< traces without an end: still being recorded, or cut
   std::vector<BegunTrace> traces{};  ///< all of them, as they were in the end
-  std::uint64_t refused = 0;         ///< processes that could not be recorded
-  unsigned broken = 0;               ///< traces whose collector has failed or died
-  unsigned faulty = 0;               ///< other traces that an error of libcmttrace.so has ended
+  std::uint64_t refused = 0;         ///< processes that could not be recorded, although their programs can be
+  std::vector<UnrecordedProgram> unrecorded{};  ///< these processes, and programs that cannot be recorded
+  std::uint64_t elsewhere = 0;  ///< traces with other names than ours: of a launcher that the command has started
+  unsigned of_others = 0;       ///< files of other users, which are counted by what their collectors report
+  unsigned broken = 0;          ///< traces whose collector has failed or died
+  unsigned faulty = 0;          ///< other traces that an error of libcmttrace.so has ended
   std::vector<std::string> encoding{};  ///< paths of traces of ended processes that were not waited for to the end
   int error = 0;                        ///< the errno of the first failure; 0: not known
 };
@@ -103,8 +126,12 @@ using Pause = std::function<bool(int milliseconds)>;
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause);
 
-/// Whether a process was not recorded, nothing was, or a trace is incomplete for another reason than a limit.
+/// Whether a process was not recorded whose program can be, nothing was, or a trace is incomplete for another reason
+/// than a limit.
 bool has_failed(const RecordedTraces& recorded);
+
+/// "4 programs not recorded: ./a.out (linked statically, 3 times) and sudo (other rights)". Empty if all were.
+std::string list_unrecorded(const RecordedTraces& recorded);
 
 /// The losses of the traces and their reasons, in words. Empty if nothing is missing.
 std::vector<std::string> list_losses(const RecordedTraces& recorded);

@@ -39,7 +39,7 @@ struct StatusFile {
 
 TEST_CASE_FIXTURE(StatusFile, "traces: the status file reports begins and ends, from its size on") {
   add("pid=1 begun=1 path=/before");
-  const TraceStatusFile traces;
+  const TraceStatusFile traces("/%n");
   CHECK(traces.begun().empty());
   add("pid=7 begun=1 path=/a b.cmt");
   add("pid=8 begun=1 path=/c begun=1 path=d");
@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: the status file reports begins and ends, 
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: a collector reports its backlog, which does not end the trace") {
-  const TraceStatusFile traces;
+  const TraceStatusFile traces("/%n");
   add("pid=7 start_ns=1 begun=1 path=/a.cmt");
   add("pid=7 start_ns=1 encoded=30 waiting=70 path=/a.cmt");
   add("pid=7 start_ns=1 encoded=60 waiting=40 path=/a.cmt");
@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: a collector reports its backlog, which do
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program its trace before is renamed") {
-  const TraceStatusFile traces;
+  const TraceStatusFile traces("/%n");
   add("pid=7 start_ns=1 begun=1 path=/a.cmt");
   add("pid=7 start_ns=2 renamed=1 path=/a.7.1.cmt");
   add("pid=7 start_ns=2 begun=1 path=/a.cmt");
@@ -85,15 +85,68 @@ TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program i
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is short") {
-  const TraceStatusFile traces;
+  const TraceStatusFile traces("x.cmt");
   add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");
   CHECK(traces.begun()[0].path == "x.cmt");
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: a line that is not of a recorder of ours is not believed") {
+  const TraceStatusFile traces(folder + "/app.cmt");
+  const std::string ours = folder + "/app.cmt";
+  add("pid=7 start_ns=1 begun=1 path=" + ours);
+  add("pid=8 start_ns=1 begun=1 path=" + folder + "/app.8.cmt");
+  for (const char* const pid : {"0", "-1", "4194305", "99999999999999999999", "x"})
+    add(std::string("pid=") + pid + " start_ns=1 begun=1 path=" + ours);
+  add("pid=9 start_ns=1 begun=1 path=/etc/shadow");
+  add("pid=9 start_ns=1 begun=1 path=" + folder + "/../app.cmt");
+  add("pid=9 start_ns=1 begun=1 path=app.cmt");
+  add("pid=9 start_ns=1 begun=1 path=" + ours + "\x1b[2J");
+  add("pid=9 start_ns=1 begun=1 path=" + ours + std::string(100000, 'x'));
+  add("pid=7 start_ns=1 renamed=1 path=/etc/shadow");
+  add("pid=7 start_ns=1 snapshot=1 kept_events=1 path=/etc/shadow");
+  add("pid=7 start_ns=1 collector=-1 path=" + ours);
+  add("pid=8 start_ns=1 events=18446744073709551615 unseen=-5 cpu_ns=9223372036854775807 bypass=\x1b[2J path=" + ours);
+  const TraceStatusFile::Content content = traces.read();
+  REQUIRE(content.begun.size() == 2);
+  CHECK((content.begun[0].path == ours && content.begun[0].collector == 0 && content.begun[0].kept_files.empty()));
+  const BegunTrace& ended = content.begun[1];
+  CHECK(
+      (ended.ended && ended.events == 0 && ended.unseen == 0 && ended.collector_cpu_ns == 0 && ended.bypass == "?[2J"));
+  CHECK(content.elsewhere == 4);
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: programs that were not recorded are counted by program and reason") {
+  const TraceStatusFile traces("/%n");
+  for (const int pid : {7, 8, 9}) add("pid=" + std::to_string(pid) + " not_recorded=static path=/bin/x");
+  add("pid=8 exec_failed=1 path=");
+  add("pid=8 exec_failed=1 path=");
+  add("pid=7 not_recorded=\x1b path=/bin/y");
+  add("pid=7 not_recorded=rights path=su\x1b[2Jdo");
+  add("pid=7 start_ns=5 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=5 refused=1 errno=24 path=perl");
+  RecordedTraces recorded;
+  const TraceStatusFile::Content content = traces.read();
+  recorded.unrecorded = content.unrecorded;
+  CHECK((content.refused == 1 && content.begun.empty()));
+  CHECK(list_unrecorded(recorded) ==
+        "4 programs not recorded: /bin/x (linked statically, 2 times), perl (Too many open files) and su?[2Jdo (other "
+        "rights)");
+}
+
+TEST_CASE("traces: only the command of root may append lines as another user") {
+  const TraceStatusFile traces("/%n");
+  const std::filesystem::path path = traces.setting().substr(1), folder = path.parent_path();
+  const auto of_others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  const auto folders = std::filesystem::status(folder).permissions() & of_others;
+  CHECK(folders == (geteuid() == 0 ? std::filesystem::perms::group_exec | std::filesystem::perms::others_exec
+                                   : std::filesystem::perms::none));
+  CHECK(path.filename().string().size() == 32);
 }
 
 TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us") {
   std::string path;
   {
-    const TraceStatusFile traces;
+    const TraceStatusFile traces("/%n");
     REQUIRE(traces.setting().starts_with("-/"));
     path = traces.setting().substr(1);
     CHECK(std::filesystem::exists(path));
@@ -105,10 +158,10 @@ TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us
 TEST_CASE_FIXTURE(StatusFile,
                   "traces: the file of a launcher around us is used, and that of one that is no more is not") {
   setenv("CMTTRACE_STATUS", ("-" + status).c_str(), 1);
-  CHECK(TraceStatusFile().setting() != "-" + status);
+  CHECK(TraceStatusFile("/%n").setting() != "-" + status);
   CHECK_FALSE(std::filesystem::exists(status));
   add("pid=1 begun=1 path=/before");
-  const TraceStatusFile traces;
+  const TraceStatusFile traces("/%n");
   CHECK(traces.setting() == "-" + status);
   add("pid=7 begun=1 path=/a.cmt");
   CHECK(traces.begun().size() == 1);
@@ -135,10 +188,10 @@ TEST_CASE("traces: this process is running, and one that cannot be is not") {
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: a trace whose end is reported while others are read is not broken") {
-  const TraceStatusFile traces;
-  add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
-  add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
-  const auto end_of_a = [&](const std::string&) { add("pid=2147483647 events=3 failed=0 path=/nowhere/a.cmt"); };
+  const TraceStatusFile traces("/nowhere/%n");
+  add("pid=4194303 begun=1 path=/nowhere/a.cmt");
+  add("pid=4194303 begun=1 path=/nowhere/b.cmt");
+  const auto end_of_a = [&](const std::string&) { add("pid=4194303 events=3 failed=0 path=/nowhere/a.cmt"); };
   CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
 }
 

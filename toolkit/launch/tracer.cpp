@@ -110,6 +110,19 @@ std::string why_not_recordable(const std::string& word) {
   return why.empty() ? "" : path + why;
 }
 
+std::string obstacle_of(const std::string& word) {
+  const std::string path = find_in_path(word);
+  if (path.empty()) return {};
+  if (changes_rights(path)) return "other rights";
+  const ProgramFile program = read_program_file(path);
+  if (!program.is_elf) return {};
+  if (!program.is_64_bit) return "a 32-bit program";
+  if (!program.is_for_us) return "for another processor";
+  if (program.interpreter.empty()) return "linked statically";
+  if (has_musl(program)) return "linked against musl";
+  return program.sanitizer.empty() ? "" : "a sanitizer";
+}
+
 bool is_broken_by_tracer(const std::string& word) {
   const ProgramFile program = read_program_file(find_in_path(word));
   return has_musl(program) || !program.sanitizer.empty();

@@ -31,6 +31,9 @@ bool changes_rights(const std::string& word);
 /// rights.
 std::string why_not_recordable(const std::string& word);
 
+/// The same in few words for a list of programs, if nothing of the program can be recorded: "linked statically".
+std::string obstacle_of(const std::string& word);
+
 /// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is
 /// built with a sanitizer.
 bool is_broken_by_tracer(const std::string& word);
