@@ -15,6 +15,7 @@
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
+#include "preload/program/status.h"
 #include "preload/text.h"
 
 enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24, address_space_needed = 16 << 20 };
@@ -26,6 +27,7 @@ static char* stack;
 static long supervisor;
 static uint32_t is_gone;
 static struct Control* shared;
+static uint64_t begun_ns;  // the start of the trace that was reported; 0: none was
 
 /// The collector's descriptors from collector_memory on.
 static int inherited[collector_output - collector_memory + outputs_max];
@@ -83,14 +85,15 @@ static long open_status(int process) {
   return sys_open(path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
 }
 
-void collector_report_refusal(void) {
-  const int process = (int)sys(SYS_getpid, 0);
-  static char line[64];
-  long fd = open_status(process);
-  if (fd < 0) return;
-  char* end = stpcpy(put_decimal(stpcpy(line, "pid="), (uint64_t)process), " refused=1 path=\n");
-  sys(SYS_write, fd, line, end - line);
-  sys(SYS_close, fd);
+// "pid=7 start_ns=9 refused=1 errno=24 path=perl". The start is that of a trace which was reported already.
+void collector_report_refusal(long error) {
+  char begin[128];
+  char* end = put_decimal(stpcpy(begin, "pid="), (uint64_t)sys(SYS_getpid, 0));
+  if (begun_ns) end = put_decimal(stpcpy(end, " start_ns="), begun_ns);
+  end = stpcpy(put_decimal(stpcpy(end, " refused=1 errno="), (uint64_t)error), " path=");
+  const struct iovec pieces[] = {status_piece(begin, (size_t)(end - begin)),
+                                 status_piece(program_name(), strcspn(program_name(), "\n")), status_piece("\n", 1)};
+  status_append(pieces, sizeof pieces / sizeof *pieces);
 }
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
@@ -142,6 +145,7 @@ static long create_files(struct Control* control, int descriptors[outputs_max]) 
   } else {
     describe_program(control);
     report(control, status, " begun=1", control->paths[0]);
+    begun_ns = control->start_ns;
   }
   if (status >= 0) sys(SYS_close, status);
   return failed;
@@ -235,6 +239,7 @@ static void close_inherited(void) {
 
 long collector_start(struct Control* control) {
   is_path_refused = false;
+  begun_ns = 0;
   refused_type = NULL;
   if (!collector_environment() || !collector_program()[0]) return -ENOENT;
   if (!are_descriptors_enough()) return -EMFILE;

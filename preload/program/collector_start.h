@@ -35,8 +35,8 @@ const char* collector_refused_path(void);
 /// Says that the file exists and has another type than it must have, or returns NULL.
 const char* collector_refused_type(void);
 
-/// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded.
-void collector_report_refusal(void);
+/// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded. `error`: an errno, or 0.
+void collector_report_refusal(long error);
 
 /// Whether its supervisor has reported its end.
 bool collector_is_gone(void);

@@ -66,7 +66,7 @@ static const char* file_of(const char* path, const char* end) {
 }
 
 // The file's name by which the loader has found us.
-static const char* own_name(void) {
+const char* own_file_name(void) {
   for (const struct link_map* map = &_r_debug ? _r_debug.r_map : NULL; map; map = map->l_next) {
     if (map->l_ld == _DYNAMIC) return file_of(map->l_name, map->l_name + length_of(map->l_name));
   }
@@ -86,7 +86,7 @@ static char** find_environment(char** words) {
   return words + 1;
 }
 
-// What getauxval() would return.
+// Returns the result of getauxval().
 static unsigned long find_auxiliary(char** environment, unsigned long type) {
   while (*environment) environment++;
   const ElfW(auxv_t)* entry = (const ElfW(auxv_t)*)(environment + 1);
@@ -138,7 +138,7 @@ static char* without_own_entry(const char* variable, const char* own) {
 
 // NULL: it does not name us.
 static char** without_us(char** environment) {
-  const char* const own = own_name();
+  const char* const own = own_file_name();
   size_t count = 0, kept = 0;
   bool is_found = false;
   while (environment[count]) count++;

@@ -18,7 +18,8 @@ static char templates[paths_max][output_path_bytes];
 static uint32_t trace_paths;
 static char folder[output_path_bytes];
 static char program[256] = "program";
-static bool status_exists;
+static char status_file[output_path_bytes];
+static bool status_exists, reports_children;
 static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
 static char collector[output_path_bytes];
 static char** environment;
@@ -304,10 +305,13 @@ static void read_paths(void) {
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
   if (own && *own) copy(program, sizeof program, own, strlen(own));
+  reports_children = !attached && templates[path_status][0] && !setting_is_given(setting_child_of);
+  status_file[0] = 0;
 }
 
 void settings_read(void) {
   read_paths();
+  status_path();
   read_for_collector();
 }
 
@@ -376,6 +380,15 @@ static bool expand(char out[output_path_bytes], uint32_t which, int process, int
 }
 
 bool path_expand(char out[output_path_bytes], uint32_t which, int process) { return expand(out, which, process, 0, 0); }
+
+// Filled in once if it is the same for all processes, as a launcher's is. Then other threads may be here too.
+const char* status_path(void) {
+  if (!path_is_given(path_status)) return NULL;
+  if (status_file[0] && is_fixed(path_status)) return status_file;
+  return expand(status_file, path_status, (int)sys(SYS_getpid), 0, 0) ? status_file : NULL;
+}
+
+bool children_are_reported(void) { return reports_children; }
 
 static long error_of_taken(const char* path) {
   struct stat status;

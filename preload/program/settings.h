@@ -52,6 +52,11 @@ bool path_is_given(uint32_t which);
 /// that go on after the launcher do not make it again.
 bool status_must_exist(void);
 
+/// The file of path_status, absolute; NULL: there is none.
+const char* status_path(void);
+/// Whether a launcher wants to know which programs this process executes without us.
+bool children_are_reported(void);
+
 /// Fills in the template, absolute where the folder is known. False if there is no template, or the path is too long.
 bool path_expand(char out[output_path_bytes], uint32_t which, int process);
 

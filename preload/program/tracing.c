@@ -36,17 +36,17 @@ uint32_t process_id(void) {
 bool is_vfork_child(void) { return !sandbox_entered && process_id() != (uint32_t)sys(SYS_getpid, 0); }
 
 // There will be no collector: nothing of the rings is left, and the launcher knows.
-static void abandon_start(bool is_fault) {
+static void abandon_start(bool is_fault, long error) {
   rings_discard(tracing.control);
   rings_close_descriptor();
-  if (is_fault) collector_report_refusal();
+  if (is_fault) collector_report_refusal(error);
 }
 
 void tracing_stop(const char* what, const char* detail, long error) {
   const bool was_stopped = __atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_SEQ_CST);  // first: is_still_off()
   set_recording_generation(not_recording);
   if (was_stopped) return;
-  if (!tracing.is_collector_started) abandon_start(what != NULL);
+  if (!tracing.is_collector_started) abandon_start(what != NULL, error);
   if (!what) return;
   if (tracing.control) {
     tracing.control->stopped_ns = clock_ns(CLOCK_MONOTONIC);
@@ -69,7 +69,7 @@ bool tracing_start_collector(void) {
     tracing_stop("cannot create ", collector_refused_path(), -failed);
   else
     tracing_stop("cannot start the collector", "; the program goes on untraced", -failed);
-  abandon_start(true);  // afterwards: it writes over the path that was refused
+  abandon_start(true, failed < 0 ? -failed : 0);  // afterwards: it writes over the path that was refused
   return false;
 }
 

@@ -159,7 +159,7 @@ refused_process() {
   for exit in 0 7; do
     status_of cmttrace -o refused.cmt -- perl -e "push @x, 'x' x \$_ for 1..9; system q(ulimit -n 20; exec perl -e 1); exit $exit"
     [ "$status" = $((exit ? exit : 125)) ] && grep -q '^libcmttrace: cannot start the collector' err &&
-      grep -qE '^cmttrace: .*; 1 process not recorded$' err || complain "not recorded: $status $(cat err)"
+      grep -qE '^cmttrace: .*; 1 program not recorded: perl \(Too many open files\)$' err || complain "not recorded: $status $(cat err)"
   done
 }
 

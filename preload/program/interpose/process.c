@@ -13,6 +13,7 @@
 // program is not seen that enters by an instruction of its own, or is within one after an exec. There a signal for a
 // forbidden system call of the tracer would end it.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,6 +26,7 @@
 
 #include "preload/program/attach/attach.h"
 #include "preload/program/collector_start.h"
+#include "preload/program/execs.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose/interpose.h"
@@ -112,22 +114,43 @@ END(abort, (void), ())
 END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function),
     (assertion, file, line, function))
 
-#define EXEC(name, parameters, ...)      \
-  EXPORT int name parameters {           \
-    real_find_required();                \
-    record_pages_before_end();           \
-    bool held = tracing_before_exec();   \
-    int result = real.name(__VA_ARGS__); \
-    tracing_exec_failed(held);           \
-    return result;                       \
-  }                                      \
+/// The preparation of an exec. exec_failed() takes it back.
+struct Exec {
+  bool is_held, is_announced;
+};
+
+static struct Exec before_exec(int folder, const char* path, bool is_searched, char* const* environment) {
+  real_find_required();
+  const bool is_announced = execs_announce(&(struct Execution){folder, path, is_searched, environment});
+  record_pages_before_end();
+  return (struct Exec){tracing_before_exec(), is_announced};
+}
+
+static int exec_failed(struct Exec exec, int result) {
+  const int saved = errno;
+  tracing_exec_failed(exec.is_held);
+  execs_take_back(exec.is_announced);
+  errno = saved;
+  return result;
+}
+
+#define EXEC(name, parameters, folder, path, is_searched, environment, ...)       \
+  EXPORT int name parameters {                                                    \
+    const struct Exec exec = before_exec(folder, path, is_searched, environment); \
+    return exec_failed(exec, real.name(__VA_ARGS__));                             \
+  }                                                                               \
   OURS(name);
 
-EXEC(execv, (const char* path, char* const* arguments), path, arguments)
-EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
-EXEC(execve, (const char* path, char* const* arguments, char* const* environment), path, arguments, environment)
-EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
-EXEC(fexecve, (int file, char* const* arguments, char* const* environment), file, arguments, environment)
+extern char** environ;
+
+EXEC(execv, (const char* path, char* const* arguments), AT_FDCWD, path, false, environ, path, arguments)
+EXEC(execvp, (const char* file, char* const* arguments), AT_FDCWD, file, true, environ, file, arguments)
+EXEC(execve, (const char* path, char* const* arguments, char* const* environment), AT_FDCWD, path, false, environment,
+     path, arguments, environment)
+EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), AT_FDCWD, file, true, environment,
+     file, arguments, environment)
+EXEC(fexecve, (int file, char* const* arguments, char* const* environment), file, "", false, environment, file,
+     arguments, environment)
 
 // Not in glibc before 2.34.
 EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment, int flags) {
@@ -136,13 +159,24 @@ EXPORT int execveat(int folder, const char* path, char* const* arguments, char* 
     errno = ENOSYS;
     return -1;
   }
-  record_pages_before_end();
-  const bool held = tracing_before_exec();
-  const int result = real.execveat(folder, path, arguments, environment, flags);
-  tracing_exec_failed(held);
-  return result;
+  const struct Exec exec = before_exec(folder, path, false, environment);
+  return exec_failed(exec, real.execveat(folder, path, arguments, environment, flags));
 }
 OURS(execveat);
+
+// The child that executes the program calls only the kernel.
+#define SPAWN(name, is_searched)                                                                             \
+  EXPORT int name(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,                 \
+                  const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {   \
+    real_find_required();                                                                                    \
+    if (!real.name) return ENOSYS;                                                                           \
+    const bool is_announced = execs_announce(&(struct Execution){AT_FDCWD, path, is_searched, environment}); \
+    const int error = real.name(child, path, actions, attributes, arguments, environment);                   \
+    if (error) execs_take_back(is_announced);                                                                \
+    return error;                                                                                            \
+  }
+SPAWN(posix_spawn, false)
+SPAWN(posix_spawnp, true)
 
 // execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of the further ones.
 #define LISTED(first, arguments, rest)                                               \

@@ -36,7 +36,7 @@ const char* collector_refused_type() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
 bool collector_part() { return false; }
-void collector_report_refusal() {}
+void collector_report_refusal(long) {}
 void collector_forget() {}
 const char* setting_value(Setting) { return nullptr; }
 bool setting_is(Setting, const char*) { return false; }

@@ -1,0 +1,21 @@
+/// Reports programs that this process is about to execute, and that will not be recorded. Nobody else can: such a
+/// program does not load the tracer.
+#pragma once
+
+#include <stdbool.h>
+
+/// A program as exec and posix_spawn name it.
+struct Execution {
+  int folder;  ///< that `path` is relative to, or the file itself if `path` is empty
+  const char* path;
+  bool is_searched;  ///< in PATH, if it has no slash
+  char* const* environment;
+};
+
+/// Looks at the file's ELF headers, and at the environment for us. Appends a line to CMTTRACE_STATUS if the program
+/// will not be recorded, and returns whether it did. Costs five system calls for most programs, and none without
+/// CMTTRACE_STATUS. Uses 3 KiB of stack, no memory, and no lock: the caller may be a child of vfork.
+bool execs_announce(const struct Execution* execution);
+
+/// The kernel has refused what was announced.
+void execs_take_back(bool was_announced);
