@@ -1,5 +1,5 @@
 // reaper REPORT COMMAND [ARGUMENT]...: runs COMMAND, reaps it and all orphans, and writes to REPORT how each has ended.
-// It is a child subreaper, so each process that COMMAND leaves behind becomes its child. Ends with status 0 once it has
+// It is a child subreaper, so each process that COMMAND leaves becomes its child. Ends with status 0 once it has
 // no child; REPORT has a line for COMMAND, one for each orphan in the order of their statuses, and their number.
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Tells kinds of defects apart by a hash of their words, so that a bad line allocates nothing here.
+// Distinguishes kinds of defects by a hash of their words, so that a bad line allocates nothing here.
 
 #include "libcmt/trace/first_defects.h"
 

@@ -1,7 +1,7 @@
 /// Programs that cannot run with the tracer: executes them again without it.
 ///
-/// A sanitizer's allocator has to come first in the search order. It looks functions up, and by that calls us, before it
-/// can be called itself. The address sanitizer of gcc ends the program if another library comes before its own.
+/// A sanitizer's allocator has to come first in the search order. It looks functions up, and by that calls us, before
+/// it can be called itself. The address sanitizer of gcc ends the program if another library comes before its own.
 /// Example: `make check` of a project that is built with -fsanitize=address, under cmttrace. Each of its programs is
 /// executed twice, and the second time it has no libcmttrace.so in LD_PRELOAD.
 ///

@@ -6,7 +6,7 @@
 
 namespace cmt::process {
 
-/// What a traced thread does at a moment.
+/// The state of a traced thread.
 struct ThreadStop {
   enum class Kind {
     runs,         ///< it has not stopped, or goes on already
