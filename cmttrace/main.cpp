@@ -103,6 +103,9 @@ launch::Launch launch_of(const Options& options, const std::string& output, cons
   if (launch::is_broken_by_tracer(options.command[0])) return launch;
   for (auto& variable : launch::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
+  for (auto& [variable, value] : launch.environment) {
+    if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS") value = launch::absolute_template(value);
+  }
   launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
   launch.environment.emplace_back("CMTTRACE_OUT_OF", std::to_string(getpid()));
   return launch;
@@ -179,7 +182,8 @@ int run(const CommandLine& line) {
   const std::string file = launch::find_in_path(options.command[0]);
   std::error_code ignored;
   const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;
-  const std::string output = is_there ? prepare_outputs(options) : options.output;
+  // A child in another folder gets the same paths.
+  const std::string output = launch::absolute_templates(is_there ? prepare_outputs(options) : options.output);
   std::optional<launch::TraceStatusFile> traces(std::in_place, output);
   const launch::Launch launch = launch_of(options, output, *traces);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);

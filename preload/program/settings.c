@@ -309,6 +309,59 @@ static void read_paths(void) {
   status_file[0] = 0;
 }
 
+// "-t/status" is a path after its first character.
+static size_t marks_before(enum Setting setting, const char* path) { return setting == setting_status && *path == '-'; }
+
+static char* put_absolute(char* out, const char* path, size_t length) {
+  if (*path != '/') {
+    for (const char* at = folder; *at; at++) {
+      if (*at == '%') *out++ = '%';
+      *out++ = *at;
+    }
+    if (out[-1] != '/') *out++ = '/';
+  }
+  memcpy(out, path, length);
+  return out + length;
+}
+
+// Returns "NAME=VALUE" with absolute paths. NULL: they are, there is no memory, or they are too long.
+static char* with_absolute_paths(enum Setting setting, const char* value) {
+  const bool is_list = setting == setting_out;
+  const char* path = value + marks_before(setting, value);
+  bool is_relative = false;
+  size_t paths = 1;
+  for (const char* at = path; *at; at++) {
+    const bool is_begin = at == path || (is_list && at[-1] == ',');
+    is_relative = is_relative || (is_begin && *at != '/' && *at != ',');
+    paths += *at == ',';
+  }
+  const char* name = setting_names[setting];
+  char* const variable = is_relative ? sys_map(strlen(name) + strlen(value) + paths * 2 * sizeof folder + 3) : NULL;
+  if (!variable) return NULL;
+  char* end = stpcpy(stpcpy(variable, name), path == value ? "=" : "=-");
+  while (*path) {
+    const size_t length = is_list ? strcspn(path, ",") : strlen(path);
+    if (length) end = put_absolute(end, path, length);
+    path += length;
+    if (*path == ',') *end++ = *path++;
+  }
+  *end = 0;
+  return end - variable < output_path_bytes / 2 ? variable : NULL;  // longer ones would be refused
+}
+
+void settings_make_paths_absolute(void) {
+  static const enum Setting settings[] = {setting_out, setting_control, setting_rings, setting_status};
+  for (size_t i = 0; folder[0] && i < sizeof settings / sizeof *settings; i++) {
+    const char* name = setting_names[settings[i]];
+    const size_t length = strlen(name);
+    for (char** entry = environ; entry && *entry; entry++) {
+      if (strncmp(*entry, name, length) != 0 || (*entry)[length] != '=') continue;
+      char* const variable = with_absolute_paths(settings[i], *entry + length + 1);
+      if (variable) *entry = variable;
+    }
+  }
+}
+
 void settings_read(void) {
   read_paths();
   status_path();

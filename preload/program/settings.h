@@ -15,6 +15,9 @@
 /// known. The functions below read them too, if they are called before.
 void settings_read(void);
 
+/// Makes the paths in the program's own variables absolute: a child may start in another folder.
+void settings_make_paths_absolute(void);
+
 /// A line about the first variable that is not understood, or NULL. Recording without a limit because its variable is
 /// misspelt would be worse than not recording.
 const char* settings_fault(void);

@@ -59,6 +59,18 @@ form_and_name() {
   (mkdir -p named && cd named && cmttrace true 2>err) && ls named | grep -qE '^true\.[0-9]+\.cmt$' || complain "no name: $(ls named)"
 }
 
+# Relative names are of the folder where the launcher, or the first process, has started.
+other_folder() {
+  mkdir -p here/child%d
+  (cd here && status_of cmttrace -o app.cmt -- sh -c 'cd child%d; perl -e 1; exec perl -e 2'
+    grep -q ' in 3 traces.*; nothing was lost$' err || complain "another folder: $(cat err)"
+    cd child%d && status_of cmttrace -- sh -c 'cd /; perl -e 1; exit 0'
+    grep -q ' in 2 traces.*; nothing was lost$' err || complain "another folder, no name: $(cat err)"
+    CMTTRACE_OUT=by.%n.%p.cmt,b.%n.%p.trace LD_PRELOAD=$TRACER sh -c 'cd /; perl -e 1; exit 0')
+  [ "$(ls here/*.cmt | wc -l)" = 3 ] && [ "$(ls here/child%d/*.cmt | wc -l)" = 4 ] && [ "$(ls here/child%d/*.trace | wc -l)" = 2 ] ||
+    complain "another folder: $(ls here here/child%d)"
+}
+
 # Children are recorded too.
 children() {
   mkdir -p f
@@ -313,7 +325,7 @@ options() {
   grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
   status_of cmttrace --max-events=7 --max-bytes=2M --max-time=1.5min --control=c -o m.trace -- sh -c \
     'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
-  [ "$(cat out)" = '7 2M 90000000000ns c' ] || complain "limits: $(cat out err)"
+  [ "$(cat out)" = "7 2M 90000000000ns $PWD/c" ] || complain "limits: $(cat out err)"
   cmttrace --sample=1ms -o s.trace -- cat go 2>err &
   until_true "grep -q '^sample(' s.trace"
   : >go
@@ -373,6 +385,7 @@ behaviour "a second run with -o replaces the trace, the tracer alone does not" s
 behaviour "a trace behind a symbolic link is the link's target" symbolic_link
 behaviour "the first process's last program has the name, others have their ids" exec_and_children
 behaviour "the name's ending chooses the form, and there is a name without -o" form_and_name
+behaviour "relative names are of the launcher's folder" other_folder
 behaviour "children are recorded" children
 behaviour "a daemon is recorded and not waited for" daemon
 behaviour "a trace that could not be written to the end is reported" unwritten

@@ -107,17 +107,20 @@ std::optional<std::string> TracePaths::find_kept(std::string_view stated, int pi
   return path && find(*path, pid) ? std::optional(std::string(stated)) : std::nullopt;
 }
 
-std::string absolute_templates(std::string_view list) {
-  std::string here, result;
+std::string absolute_template(std::string_view path) {
   std::error_code error;
+  std::string here;
+  if (path.starts_with('/') || path.empty()) return std::string(path);
   for (const char c : fs::current_path(error).string()) here += c == '%' ? "%%" : std::string(1, c);
+  return here + (here == "/" || here.empty() ? "" : "/") + std::string(path);
+}
+
+std::string absolute_templates(std::string_view list) {
+  std::string result;
   while (!list.empty()) {
     const std::string_view path = list.substr(0, list.find(','));
     list.remove_prefix(std::min(path.size() + 1, list.size()));
-    if (path.empty()) continue;
-    if (!result.empty()) result += ',';
-    if (!path.starts_with('/') && !here.empty()) result += here == "/" ? here : here + "/";
-    result += path;
+    if (!path.empty()) result += (result.empty() ? "" : ",") + absolute_template(path);
   }
   return result;
 }

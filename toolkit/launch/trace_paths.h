@@ -29,6 +29,7 @@ class TracePaths {
 
 /// Makes templates of CMTTRACE_OUT and its kin absolute. A per cent sign in the current folder is doubled.
 std::string absolute_templates(std::string_view list);
+std::string absolute_template(std::string_view path);
 
 /// The owner of a trace's file.
 enum class TraceOwner { us, other, nobody };

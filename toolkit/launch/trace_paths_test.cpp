@@ -61,6 +61,8 @@ TEST_CASE("trace paths: a flight recorder's files have the trace's name and a nu
 TEST_CASE("trace paths: relative templates become absolute, and each is") {
   const std::string here = std::filesystem::current_path();
   CHECK(absolute_templates("a.cmt,,/b.%p.trace,c/%n") == here + "/a.cmt,/b.%p.trace," + here + "/c/%n");
+  CHECK(
+      (absolute_template("a,b") == here + "/a,b" && absolute_template("/c") == "/c" && absolute_template("").empty()));
 }
 
 TEST_CASE_FIXTURE(TraceFolder, "trace paths: only a regular file with one name that begins as a trace is opened") {

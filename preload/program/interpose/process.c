@@ -80,7 +80,10 @@ __attribute__((constructor)) static void begin(void) {
   const char* fault = is_under_valgrind ? "valgrind runs the program, and cannot start the collector"
                       : getauxval(AT_PAGESZ) != block_page_bytes ? "the kernel's pages are not of 4 KiB"
                                                                  : settings_fault();
-  if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
+  if (fault)
+    tracing_stop(fault, "; the program goes on untraced", 0);
+  else
+    settings_make_paths_absolute();
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
   if (!tracing.is_stopped) hooks_replace(hooks_of_mallctl);
