@@ -18,6 +18,7 @@
 #include "preload/program/status.h"
 #include "preload/text.h"
 
+enum { creations_max = 100 };
 enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24, address_space_needed = 16 << 20 };
 
 static char path[output_path_bytes];  // the file that was created last
@@ -33,11 +34,23 @@ static uint64_t begun_ns;  // the start of the trace that was reported; 0: none 
 static int inherited[collector_output - collector_memory + outputs_max];
 static int inherited_count;
 
-// Locks the trace against readers. The collector inherits the lock with the descriptor.
-static void lock_trace(long fd) {
+// Locks the trace against readers. The collector inherits the lock with the descriptor. False: a launcher is about to
+// replace the file.
+static bool lock_trace(long fd) {
   struct flock both = {
       .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = lock_at_work, .l_len = lock_is_awaited + 1 - lock_at_work};
-  sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
+  const long failed = sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
+  return failed != -EAGAIN && failed != -EACCES;
+}
+
+// With its lock. A trace holds the program's words and the names of its functions: it is for its user alone.
+static long create_trace(uint32_t which, int process) {
+  for (int tries = 0; tries < creations_max; tries++) {
+    const long fd = path_create(path, which, process, 0600);
+    if (fd < 0 || lock_trace(fd)) return fd;
+    sys(SYS_close, fd);
+  }
+  return -EEXIST;
 }
 
 // A line about a trace in CMTTRACE_STATUS.
@@ -53,12 +66,11 @@ static long create_outputs(struct Control* control, int descriptors[outputs_max]
   control->outputs = 0;
   for (uint32_t i = 0; i < trace_path_count(); i++) {
     if (path_move_aside(path, i, (int)control->process) == 0 && i == 0) report(control, status, " renamed=1", path);
-    long fd = path_create(path, i, (int)control->process, 0666);
+    long fd = create_trace(i, (int)control->process);
     struct stat taken;
     if (fd == -EEXIST && sys_stat(path, &taken) == 0 && !S_ISREG(taken.st_mode))
       refused_type = ": a trace is a regular file, and this is none; the program goes on untraced";
     if (fd < 0) return fd;
-    lock_trace(fd);
     strcpy(control->paths[i], path);
     descriptors[control->outputs++] = (int)fd;
   }

@@ -27,6 +27,20 @@ second_run() {
     complain "the variable alone: $(ls env)"
 }
 
+# A trace that is being written is not replaced. Nobody else may read a trace.
+busy_output() {
+  cmttrace -o busy.cmt -- cat go 2>first &
+  until_true '[ -e busy.cmt ]'
+  status_of cmttrace -o busy.cmt -- touch ran
+  [ "$status" = 125 ] && [ ! -e ran ] && [ "$(cat err)" = 'cmttrace: cannot write busy.cmt: another recording is still writing it; give another name (the program was not started)' ] ||
+    complain "a busy output: $status $(cat err)"
+  : >go
+  wait $! && grep -q ' in busy.cmt: .*; nothing was lost$' first || complain "a busy output: $(cat first)"
+  [ "$(stat -c %a busy.cmt)" = 600 ] || complain "mode: $(stat -c %a busy.cmt)"
+  status_of cmttrace -o busy.cmt -- true
+  [ "$status" = 0 ] || complain "an output that is no longer busy: $(cat err)"
+}
+
 # If the output is a symbolic link, the trace is its target, whether it exists or not.
 symbolic_link() {
   mkdir -p target
@@ -382,6 +396,7 @@ recover() {
 
 behaviour "the line at the end says what the trace has" line_at_the_end
 behaviour "a second run with -o replaces the trace, the tracer alone does not" second_run
+behaviour "a trace that is being written is not replaced" busy_output
 behaviour "a trace behind a symbolic link is the link's target" symbolic_link
 behaviour "the first process's last program has the name, others have their ids" exec_and_children
 behaviour "the name's ending chooses the form, and there is a name without -o" form_and_name

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "libcmt/trace/files.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/process/proc_file.h"
 
@@ -21,6 +22,18 @@ constexpr int links_max = 40;  // as in the kernel
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw std::system_error(error, std::generic_category(), path);
+}
+
+/// Takes the lock that a recorder of a trace holds. A recorder that comes meanwhile does not get it, and takes another
+/// name (preload/program/collector_start.c).
+void refuse_if_recorded(const process::Fd& file, const std::string& path) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = recorder_at_work;
+  lock.l_len = 1;
+  if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES))
+    throw std::runtime_error(path + ": another recording is still writing it; give another name");
 }
 
 }  // namespace
@@ -58,7 +71,10 @@ void make_room(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
     if (!S_ISREG(status.st_mode)) fail(path, S_ISDIR(status.st_mode) ? EISDIR : EEXIST);
-    if (access(path.c_str(), W_OK) != 0 || unlink(path.c_str()) != 0) fail(path, errno);
+    const process::Fd old(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (old.get() < 0) fail(path, errno);
+    refuse_if_recorded(old, path);
+    if (unlink(path.c_str()) != 0) fail(path, errno);
   }
   const process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0 || unlink(path.c_str()) != 0) fail(path, errno);

@@ -100,7 +100,7 @@ void TraceFiles::create(const std::string& path_template, const std::string& pro
   }
   for (int number = 1; number <= numbers_max; ++number) {
     const std::string name = with_number(path, number);
-    process::Fd fd(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    process::Fd fd(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd.get() < 0 && errno == EEXIST && !is_fixed(path_template)) continue;
     if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), name);
     lock_trace(fd.get());

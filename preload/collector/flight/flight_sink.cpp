@@ -30,7 +30,7 @@ int create_numbered(const std::string& trace, std::string& path) {
   int fd = -1;
   for (int number = 1; number <= numbers_max; ++number) {
     path = begin + std::to_string(number) + ending;
-    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0 || errno != EEXIST) break;
   }
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
