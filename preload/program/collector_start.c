@@ -253,7 +253,8 @@ long collector_start(struct Control* control) {
   is_path_refused = false;
   begun_ns = 0;
   refused_type = NULL;
-  if (!collector_environment() || !collector_program()[0]) return -ENOENT;
+  if (!collector_environment()) return -ENOMEM;
+  if (!collector_program()[0]) return collector_missing_error();
   if (!are_descriptors_enough()) return -EMFILE;
   if (!is_space_enough()) return collector_has_no_room;
   long failed = create_files(control, inherited + collector_output - collector_memory);

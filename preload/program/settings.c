@@ -22,6 +22,7 @@ static char status_file[output_path_bytes];
 static bool status_exists, reports_children;
 static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
 static char collector[output_path_bytes];
+static long collector_fault = -ENOENT;
 static char** environment;
 static const char* attached;  // settings in place of the environment's variables: "NAME=VALUE\0…\0\0"
 
@@ -187,7 +188,9 @@ static bool is_collector(const char* beside, size_t length, const char* rest) {
   if (length + strlen(rest) >= sizeof collector) return false;
   memcpy(collector, beside, length);
   strcpy(collector + length, rest);
-  if (sys_access(collector, X_OK) == 0) return true;
+  const long failed = sys_access(collector, X_OK);
+  if (failed == 0) return true;
+  if (collector_fault == -ENOENT) collector_fault = failed;
   collector[0] = 0;
   return false;
 }
@@ -263,6 +266,8 @@ const char* collector_program(void) {
   if (!environment) read_for_collector();
   return collector;
 }
+
+long collector_missing_error(void) { return collector_fault; }
 
 char** collector_environment(void) {
   if (!environment) read_for_collector();

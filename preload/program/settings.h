@@ -40,6 +40,8 @@ const char* program_name(void);
 
 /// The collector's path; empty if it was not found.
 const char* collector_program(void);
+/// Why not: -errno.
+long collector_missing_error(void);
 /// The program's environment without what would trace the collector; NULL if there was no memory.
 char** collector_environment(void);
 

@@ -32,6 +32,7 @@ refused "cannot create $PWD/no/status: No such file or directory" CMTTRACE_STATU
 refused 'cannot create CMTTRACE_RINGS: No such file or directory; the program goes on untraced' CMTTRACE_RINGS=no/rings
 refused 'cannot create CMTTRACE_RINGS: Is a directory; the program goes on untraced' CMTTRACE_RINGS=t
 refused 'cannot start the collector: No such file or directory; the program goes on untraced' CMTTRACE_COLLECTOR=/nonexistent
+refused 'cannot start the collector: Permission denied; the program goes on untraced' CMTTRACE_COLLECTOR="$PWD/out"
 (ulimit -n 20 && refused 'cannot start the collector: Too many open files; the program goes on untraced' && exit $failed) || failed=1
 
 (ulimit -f 40 && refused 'cannot make the rings: File too large; the program goes on untraced' CMTTRACE_RINGS= && exit $failed) || failed=1
