@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <list>
 #include <set>
 #include <system_error>
@@ -28,6 +29,7 @@ namespace cmt::attach {
 namespace {
 
 constexpr std::chrono::microseconds look_at_stops_after(100);
+constexpr std::chrono::milliseconds other_tracer_within(500);
 constexpr std::uint64_t searched_bytes_max = 1 << 20;
 /// The first thread's stack grows by itself; the frame is written before that.
 constexpr std::uint64_t first_stack_bytes = 24 << 10;
@@ -176,11 +178,14 @@ static bool is_seen_outside(const Target& target, int tid) {
 std::optional<StoppedThread> SafeThreads::stop(int tid) {
   StoppedThread::release_late(target_.pid(), calls_, late_);
   if (std::find(late_.begin(), late_.end(), tid) != late_.end()) return std::nullopt;
-  try {
-    return StoppedThread::stop(target_.pid(), tid, calls_, late_);
-  } catch (const std::system_error& error) {
-    throw AttachRefused("process " + target_.called() +
-                        " cannot be attached to: " + why_not_traceable(target_.pid(), error.code().value()));
+  for (const auto deadline = Clock::now() + other_tracer_within;; usleep(1000)) {
+    try {
+      return StoppedThread::stop(target_.pid(), tid, calls_, late_);
+    } catch (const std::system_error& error) {
+      if (error.code().value() == EPERM && Clock::now() < deadline) continue;  // perhaps a pause of cmtwatch
+      throw AttachRefused("process " + target_.called() +
+                          " cannot be attached to: " + why_not_traceable(tid, error.code().value()));
+    }
   }
 }
 
@@ -269,12 +274,15 @@ void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point dead
   std::set<int> inside;
   std::list<StoppedThread> asked;
   for (const int tid : threads) {
-    if (std::find(late_.begin(), late_.end(), tid) != late_.end())
+    if (std::find(late_.begin(), late_.end(), tid) != late_.end()) {
       inside.insert(tid);
-    else if (is_seen_outside(target_, tid))
-      continue;
-    else if (auto thread = StoppedThread::begin_stop(target_.pid(), tid, calls_))
-      asked.push_back(std::move(*thread));
+    } else if (!is_seen_outside(target_, tid)) {
+      try {
+        if (auto thread = StoppedThread::begin_stop(target_.pid(), tid, calls_)) asked.push_back(std::move(*thread));
+      } catch (const std::system_error&) {  // another process traces it
+        inside.insert(tid);
+      }
+    }
   }
   while (!asked.empty() && Clock::now() < deadline) {
     std::erase_if(asked, [&](StoppedThread& thread) {

@@ -24,6 +24,9 @@
 #include "cmttrace/attach/remote_caller.h"
 
 namespace cmt::attach {
+
+static Detached detach_locked(Target& target);
+
 namespace {
 
 constexpr std::chrono::seconds leave_within(20);
@@ -112,7 +115,7 @@ class AttachRun {
     if (found && (found->head.state == attach_recording || found->head.state == attach_has_rings))
       throw AttachRefused("process " + target_.called() +
                           " is recorded already; 'cmttrace --detach=" + std::to_string(target_.pid()) + "' ends that");
-    if (found && found->head.state == attach_detached) detach(target_);
+    if (found && found->head.state == attach_detached) detach_locked(target_);
     caller_.check_filters(records_touched_pages(target_, plan_.settings));
     const Module* const stub = target_.stub();
     if (stub == nullptr) return;
@@ -186,7 +189,7 @@ class AttachRun {
       attached.collector =
           start_collector(plan_.collector, rings_->fd(), target_.descriptor(), outputs, plan_.settings);
     } catch (const std::exception&) {
-      detach(target_);
+      detach_locked(target_);
       throw;
     }
     files_.keep();
@@ -214,10 +217,15 @@ std::optional<AttachHead> head_at(const Target& target, std::uint64_t address) {
 }  // namespace
 
 Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan) {
+  check_attachable(target);
+  const TargetLock lock(target);
+  const std::size_t mappings = target.maps().size();
+  target.read_maps_again();
+  if (target.maps().size() != mappings) target.read_again();  // another cmttrace may have loaded the library
   return AttachRun(target, files, plan).run();
 }
 
-Detached detach(Target& target) {
+static Detached detach_locked(Target& target) {
   target.read_again();
   const auto found = find_attach(target);
   const Module* const stub = target.stub();
@@ -240,6 +248,11 @@ Detached detach(Target& target) {
   if (detached.is_released) call("cmttrace_release", is_given_back);
   detached.pauses = caller.pauses();
   return detached;
+}
+
+Detached detach(Target& target) {
+  const TargetLock lock(target);
+  return detach_locked(target);
 }
 
 bool is_attached(Target& target) {

@@ -105,7 +105,10 @@ std::optional<StoppedThread> StoppedThread::stop(int pid, int tid, process::Inte
 }
 
 std::optional<StoppedThread> StoppedThread::begin_stop(int pid, int tid, process::InterruptedCalls& calls) {
-  if (process::ask_to_stop(tid, PTRACE_O_TRACESYSGOOD) != 0) return std::nullopt;
+  if (const int error = process::ask_to_stop(tid, PTRACE_O_TRACESYSGOOD); error != 0) {
+    if (error == ESRCH) return std::nullopt;
+    throw std::system_error(error, std::generic_category(), "ptrace");
+  }
   return StoppedThread(pid, tid, calls);
 }
 

@@ -41,7 +41,7 @@ class StoppedThread {
   /// Returns nullopt if the thread is gone, does not stop within a second, or was stopped by a signal. Throws
   /// std::system_error if it may not be traced. A thread that does not stop in time is added to `late`.
   static std::optional<StoppedThread> stop(int pid, int tid, process::InterruptedCalls& calls, std::vector<int>& late);
-  /// The same without waiting: call has_stopped() until it returns true. Returns nullopt if the thread is gone.
+  /// The same without waiting: call has_stopped() until it returns true.
   static std::optional<StoppedThread> begin_stop(int pid, int tid, process::InterruptedCalls& calls);
   /// Whether it has stopped by now. Throws ThreadGone.
   bool has_stopped();

@@ -2,7 +2,9 @@
 #include "cmttrace/attach/target.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -88,10 +91,10 @@ std::string called(int pid) {
   }
 }
 
-std::string why_not_traceable(int pid, int error) {
+std::string why_not_traceable(int tid, int error) {
   int tracer = 0;
   try {
-    tracer = process::read_status(pid).tracer;
+    tracer = process::read_status(tid).tracer;
   } catch (const std::system_error&) {
   }
   if (tracer != 0) return called(tracer) + " traces it already";
@@ -174,8 +177,23 @@ process::Fd Target::take_descriptor(int fd) const {
   return copy;
 }
 
+TargetLock::TargetLock(const Target& target)
+    : memory_(::open(process::path_of(target.pid(), "mem").c_str(), O_RDONLY | O_CLOEXEC)) {
+  constexpr std::chrono::seconds other_within(2);
+  constexpr int step_us = 1000;
+  const auto deadline = std::chrono::steady_clock::now() + other_within;
+  while (memory_.get() >= 0 && flock(memory_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return;  // it cannot be locked here: as without
+    if (std::chrono::steady_clock::now() >= deadline)
+      throw AttachRefused("process " + target.called() +
+                          ": another cmttrace attaches to it or detaches from it; try again");
+    usleep(step_us);
+  }
+}
+
 void check_attachable(const Target& target) {
   const std::string who = "process " + target.called();
+  if (target.pid() == getpid()) throw AttachRefused(who + " is this cmttrace, which cannot attach to itself");
   const char state = process::read_stat(target.pid()).state;
   if (state == 'T') throw AttachRefused(who + " is stopped by a signal: let it go on first (kill -CONT)");
   if (state == 'Z' || state == 'X') throw AttachRefused(who + " has ended");

@@ -81,7 +81,18 @@ std::string error_text(int error);
 
 /// Words the reason why ptrace(2) is refused: another process traces the target, it is another user's, Yama forbids it.
 /// `error`: an errno.
-std::string why_not_traceable(int pid, int error);
+std::string why_not_traceable(int tid, int error);
+
+/// Keeps other cmttraces from attaching to a process or detaching from it meanwhile. It ends with this process. The
+/// lock (flock(2)) is on /proc/PID/mem, which only those can open who may trace the process.
+class TargetLock {
+ public:
+  /// Throws AttachRefused if another cmttrace does not finish within two seconds.
+  explicit TargetLock(const Target& target);
+
+ private:
+  process::Fd memory_;
+};
 
 /// Throws AttachRefused for processes that a detach accepts but an attach does not: they are stopped, recorded by a
 /// preload, or have no /proc.

@@ -88,6 +88,17 @@ std::string refusal(int pid, int tid, int error) {
   return who + " cannot be paused: ptrace: " + std::strerror(error);
 }
 
+/// Asks a thread to stop. An attach of cmttrace may trace it for moments, and its end may come before it can be named.
+int ask_patiently(int tid) {
+  constexpr int tries_max = 20;
+  int error = process::ask_to_stop(tid);
+  for (int tries = 1; error == EPERM && tries < tries_max; ++tries) {
+    if (tracer_of(tid) == 0) usleep(500);
+    error = process::ask_to_stop(tid);
+  }
+  return error;
+}
+
 /// Ends a measurement, also one that throws.
 struct LastLook {
   Pause& pause;
@@ -154,7 +165,7 @@ bool Pause::seize(const Thread& thread) {
   assert(thread.pid != getpid());  // we would stop ourselves
   if (known_.contains(thread.tid)) return false;
   const std::int64_t asked_ns = process::now_ns();
-  if (const int error = process::ask_to_stop(thread.tid); error != 0) {
+  if (const int error = ask_patiently(thread.tid); error != 0) {
     if (error == ESRCH || has_ended(thread.pid, thread.tid)) return false;
     throw PauseRefused(refusal(thread.pid, thread.tid, error));
   }

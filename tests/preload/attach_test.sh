@@ -92,6 +92,52 @@ status_of cmttrace --attach="$target"
 kill -CONT "$target"
 [ "$status" = 125 ] && grep -q 'is stopped by a signal: let it go on first (kill -CONT)$' err || complain "a stopped one: $status $(cat err)"
 
+
+# Nor while another process traces it, or another cmttrace is at work on it. The target is as before each time.
+maps=$(left)
+traced() {  # COMMAND... : runs it, and waits until it has said a line
+  "$@" >traces &
+  other=$!
+  started+=("$other")
+  until_true '[ -s traces ] || ! kill -0 $other'
+  [ -s traces ] || complain "does not begin: $*"
+}
+untraced() { kill -KILL "$other"; { wait "$other" || true; } 2>/dev/null; }
+traced perl -e '$| = 1; syscall(101, 0x4206, int(shift), 0, 0) == 0 and print "traces\n" and sleep 1000' "$target"
+for action in "--attach=$target -o refused.cmt" "--detach=$target"; do
+  status_of cmttrace $action
+  [ "$status" = 125 ] && grep -qE "^cmttrace: process $target \(marked\) (cannot be attached to: $other \(perl\) traces it already|is not recorded by an attach)$" err ||
+    complain "$action, traced by another: $status $(cat err)"
+done
+untraced
+traced perl -e '$| = 1; open F, "<", "/proc/$ARGV[0]/mem" and flock F, 2 and print "locks\n" and sleep 1000' "$target"
+for action in "--attach=$target -o refused.cmt" "--detach=$target"; do
+  status_of cmttrace $action
+  [ "$status" = 125 ] && grep -qx "cmttrace: process $target (marked): another cmttrace attaches to it or detaches from it; try again" err ||
+    complain "$action beside another: $status $(cat err)"
+done
+untraced
+status_of sh -c 'exec cmttrace --attach=$$ -o refused.cmt'
+[ "$status" = 125 ] && grep -qE '^cmttrace: process [0-9]+ \(cmttrace\) is this cmttrace, which cannot attach to itself$' err ||
+  complain "to itself: $status $(cat err)"
+[ ! -e refused.cmt ] && [ "$(left)" = "$maps" ] && [ "$(ls "/proc/$target/fd" | wc -l)" = "$files" ] || complain "refused attaches left: $(left) mappings"
+# Several at once: one records, and the others are refused.
+before=$(left) pids=()
+for i in 1 2 3; do
+  cmttrace --attach="$target" --duration=1ms -o "at_once.$i.cmt" >out.$i 2>err.$i </dev/null 3>&- 4<&- &
+  pids+=($!)
+done
+done_ones=0
+for i in 1 2 3; do
+  status=0
+  wait "${pids[i - 1]}" || status=$?
+  [ "$status" = 0 ] && done_ones=$((done_ones + 1)) && continue
+  [ "$status" = 125 ] && grep -qE "is recorded already|traces it already|another cmttrace" err.$i || complain "at once: $status $(cat err.$i)"
+done
+[ "$done_ones" -ge 1 ] || complain "three at once: none records: $(cat err.1 err.2 err.3)"
+make_blocks 3
+[ "$(left)" = "$before" ] && [ "$(ls "/proc/$target/fd" | wc -l)" = "$files" ] || complain "three at once left: $(left) mappings"
+
 # The program ends while it is recorded.
 attach -o last.cmt
 make_blocks 50

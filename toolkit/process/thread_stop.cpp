@@ -23,8 +23,8 @@ ThreadStop stop_of(int status) {
   return {ThreadStop::Kind::signal, status};
 }
 
-/// Returns what waitid() reports of a traced thread, and does not reap it. Returns std::nullopt if the thread is not
-/// traced here. waitid() reports stops of a traced thread even if only ends are asked for. So both are asked for.
+/// Returns the result of waitid() for a traced thread, without reaping it. Returns nothing if it is not traced here.
+/// waitid() reports stops of a traced thread even if only ends are asked for. So both are asked for.
 std::optional<siginfo_t> look_without_reaping(int tid) {
   constexpr int options = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
   siginfo_t what{};

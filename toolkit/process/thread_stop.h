@@ -6,7 +6,7 @@
 
 namespace cmt::process {
 
-/// The state of a traced thread.
+/// The state of a traced thread at a moment.
 struct ThreadStop {
   enum class Kind {
     runs,         ///< it has not stopped, or goes on already
