@@ -2,8 +2,8 @@
 //
 // The first call is made by the first thread. With ":MS" a call has a timeout, and is made again each time that it has
 // ended by that. SIGTERM has a handler, and ends the first thread's call with EINTR. Then a line is printed for each
-// call: its name, how often it was interrupted and ended too early, and the ms by which it ended too late at most. The
-// exit status is 1 if one was interrupted or ended too early.
+// call: its name, how often it was interrupted, how often it ended too early, and its longest delay in ms. The exit
+// status is 1 if one was interrupted or ended too early.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
