@@ -8,7 +8,8 @@
 ///
 /// The supervisor never calls exec. It shares the program's memory, and costs one page of stack. It has no descriptors,
 /// blocks all signals and calls only the kernel. When its child has ended, it sets a variable of ours, and we reap it
-/// with __WCLONE. After an exec of the program it is a zombie that no ordinary wait() sees, until the process ends.
+/// with __WCLONE. An exec of the program ends the supervisor first. The kernel sends SIGCHLD, whatever the exit signal,
+/// for a child whose parent has executed another program since: ps(1), which takes any signal for a fault, would end.
 ///
 /// Each of the two is a process group: signals of the terminal pass them by, and the kernel does not wake a stopped
 /// collector when the program ends. They stay in the program's session, where their priority counts against its threads
@@ -42,8 +43,9 @@ void collector_report_refusal(long error);
 bool collector_is_gone(void);
 /// Waits for its end.
 void collector_reap(void);
-/// Ends the supervisor, because the kernel grants some calls only to a process that shares its memory with no other.
-/// The collector goes on, and the process that inherits orphans reaps it. Returns false if there is no supervisor.
+/// Ends the supervisor: before an exec, or because the kernel grants some calls only to a process that shares its
+/// memory with no other. The collector goes on, and the process that inherits orphans reaps it. Returns false if there
+/// is no supervisor.
 bool collector_part(void);
 /// In a forked child: the parent's collector is not ours.
 void collector_forget(void);

@@ -1,5 +1,5 @@
-# The supervisor of a collector: a program that inherits orphans does not see it, and one whose supervisor and collector
-# are killed goes on at once.
+# The supervisor of a collector: a program that inherits orphans does not see it, nor does one that was executed. A
+# program whose supervisor and collector are killed goes on at once.
 
 programs=$BUILD/tests/preload
 failed=0
@@ -11,6 +11,11 @@ for how in wait waitpid wait3 wait4 waitid; do
   [ "$(ls o.*.cmt | wc -l)" = 7 ] || complain "$how: $(ls o.*)"
   rm o.*
 done
+
+# The kernel sends SIGCHLD for a child whose parent has executed another program since it was born.
+said=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=e.%p.cmt "$programs/orphans" exec) || complain "exec: exit $?"
+[ "$said" = $'SIGCHLD 0\n1 child' ] || complain "exec: $said"
+[ "$(ls e.*.cmt | wc -l)" = 2 ] || complain "exec: $(ls e.*)"
 
 # Namespaces that a process gets only if it shares its memory with no other: as untraced, and nothing is lost.
 if [ "$("$programs/orphans" alone)" = $'setns 0\nunshare 0' ]; then

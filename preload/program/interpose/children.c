@@ -1,10 +1,10 @@
 // wait() and its like, in a process that inherits orphans: a child subreaper (PR_SET_CHILD_SUBREAPER), or the first
 // process of a container.
 //
-// A supervisor (collector_start.h) may live longer than its program. Then the kernel gives it to the process that
-// inherits orphans, with SIGCHLD as its exit signal. There wait() would return a child that the program knows nothing
-// of. So each wait for any child first looks which one it would get, and reaps a supervisor itself. Waits for one child
-// or a group pass: a supervisor is in a group of its own.
+// A supervisor (collector_start.h) may live longer than its program, and a collector longer than its supervisor. Then
+// the kernel gives it to the process that inherits orphans, with SIGCHLD as its exit signal. There wait() would return
+// a child that the program knows nothing of. So each wait for any child first looks which one it would get, and reaps
+// one of ours itself. Waits for one child or a group pass: each of ours is in a group of its own.
 //
 // Two traces of it remain. A signal SIGCHLD is sent for it. While it is the only child, wait() waits for it, and then
 // fails with ECHILD, as it should have done at once.
@@ -27,8 +27,9 @@ static bool inherits_orphans(void) {
   return sys(SYS_getpid, 0) == 1;
 }
 
-// A supervisor blocks all signals that can be blocked, from its first instruction on.
-static bool is_supervisor(pid_t child) {
+// A supervisor blocks all signals that can be blocked, from its first instruction on. A collector that has none has the
+// name of its program.
+static bool is_ours(pid_t child) {
   char path[48], text[2048];
   strcpy(put_decimal(stpcpy(path, "/proc/"), (uint64_t)child), "/status");
   const long file = sys_open(path, O_RDONLY | O_CLOEXEC);
@@ -36,7 +37,8 @@ static bool is_supervisor(pid_t child) {
   const long got = sys(SYS_read, file, text, sizeof text - 1);
   sys(SYS_close, file);
   text[got > 0 ? got : 0] = 0;
-  return strstr(text, "\nSigBlk:\t" SUPERVISOR_BLOCKED "\n") && strstr(text, "\nState:\tZ");
+  return strstr(text, "\nState:\tZ") &&
+         (strstr(text, "\nSigBlk:\t" SUPERVISOR_BLOCKED "\n") || strncmp(text, "Name:\tcmttrace-collec\n", 21) == 0);
 }
 
 // Waits until a child of the program can be waited for: that one is in `found`, and stays. Returns what waitid does.
@@ -44,7 +46,7 @@ static int find_child(siginfo_t* found, int options) {
   for (;;) {
     found->si_pid = 0;
     const int failed = real.waitid(P_ALL, 0, found, options | WNOWAIT);
-    if (failed || found->si_pid == 0 || !is_supervisor(found->si_pid)) return failed;
+    if (failed || found->si_pid == 0 || !is_ours(found->si_pid)) return failed;
     sys(SYS_wait4, found->si_pid, 0, __WALL | WNOHANG, 0);
   }
 }

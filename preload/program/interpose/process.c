@@ -117,6 +117,15 @@ END(abort, (void), ())
 END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function),
     (assertion, file, line, function))
 
+// Ends this process's supervisor. A subreaper, which would inherit the collector, keeps it. A forked child that has
+// recorded nothing has none: the one that it knows is its parent's.
+static bool end_supervisor(void) {
+  int is_subreaper = 0;
+  if (!tracer_is_ready() || recording_generation() == 0 || is_vfork_child()) return false;
+  sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper);
+  return !is_subreaper && sys(SYS_getpid, 0) != 1 && collector_part();
+}
+
 /// The preparation of an exec. exec_failed() takes it back.
 struct Exec {
   bool is_held, is_announced;
@@ -126,7 +135,11 @@ static struct Exec before_exec(int folder, const char* path, bool is_searched, c
   real_find_required();
   const bool is_announced = execs_announce(&(struct Execution){folder, path, is_searched, environment});
   record_pages_before_end();
-  return (struct Exec){tracing_before_exec(), is_announced};
+  const struct Exec exec = {tracing_before_exec(), is_announced};
+  const int saved = errno;
+  end_supervisor();  // one that is left would have the kernel send SIGCHLD to the next program (collector_start.h)
+  errno = saved;
+  return exec;
 }
 
 static int exec_failed(struct Exec exec, int result) {
@@ -258,14 +271,8 @@ static void cancel_if_refused(bool is_first, long failed) {
 }
 
 // The kernel lets only a process that shares its memory with no other change these namespaces. A supervisor's memory is
-// the program's, so one that is in the way ends. A subreaper, which would inherit the collector, keeps it.
-static bool is_alone_now(int failed) {
-  int is_subreaper = 0;
-  const int error = errno;
-  if (!failed || (error != EINVAL && error != EUSERS) || !tracer_is_ready() || is_vfork_child()) return false;
-  sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper);
-  return !is_subreaper && sys(SYS_getpid, 0) != 1 && collector_part();
-}
+// the program's, so one that is in the way ends.
+static bool is_alone_now(int failed) { return failed && (errno == EINVAL || errno == EUSERS) && end_supervisor(); }
 
 EXPORT int setns(int file, int kind) {
   real_find_required();

@@ -5,10 +5,14 @@
 //
 // orphans alone: makes enough events for a collector. Then asks for namespaces that only a process gets that shares its
 // memory with no other, allocates on, and prints the results.
+//
+// orphans exec: a child subreaper. Its child allocates, and executes a program that is not traced. When all children of
+// that one have ended, it prints whether it got SIGCHLD. Prints how many children it got itself.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +56,41 @@ static void be_alone(void) {
   for (int i = 0; i < 100000; i++) free(malloc(400));
 }
 
+// SIGCHLD stays blocked, and so pending, over the exec.
+static void execute_next(const char* program) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &blocked, NULL);
+  free(malloc(100));
+  unsetenv("LD_PRELOAD");
+  execl(program, program, "next", (char*)NULL);
+  _exit(1);
+}
+
+static void be_next(void) {
+  sigset_t pending;
+  while (waitpid(-1, NULL, __WALL) > 0) continue;
+  sigpending(&pending);
+  printf("SIGCHLD %d\n", sigismember(&pending, SIGCHLD));
+}
+
+static int wait_for_next(const char* program) {
+  int count = 0;
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return 77;
+  if (fork() == 0) execute_next(program);
+  while (wait(NULL) > 0) count++;
+  printf("%d child\n", count);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   int count = 0;
   if (argc != 2) return 2;
   if (strcmp(argv[1], "flood") == 0) return flood(), 0;
   if (strcmp(argv[1], "alone") == 0) return be_alone(), 0;
+  if (strcmp(argv[1], "next") == 0) return be_next(), 0;
+  if (strcmp(argv[1], "exec") == 0) return wait_for_next(argv[0]);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return 77;
   for (int i = 0; i < 3; i++) {
     if (fork() == 0) be_parent();
