@@ -27,6 +27,8 @@ static const char* refused_type;
 static char* stack;
 static long supervisor;
 static uint32_t is_gone;
+static bool is_copy;         // the supervisor does not share our memory
+static uint32_t is_started;  // the collector has executed its program
 static struct Control* shared;
 static uint64_t begun_ns;  // the start of the trace that was reported; 0: none was
 
@@ -219,6 +221,8 @@ static int run_supervisor(void* unused) {
   (void)unused;
   sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+  __atomic_store_n(&is_started, 1, __ATOMIC_RELEASE);
+  sys(SYS_futex, &is_started, FUTEX_WAKE, 0x7fffffff);
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);
   __atomic_store_n(&is_gone, 1, __ATOMIC_RELEASE);
@@ -233,9 +237,13 @@ static long start_supervisor(void) {
   int saved = errno;
   uint64_t before;
   block_signals(&before);
+  is_started = 0;
   long process = clone(run_supervisor, stack + stack_bytes, CLONE_VM, NULL);
   // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
-  if (process < 0 && errno == EINVAL) process = clone(run_supervisor, stack + stack_bytes, SIGCHLD, NULL);
+  if (process < 0 && errno == EINVAL) {
+    is_copy = true;
+    process = clone(run_supervisor, stack + stack_bytes, SIGCHLD, NULL);
+  }
   if (process < 0) process = -errno;
   restore_signals(&before);
   errno = saved;
@@ -277,7 +285,9 @@ const char* collector_refused_type(void) { return refused_type; }
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
 bool collector_part(void) {
-  if (sandbox_entered || supervisor <= 0 || sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
+  if (sandbox_entered || supervisor <= 0 || is_copy) return false;
+  while (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE)) sys(SYS_futex, &is_started, FUTEX_WAIT, 0, NULL);
+  if (sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
   sys(SYS_wait4, supervisor, 0, __WALL, 0);
   supervisor = 0;
   return true;
