@@ -19,7 +19,13 @@
 #include "preload/text.h"
 
 enum { creations_max = 100 };
-enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24, address_space_needed = 16 << 20 };
+enum {
+  stack_bytes = 64 * 1024,
+  above_all = 16,
+  descriptors_needed = 24,
+  start_tenths_max = 20,
+  address_space_needed = 16 << 20
+};
 
 static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
@@ -286,8 +292,9 @@ bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE
 
 bool collector_part(void) {
   if (sandbox_entered || supervisor <= 0 || is_copy) return false;
-  while (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE)) sys(SYS_futex, &is_started, FUTEX_WAIT, 0, NULL);
-  if (sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
+  for (int tenths = 0; tenths < start_tenths_max && !__atomic_load_n(&is_started, __ATOMIC_ACQUIRE); tenths++)
+    wait_timed_out(&is_started, 0, 1);
+  if (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE) || sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
   sys(SYS_wait4, supervisor, 0, __WALL, 0);
   supervisor = 0;
   return true;
