@@ -69,7 +69,7 @@ what='hardly any address space'
   perl -e 'print readlink, "\n" for glob "/proc/self/fd/*"; exit 5'; exit $failed) || failed=1
 what='hardly any data'
 (ulimit -d 600; untraced 'cannot make the rings: Cannot allocate memory; the program goes on untraced' \
-  bash -c 'exit 5'; exit $failed) || failed=1
+  sh -c 'exit 5'; exit $failed) || failed=1
 what='valgrind'
 if command -v valgrind >/dev/null; then
   untraced 'valgrind runs the program, and cannot start the collector; the program goes on untraced' \

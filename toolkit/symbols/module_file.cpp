@@ -78,8 +78,9 @@ std::uint64_t bytes_of(Dwarf* dwarf) {
 }  // namespace
 
 struct ModuleFile::Handle {
-  // DebugFiles looks in the directories. libdwfl's own search finds nothing here, and asks servers.
-  std::string search_path = "/dev/null";
+  // DebugFiles looks in the directories. libdwfl's own search skips a path that is not absolute, and asks servers. It
+  // asks none after a path that is there and cannot be searched.
+  std::string search_path = ".";
   char* search_path_text = nullptr;
   std::optional<DebugFiles> files;
   Dwfl_Callbacks callbacks{};
