@@ -81,14 +81,16 @@ bool PageMap::scan(std::uint64_t begin, std::uint64_t end, std::vector<PageRun>&
       has_scan_ = false;
       return read_entries(begin, end, runs);
     }
-    if (found < 0 || arguments.walk_end <= from) return false;
+    if (found < 0) return false;
     for (int i = 0; i < found; ++i) {
       const ScanRegion& region = regions[static_cast<std::size_t>(i)];
       PageRun run{(region.start - begin) / block_page_bytes, (region.end - region.start) / block_page_bytes};
       run.is_huge = (region.categories & category_huge) != 0;
       if (!append_run(runs, run)) return false;
     }
-    from = arguments.walk_end;
+    if (static_cast<std::size_t>(found) < regions.size()) return true;
+    // After 512 regions the kernel begins anew by itself. If it then comes to the end, walk_end is of that moment.
+    from = std::max(arguments.walk_end, regions.back().end);
   }
   return true;
 }

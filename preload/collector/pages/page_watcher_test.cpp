@@ -3,9 +3,12 @@
 #include "preload/collector/pages/page_watcher.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <string>
 
+#include "preload/collector/pages/page_map.h"
 #include "preload/protocol.h"
 
 namespace cmt::collector {
@@ -65,6 +68,28 @@ TEST_CASE("new pages of a block are reported, and whether these are all that wer
   watched.note({begin_of_block(block_is_asked)});
   CHECK(look({}) == "nothing");
   CHECK(look({{7, 1}}) == "then: 7+1");
+}
+
+TEST_CASE("page map: each run of a block is there once, also where there are more than the kernel returns at once") {
+  constexpr std::size_t pages = 6000;
+  const auto how = {PageMap::How::best, PageMap::How::by_reading};
+  for (const std::size_t touched : {1, 511, 512, 513, 1023, 1024, 1025, 1600, 2048, 2999}) {
+    void* const memory =
+        ::mmap(nullptr, pages * block_page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    ::madvise(memory, pages * block_page_bytes, MADV_NOHUGEPAGE);
+    for (std::size_t i = 0; i < touched; ++i) static_cast<char*>(memory)[(2 * i + 1) * block_page_bytes] = 1;
+    for (const PageMap::How each : how) {
+      PageMap map(::getpid(), each);
+      if (!map.is_open()) continue;
+      const auto runs = map.read(reinterpret_cast<std::uintptr_t>(memory), pages * block_page_bytes);
+      REQUIRE(runs);
+      CAPTURE(touched);
+      REQUIRE(runs->size() == touched);
+      for (std::size_t i = 0; i < touched; ++i) REQUIRE((*runs)[i] == PageRun{2 * i + 1, 1});
+    }
+    ::munmap(memory, pages * block_page_bytes);
+  }
 }
 
 TEST_CASE("after a refused realloc a block is watched again") {
