@@ -112,6 +112,7 @@ bool Encoder::handle(WorkItem& item) {
       return memory_.control().verdict == verdict_go_on;
     case WorkItem::Type::flush:
       progress_.is_flush_asked = true;
+      flush_asked_ns_ = item.clock_ns;
       return true;
     case WorkItem::Type::checkpoint:
       write_checkpoint(item.request);
@@ -273,8 +274,10 @@ void Encoder::merge_until(const WorkItem& cut) {
   order_.merge_until(cut.stamp);
   if (outputs_.kept() != nullptr) {
     outputs_.note_clock(last_cut_ns_, repairs());
-    if (progress_.is_flush_asked) write_kept();
-    progress_.is_flush_asked = false;
+    if (is_flush_due(cut)) {
+      write_kept();
+      progress_.is_flush_asked = false;
+    }
   } else {
     write_if_due(cut);
   }
@@ -290,9 +293,15 @@ void Encoder::merge_until(const WorkItem& cut) {
   give_verdict(verdict_enough, "");
 }
 
+/// Whether a flush was asked for before the cut's pass began. An earlier pass may have missed events from before the
+/// request.
+bool Encoder::is_flush_due(const WorkItem& cut) const {
+  return progress_.is_flush_asked && cut.clock_ns >= flush_asked_ns_;
+}
+
 /// Writes the events so far to the files, once a second or on request.
 void Encoder::write_if_due(const WorkItem& cut) {
-  const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
+  const bool is_due = is_flush_due(cut) || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
   if (!is_due) return;
   if (events_ != events_saved_) {
     flush();
@@ -300,7 +309,7 @@ void Encoder::write_if_due(const WorkItem& cut) {
     if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
   }
   flushed_ns_ = cut.clock_ns;
-  progress_.is_flush_asked = false;
+  if (is_flush_due(cut)) progress_.is_flush_asked = false;
 }
 
 /// Writes the kept events to a file of their own, and reports this in the status file. The recording goes on, even

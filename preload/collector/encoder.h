@@ -44,7 +44,7 @@ class Encoder {
   struct Progress {
     std::atomic<std::uint64_t> events = 0, bytes = 0;  ///< in the trace
     std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are in the trace
-    std::atomic<bool> is_flush_asked = false;          ///< the next cut flushes
+    std::atomic<bool> is_flush_asked = false;          ///< the next cut after flush_asked_ns_ flushes
   };
   const Progress& progress() const { return progress_; }
 
@@ -73,6 +73,7 @@ class Encoder {
   std::size_t allowed_events(const EventBatch& batch);
   void flush();
   void merge_until(const WorkItem& cut);
+  bool is_flush_due(const WorkItem& cut) const;
   void write_if_due(const WorkItem& cut);
   void write_kept();
   Repairs repairs() const;
@@ -94,7 +95,7 @@ class Encoder {
   std::optional<RingStacks> stacks_;  // if they are recorded
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
-  std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_;
+  std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_, flush_asked_ns_ = 0;
   std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
   const char* stopped_by_ = nullptr;                    // the limit that ended the trace
   std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time

@@ -214,7 +214,8 @@ class WatchThread {
 
   void read_signal() {
     signalfd_siginfo info;
-    if (::read(signals_fd_, &info, sizeof info) > 0) backlog_.put({.type = WorkItem::Type::flush});
+    if (::read(signals_fd_, &info, sizeof info) > 0)
+      backlog_.put({.type = WorkItem::Type::flush, .clock_ns = clock_ns()});
     memory_.ring_bell();
   }
 
@@ -223,7 +224,7 @@ class WatchThread {
     if (command == "stop" || command == "start") {
       set_paused(command == "stop");
     } else if (command == "flush" || (command == "keep" && keeps_)) {
-      backlog_.put({.type = WorkItem::Type::flush});
+      backlog_.put({.type = WorkItem::Type::flush, .clock_ns = clock_ns()});
     } else if (command.starts_with("mark ")) {
       put_event(Kind::mark, 0, std::string(command.substr(5)));
     } else if (!command.empty()) {

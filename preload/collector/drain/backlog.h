@@ -32,7 +32,7 @@ struct WorkItem {
   std::uint32_t request = 0;      ///< of checkpoint and finish: its number
   std::uint64_t stamp = 0;        ///< of a cut
   std::uint64_t clock_stamp = 0;  ///< of a cut: a later stamp, and its time
-  std::uint64_t clock_ns = 0;
+  std::uint64_t clock_ns = 0;     ///< of a flush: when it was asked for
   Packed records{};
 
   /// Whether somebody waits until the task is done.
