@@ -340,7 +340,6 @@ static __attribute__((noinline)) void capture_elsewhere(struct UnwindThread* sel
   struct UnwindThread* const mine = self;  // the call changes the registers of its arguments
   uint64_t before;
   block_signals(&before);
-  must(!mine->is_elsewhere);
   STORE_REGISTERS(mine->registers);
   mine->is_elsewhere = true;
   __asm__ volatile(
@@ -366,10 +365,12 @@ static __attribute__((noinline)) void capture_with_room(struct UnwindThread* sel
 }
 
 void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
-  if (__builtin_expect(has_little_stack(self, frame), 0) && !sandbox_entered)
+  if (__builtin_expect(has_little_stack(self, frame), 0) && !sandbox_entered) {
     capture_elsewhere(self, frame, stack);
-  else
+  } else {
+    self->is_elsewhere = false;  // this may be a copy of a thread's memory that a fork made during its capture
     capture_with_room(self, frame, stack);
+  }
 }
 
 const char* unwind_begin_process(struct StackShare* share, int frames_max) {
