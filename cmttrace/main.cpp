@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -201,8 +202,8 @@ int run(const CommandLine& line) {
       return poll(&signals, 1, milliseconds) > 0 && launch::asks_to_end(launched.handle().signal);
     });
     progress.clear();
-    if (const std::string why = launch::obstacle_of(options.command[0]); !why.empty())
-      recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], why, 1});
+    if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
+      recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
     say(summary(recorded, seconds));
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");

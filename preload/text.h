@@ -15,6 +15,12 @@ static inline char* put_decimal(char* out, uint64_t value) {
   return out + length;
 }
 
+/// The part of a path that follows its last slash.
+static inline const char* file_name_of(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 /// Replaces bytes that are not UTF-8 by question marks: all text in a trace is UTF-8.
 static inline void make_utf8(char* text, size_t length) {
   for (size_t i = 0; i < length;) {

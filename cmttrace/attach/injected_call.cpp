@@ -42,7 +42,7 @@
 // would put the thread at the end of their queue, for tens of milliseconds.
 //
 // A thread that did wait is stopped when the effect is there, and then at each of the few system calls before the
-// function's return.
+// function's return. If the kernel has saved its time, it is stopped at each system call from the first.
 
 #include "cmttrace/attach/injected_call.h"
 

@@ -26,17 +26,11 @@ constexpr std::size_t read_size = 256 * 1024;
 /// If the traced program has ended, waits until its collector has finished the trace. If the program still runs, lets
 /// its collector know that there is a reader.
 void await_recorder(int fd) {
-  struct flock lock {};
-  lock.l_type = F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = recorder_is_awaited;
-  lock.l_len = 1;
-  if (fcntl(fd, F_OFD_SETLKW, &lock) != 0) return;  // a pipe, for example, has no locks
-  lock.l_type = F_UNLCK;
-  fcntl(fd, F_OFD_SETLK, &lock);
-  lock.l_type = F_RDLCK;
-  lock.l_start = reader_at_work;
-  fcntl(fd, F_OFD_SETLK, &lock);
+  struct flock end = lock_of(F_RDLCK, recorder_is_awaited), reader = lock_of(F_RDLCK, reader_at_work);
+  if (fcntl(fd, F_OFD_SETLKW, &end) != 0) return;  // a pipe, for example, has no locks
+  end.l_type = F_UNLCK;
+  fcntl(fd, F_OFD_SETLK, &end);
+  fcntl(fd, F_OFD_SETLK, &reader);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 /// know of each other.
 #pragma once
 
+#include <fcntl.h>
+
 #include <atomic>
 #include <cassert>
 #include <csignal>
@@ -27,6 +29,16 @@ inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
 /// Readers share a lock of this byte. While there are readers, a collector encodes without waiting for an idle
 /// processor. (inotify would report all readers, but a user may have 128 instances, which collectors could use up.)
 inline constexpr long long reader_at_work = (1LL << 61) + 2;
+
+/// The lock of such bytes, for fcntl(2). `type`: F_RDLCK, F_WRLCK or F_UNLCK.
+inline struct flock lock_of(short type, long long first, long long count = 1) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = first;
+  lock.l_len = count;
+  return lock;
+}
 
 /// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, in the form of
 /// /proc/PID/status: all but the two that cannot be blocked. Other processes do not block the signals that glibc

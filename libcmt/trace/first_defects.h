@@ -9,7 +9,8 @@
 
 namespace cmt {
 
-/// The kind of a defect, by its message without numbers and quotations.
+/// The kind of a defect: the words of its message that have no digit. In "expected ...: TEXT", TEXT does not
+/// count.
 std::uint64_t kind_of_defect(std::string_view what);
 
 /// Decides of which defects a list keeps the texts: the first few, and the first of each kind. A text of bad lines may
@@ -19,14 +20,14 @@ class FirstDefects {
   /// So many defects are kept whatever their kind.
   explicit FirstDefects(std::size_t kept_always = 10) : kept_always_(kept_always) {}
 
-  /// Returns nothing if the next defect is to be kept, at the end of the list. Else returns the index of the defect in
-  /// the list that counts it: the last one of its kind.
+  /// Returns std::nullopt if the next defect is to be appended to the list. Else returns the index of the defect in the
+  /// list that counts it: the last one of its kind.
   std::optional<std::size_t> counted_by(std::string_view what);
 
   void clear() { *this = FirstDefects(kept_always_); }
 
  private:
-  /// An input may quote words without end in its messages. Beyond so many kinds, the last counts the others.
+  /// An input may quote words without end in its messages. Further kinds are counted with the last of these.
   static constexpr std::size_t kinds_max = 32;
 
   struct Kind {

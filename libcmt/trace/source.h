@@ -41,6 +41,7 @@ class DefectLog {
   void release() {
     is_holding_ = false;
     held_count_ = 0;
+    first_.clear();
     for (const Defect& defect : std::exchange(held_, {})) {
       if (options_.on_defect) options_.on_defect(defect);
     }

@@ -301,7 +301,8 @@ bool Encoder::is_flush_due(const WorkItem& cut) const {
 
 /// Writes the events so far to the files, once a second or on request.
 void Encoder::write_if_due(const WorkItem& cut) {
-  const bool is_due = is_flush_due(cut) || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
+  const bool is_asked = is_flush_due(cut);
+  const bool is_due = is_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
   if (!is_due) return;
   if (events_ != events_saved_) {
     flush();
@@ -309,7 +310,7 @@ void Encoder::write_if_due(const WorkItem& cut) {
     if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
   }
   flushed_ns_ = cut.clock_ns;
-  if (is_flush_due(cut)) progress_.is_flush_asked = false;
+  if (is_asked) progress_.is_flush_asked = false;
 }
 
 /// Writes the kept events to a file of their own, and reports this in the status file. The recording goes on, even

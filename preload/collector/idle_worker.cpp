@@ -45,8 +45,10 @@ IdleWorker::~IdleWorker() {
 
 void IdleWorker::set_state(State state) {
   state_.store(state, std::memory_order_release);
-  ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  wake();
 }
+
+void IdleWorker::wake() const { ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 void IdleWorker::await_other(State state, int milliseconds) const {
   const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
@@ -70,8 +72,7 @@ void IdleWorker::run() {
       error_ = std::current_exception();
     }
     std::uint32_t expected = with_work;  // at_end remains
-    if (state_.compare_exchange_strong(expected, without_work, std::memory_order_acq_rel))
-      ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (state_.compare_exchange_strong(expected, without_work, std::memory_order_acq_rel)) wake();
   }
 }
 

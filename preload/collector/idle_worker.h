@@ -26,7 +26,7 @@ namespace cmt::collector {
 ///
 /// Rejected:
 ///
-/// - nice 19: the share is 1.5 % instead of none, and there is no way back either.
+/// - nice 19: the share is 1.5 % instead of 0.3 %, and there is no way back either.
 ///
 /// - A thread of normal priority that works as long as a SCHED_IDLE thread has found a processor idle. The kernel
 ///   decides whether the SCHED_IDLE thread may run. It needs hardly any time, so it may run often.
@@ -48,8 +48,8 @@ class IdleWorker {
   /// Waits until no work is at hand, at most so long. Returns whether none is. Throws the exception that the work has
   /// thrown.
   bool wait(int milliseconds);
-  /// Notes that the work at hand is urgent. Call it again while the work is not done: the thread may have become idle
-  /// at the same moment.
+  /// Notes that the work at hand is urgent. Call it again while the work is not done: the thread may have
+  /// returned to SCHED_IDLE at the same moment.
   void hurry();
 
  private:
@@ -57,6 +57,7 @@ class IdleWorker {
 
   void run();
   void set_state(State state);
+  void wake() const;
   /// Waits until the state is another one, or for some time.
   void await_other(State state, int milliseconds) const;
 

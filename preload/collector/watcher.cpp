@@ -124,11 +124,7 @@ class WatchThread {
   /// Whether a process holds the lock of those who read a trace.
   bool has_reader() const {
     return std::any_of(outputs_.begin(), outputs_.end(), [](int fd) {
-      struct flock lock {};
-      lock.l_type = F_WRLCK;
-      lock.l_whence = SEEK_SET;
-      lock.l_start = reader_at_work;
-      lock.l_len = 1;
+      struct flock lock = lock_of(F_WRLCK, reader_at_work);
       return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     });
   }

@@ -12,14 +12,14 @@
 #include <sys/wait.h>
 
 #include "preload/program/kernel.h"
+#include "preload/program/launch/status.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
-#include "preload/program/status.h"
 #include "preload/text.h"
 
-enum { creations_max = 100 };
 enum {
+  creations_max = 100,
   stack_bytes = 64 * 1024,
   above_all = 16,
   descriptors_needed = 24,
@@ -51,7 +51,8 @@ static bool lock_trace(long fd) {
   return failed != -EAGAIN && failed != -EACCES;
 }
 
-// With its lock. A trace holds the program's words and the names of its functions: it is for its user alone.
+// Returns a locked file. A trace contains the program's words and the names of its functions. So it is for its user
+// alone.
 static long create_trace(uint32_t which, int process) {
   for (int tries = 0; tries < creations_max; tries++) {
     const long fd = path_create(path, which, process, 0600);
@@ -290,8 +291,8 @@ const char* collector_refused_type(void) { return refused_type; }
 // The collector's last verdict is read after this.
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
-bool collector_part(void) {
-  if (sandbox_entered || supervisor <= 0 || is_copy) return false;
+bool collector_end_supervisor(void) {
+  if (sandbox_entered || supervisor <= 0 || is_copy || inherits_orphans()) return false;
   for (int tenths = 0; tenths < start_tenths_max && !__atomic_load_n(&is_started, __ATOMIC_ACQUIRE); tenths++)
     wait_timed_out(&is_started, 0, 1);
   if (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE) || sys(SYS_kill, supervisor, SIGKILL) != 0) return false;

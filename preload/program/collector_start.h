@@ -41,11 +41,11 @@ void collector_report_refusal(long error);
 
 /// Whether its supervisor has reported its end.
 bool collector_is_gone(void);
-/// Waits for its end.
+/// Waits until the supervisor, and so the collector, has ended. Does nothing without a supervisor.
 void collector_reap(void);
 /// Ends the supervisor: before an exec, or because the kernel grants some calls only to a process that shares its
 /// memory with no other. The collector goes on, and the process that inherits orphans reaps it. Returns false if there
-/// is no supervisor.
-bool collector_part(void);
+/// is no supervisor, or if this process would inherit the collector.
+bool collector_end_supervisor(void);
 /// In a forked child: the parent's collector is not ours.
 void collector_forget(void);

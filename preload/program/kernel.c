@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #if defined __x86_64__
@@ -89,6 +90,13 @@ double clock_cost_ns(void) {
     if (took < least) least = took;
   }
   return (double)least / reads;
+}
+
+bool inherits_orphans(void) {
+  int is_subreaper = 0;
+  if (sandbox_entered) return false;
+  if (sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper) return true;
+  return sys(SYS_getpid, 0) == 1;
 }
 
 static bool spin_timed_out(const uint32_t* word, uint32_t seen, int tenths) {

@@ -74,6 +74,11 @@ static inline void restore_signals(const uint64_t* before) {
   sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, before, 0, 8);
 }
 
+/// Whether the kernel gives orphans to this process: a child subreaper (PR_SET_CHILD_SUBREAPER), or the first process
+/// of a container. Asked each time: a program that executes another one stays a subreaper, and a forked child is none.
+/// False in a sandbox.
+bool inherits_orphans(void);
+
 /// Whether the process has a filter of system calls already (seccomp(2)), or /proc does not say so. Takes 30 us.
 bool has_system_call_filter(void);
 

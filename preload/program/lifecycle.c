@@ -9,10 +9,10 @@
 
 #include "preload/program/collector_start.h"
 #include "preload/program/hooks/find.h"
+#include "preload/program/launch/restart.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/real.h"
-#include "preload/program/restart.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"

@@ -6,7 +6,8 @@
 #include <sys/auxv.h>
 
 #include "preload/program/kernel.h"
-#include "preload/program/restart.h"
+#include "preload/program/launch/restart.h"
+#include "preload/text.h"
 
 struct Real real;
 Syscall* real_syscall;
@@ -62,8 +63,7 @@ const char* allocator_name(void) { return allocator_file; }
 
 static void find_allocator_name(void) {
   const char* path = real.malloc ? find_module(*(const void**)&real.malloc) : NULL;
-  const char* slash = path ? strrchr(path, '/') : NULL;
-  if (path) strncpy(allocator_file, slash ? slash + 1 : path, sizeof allocator_file - 1);
+  if (path) strncpy(allocator_file, file_name_of(path), sizeof allocator_file - 1);
 }
 
 struct RealFault real_find_all(void) {

@@ -1,4 +1,5 @@
-// All waiting is bounded, in pieces of 0.1 s, each followed by a check that the collector is still there.
+// All waiting is bounded. A thread waits 0.1 s at a time for the first second, and then 1 s. After each wait it checks
+// that the collector is still there.
 #include "preload/program/tracing.h"
 
 #include <linux/futex.h>
@@ -11,9 +12,9 @@
 enum { wipe_on_fork = 18, lock_tenths_max = 10 };
 /// How long threads wait, in tenths of a second.
 enum {
-  silence_max = 600,          // for a collector that shows no progress
-  attached_silence_max = 20,  // the same, where its end would not be seen
-  patience_max = 6000,        // for one that does
+  silence_max = 600,          // for a collector that makes no progress
+  attached_silence_max = 20,  // the same, where the kernel would not report its end
+  patience_max = 6000,        // for room in a ring, although the collector makes progress
   looks_often = 10,           // until they look every second only: thousands of threads would keep a processor busy
 };
 
@@ -135,8 +136,8 @@ static void wait_patiently(struct Patience* patience, const uint32_t* word, uint
   patience->silent_tenths += tenths;
 }
 
-// A collector that is stopped, or gets no processor, makes no progress either. Where no end would be seen, that of an
-// attached process's collector is assumed soon.
+// A collector that is stopped, or gets no processor, makes no progress either. The collector of an attached
+// process may end unnoticed if the kernel has no robust futexes. So it is given up soon.
 static bool is_exhausted(struct Patience* patience) {
   const uint64_t beats = __atomic_load_n(&tracing.control->beats, __ATOMIC_RELAXED);
   if (beats != patience->beats) patience->silent_tenths = 0;
@@ -254,8 +255,8 @@ bool tracing_before_exec(void) {
   return true;
 }
 
-void tracing_exec_failed(bool was_announced) {
-  if (!was_announced) return;
+void tracing_exec_failed(bool was_held) {
+  if (!was_held) return;
   __atomic_store_n(&tracing.control->leaving, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&tracing.control->exec_pending, 0, __ATOMIC_RELEASE);
 }

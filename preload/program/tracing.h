@@ -61,4 +61,4 @@ void tracing_leave(void);
 void tracing_finish(void);
 /// Before an exec; `tracing_exec_failed` after one that has returned, with the result of this.
 bool tracing_before_exec(void);
-void tracing_exec_failed(bool was_announced);
+void tracing_exec_failed(bool was_held);

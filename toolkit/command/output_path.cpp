@@ -27,11 +27,7 @@ constexpr int links_max = 40;  // as in the kernel
 /// Takes the lock that a recorder of a trace holds. A recorder that comes meanwhile does not get it, and takes another
 /// name (preload/program/collector_start.c).
 void refuse_if_recorded(const process::Fd& file, const std::string& path) {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = recorder_at_work;
-  lock.l_len = 1;
+  struct flock lock = lock_of(F_WRLCK, recorder_at_work);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES))
     throw std::runtime_error(path + ": another recording is still writing it; give another name");
 }

@@ -1,8 +1,9 @@
 // An output gets its name only when it is whole.
 //
 // Until then it is a file without a name in its folder (O_TMPFILE). So nothing remains in the folder if the program
-// ends early, even by SIGKILL. On a file system without such files, the output is NAME.part until it is whole, or
-// NAME.part2 and so on if the folder has such a file. It may remain, but nobody takes NAME.part for the whole output.
+// is killed before the output is whole. On a file system without such files, the output is NAME.part until it is whole,
+// or NAME.part2 and so on if the folder has such a file. It may remain, but nobody takes NAME.part for the whole
+// output.
 
 #include "toolkit/files/output_file.h"
 

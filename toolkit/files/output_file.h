@@ -1,4 +1,4 @@
-/// An output file that is never seen half written.
+/// Output files. A regular file is never seen half written.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,7 +12,8 @@ namespace cmt::files {
 /// protects what the file contains, and its replacement contains the same.
 void keep_mode(int fd, const struct stat& replaced);
 
-/// An output that gets its name only when it is whole. Until then its bytes are in another file of the same folder.
+/// An output. A regular file gets its name only when it is whole: until then its bytes are in another file of the same
+/// folder. Devices, FIFOs and standard output are written at once.
 /// A file that it replaces keeps its mode. Throws std::system_error.
 class OutputFile {
  public:

@@ -13,8 +13,8 @@ struct PathRules {
   bool follows_links = true;  ///< a path whose last part is a symbolic link is opened
 };
 
-/// Opens a regular file for reading. Nothing else is ever opened: opening a FIFO releases its writer, and opening a
-/// device can do anything. Throws FormatError for a path that is no regular file, and std::system_error.
+/// Opens a regular file for reading. With /proc nothing else is ever opened: opening a FIFO releases its writer, and
+/// opening a device can do anything. Throws FormatError for a path that is no regular file, and std::system_error.
 process::Fd open_regular_file(const std::string& path, const PathRules& rules = {});
 
 }  // namespace cmt::files

@@ -1,4 +1,4 @@
-// Compares stated paths with a template, and opens files by descriptors that refer to them without opening them.
+// Compares stated paths with a template, and checks files before and after they are opened.
 #include "toolkit/launch/trace_paths.h"
 
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 
 #include "libcmt/format/coding.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/files/regular_file.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::launch {
@@ -36,7 +37,8 @@ bool leads_to(std::string_view pattern, std::string_view path, const std::string
     const char next = pattern[0] == '%' && pattern.size() > 1 ? pattern[1] : '\0';
     if (next == 'p') {
       return path.starts_with(pid) && leads_to(pattern.substr(2), path.substr(pid.size()), pid);
-    } else if (next == 'n') {
+    }
+    if (next == 'n') {
       const std::size_t most = std::min(path.find('/'), path.size());
       for (std::size_t length = 1; length <= most; ++length) {
         if (is_program_name(path.substr(0, length)) && leads_to(pattern.substr(2), path.substr(length), pid))
@@ -69,21 +71,29 @@ bool begins_as_trace(std::string_view bytes) {
   return bytes.empty() || bytes.starts_with("#cmt") || bytes.starts_with(format::magic);
 }
 
-/// Refers to a file without opening it: opening would release a writer of a FIFO, or start a device.
-process::Fd refer_to(const std::string& path, struct stat& status) {
-  process::Fd fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), path);
-  if (fstat(fd.get(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+/// Throws std::runtime_error for a file that is not regular, or has several names.
+void check_single(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1)
     throw std::runtime_error(path + ": not read, because it is no regular file with a single name");
-  return fd;
 }
 
-int open_referred(const process::Fd& fd, const std::string& path) {
-  const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
-  int opened = open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0 && errno == ENOENT) opened = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  return opened;
+/// Throws std::runtime_error also for another user's file.
+void check_own(const std::string& path, const struct stat& status) {
+  check_single(path, status);
+  if (status.st_uid != geteuid()) throw std::runtime_error(path + ": not read, because it is another user's file");
+}
+
+/// A symbolic link is not followed.
+struct stat status_of(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+  return status;
+}
+
+struct stat status_of(const process::Fd& file, const std::string& path) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+  return status;
 }
 
 }  // namespace
@@ -127,38 +137,32 @@ std::string absolute_templates(std::string_view list) {
 
 TraceOwner owner_of_trace(const std::string& path) {
   try {
-    struct stat status {};
-    refer_to(path, status);
+    const struct stat status = status_of(path);
+    check_single(path, status);
     return status.st_uid == geteuid() ? TraceOwner::us : TraceOwner::other;
   } catch (const std::runtime_error&) {
-    return TraceOwner::nobody;
+    return TraceOwner::no_trace;
   }
 }
 
 int open_own_trace(const std::string& path) {
-  struct stat status {};
-  const process::Fd fd = refer_to(path, status);
-  if (status.st_uid != geteuid()) throw std::runtime_error(path + ": not read, because it is another user's file");
-  process::Fd opened(open_referred(fd, path));
-  if (opened.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+  check_own(path, status_of(path));  // the reason is known also where the file cannot be opened
+  const process::Fd file = files::open_regular_file(path, {.follows_links = false});
+  check_own(path, status_of(file, path));  // it may have been replaced
   std::array<char, format::magic.size()> begin{};
-  const ssize_t got = pread(opened.get(), begin.data(), begin.size(), 0);
+  const ssize_t got = pread(file.get(), begin.data(), begin.size(), 0);
   if (got < 0) throw std::system_error(errno, std::generic_category(), path);
   if (!begins_as_trace({begin.data(), static_cast<std::size_t>(got)}))
     throw std::runtime_error(path + ": not read, because it does not begin as a trace");
-  return fcntl(opened.get(), F_DUPFD_CLOEXEC, 0);
+  return fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
 }
 
 bool is_written(const std::string& path) {
   try {
-    struct stat status {};
-    const process::Fd fd = refer_to(path, status), opened(open_referred(fd, path));
-    struct flock lock {};
-    lock.l_type = F_RDLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = recorder_at_work;
-    lock.l_len = 1;
-    return opened.get() >= 0 && fcntl(opened.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    const process::Fd file = files::open_regular_file(path, {.follows_links = false});
+    check_single(path, status_of(file, path));
+    struct flock lock = lock_of(F_RDLCK, recorder_at_work);
+    return fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   } catch (const std::runtime_error&) {
     return false;
   }

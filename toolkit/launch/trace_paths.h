@@ -2,7 +2,8 @@
 ///
 /// A launcher learns of traces by lines that recorded processes append to a file. A process of another user, or a
 /// hostile program, may append lines too. Example: a line of user `nobody` names /etc/shadow, and root's cmttrace opens
-/// it. So no path in a line is opened. The launcher derives the paths from its own -o, and a line chooses among them.
+/// it. So a path in a line is opened only if the launcher's own -o leads to it. The file must also be regular, have one
+/// name, belong to this user, and begin as a trace.
 #pragma once
 
 #include <optional>
@@ -32,8 +33,8 @@ std::string absolute_templates(std::string_view list);
 std::string absolute_template(std::string_view path);
 
 /// The owner of a trace's file.
-enum class TraceOwner { us, other, nobody };
-/// nobody: there is no regular file with one name at this path, or it is a symbolic link.
+enum class TraceOwner { us, other, no_trace };
+/// no_trace: there is no regular file with one name at this path; a symbolic link is none.
 TraceOwner owner_of_trace(const std::string& path);
 
 /// Opens a trace of ours to read it. The descriptor is the caller's. Throws std::runtime_error for a file of another

@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(TraceFolder, "trace paths: only a regular file with one name t
   REQUIRE(mkfifo((folder + "/fifo").c_str(), 0600) == 0);
   for (const char* const name : {"/link", "/hard", "/fifo", ""}) {
     CHECK_THROWS_AS(close(open_own_trace(folder + name)), std::runtime_error);
-    CHECK(owner_of_trace(folder + name) == TraceOwner::nobody);
+    CHECK(owner_of_trace(folder + name) == TraceOwner::no_trace);
     CHECK_FALSE(is_written(folder + name));
   }
   CHECK_THROWS_AS(open_own_trace(folder + "/none"), std::runtime_error);

@@ -24,6 +24,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
 
@@ -44,17 +45,6 @@ constexpr std::size_t line_bytes_max = 16 << 10, traces_max = 1 << 20, programs_
 constexpr std::uint64_t file_bytes_max = 256 << 20;
 constexpr std::uint64_t figure_max = std::uint64_t{1} << 62;
 constexpr int pid_max = 1 << 22;
-
-/// The reasons that the tracer states, and how a user reads them.
-constexpr std::array<std::array<std::string_view, 2>, 7> reasons{{
-    {"static", "linked statically"},
-    {"rights", "other rights"},
-    {"sanitizer", "a sanitizer"},
-    {"musl", "linked against musl"},
-    {"bits", "a 32-bit program"},
-    {"processor", "for another processor"},
-    {"environment", "started without LD_PRELOAD"},
-}};
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -166,9 +156,8 @@ class StatusLines {
   }
 
   void add_unrecorded(int process, const std::string& keyword, std::string_view program) {
-    for (const auto& [word, reason] : reasons) {
-      if (word == keyword) count(shown(relative_to_here(std::string(program))), std::string(reason), process);
-    }
+    if (const std::string_view reason = reason_of_obstacle(keyword); !reason.empty())
+      count(shown(relative_to_here(std::string(program))), std::string(reason), process);
   }
 
   /// The kernel has refused to execute the program, whatever it is.

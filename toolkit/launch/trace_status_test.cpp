@@ -171,10 +171,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: a file is written to as long as a collect
   add("");
   CHECK_FALSE(is_written(status));
   const int fd = open(status.c_str(), O_RDWR | O_CLOEXEC);
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_start = cmt::recorder_at_work;
-  lock.l_len = 1;
+  struct flock lock = cmt::lock_of(F_WRLCK, cmt::recorder_at_work);
   REQUIRE(fcntl(fd, F_OFD_SETLK, &lock) == 0);
   CHECK(is_written(status));
   close(fd);

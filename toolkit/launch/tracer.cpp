@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -28,6 +29,16 @@ namespace fs = std::filesystem;
 
 bool has_musl(const ProgramFile& program) {
   return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
+}
+
+/// The keyword of the obstacle because of which nothing of a program can be recorded. Empty: there is none.
+std::string_view obstacle_in(const ProgramFile& program) {
+  if (!program.is_elf) return {};
+  if (!program.is_64_bit) return "bits";
+  if (!program.is_for_us) return "processor";
+  if (program.interpreter.empty()) return "static";
+  if (has_musl(program)) return "musl";
+  return program.sanitizer.empty() ? "" : "sanitizer";
 }
 
 /// Why the tracer does not see the calls of an ELF program, and what can be done. Empty if the tracer sees them, or the
@@ -110,17 +121,26 @@ std::string why_not_recordable(const std::string& word) {
   return why.empty() ? "" : path + why;
 }
 
-std::string obstacle_of(const std::string& word) {
+std::string_view reason_of_obstacle(std::string_view keyword) {
+  static constexpr std::array<std::array<std::string_view, 2>, 7> reasons{{
+      {"static", "linked statically"},
+      {"rights", "other rights"},
+      {"sanitizer", "a sanitizer"},
+      {"musl", "linked against musl"},
+      {"bits", "a 32-bit program"},
+      {"processor", "for another processor"},
+      {"environment", "started without LD_PRELOAD"},
+  }};
+  for (const auto& [word, reason] : reasons) {
+    if (word == keyword) return reason;
+  }
+  return {};
+}
+
+std::string_view obstacle_of(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
-  if (changes_rights(path)) return "other rights";
-  const ProgramFile program = read_program_file(path);
-  if (!program.is_elf) return {};
-  if (!program.is_64_bit) return "a 32-bit program";
-  if (!program.is_for_us) return "for another processor";
-  if (program.interpreter.empty()) return "linked statically";
-  if (has_musl(program)) return "linked against musl";
-  return program.sanitizer.empty() ? "" : "a sanitizer";
+  return reason_of_obstacle(changes_rights(path) ? "rights" : obstacle_in(read_program_file(path)));
 }
 
 bool is_broken_by_tracer(const std::string& word) {

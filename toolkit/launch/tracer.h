@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,11 @@ bool changes_rights(const std::string& word);
 std::string why_not_recordable(const std::string& word);
 
 /// The same in few words for a list of programs, if nothing of the program can be recorded: "linked statically".
-std::string obstacle_of(const std::string& word);
+std::string_view obstacle_of(const std::string& word);
+
+/// The words for an obstacle that libcmttrace reports by a keyword (preload/program/launch/execs.h): "static" is
+/// "linked statically". Empty: the keyword is not known.
+std::string_view reason_of_obstacle(std::string_view keyword);
 
 /// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is
 /// built with a sanitizer.

@@ -20,8 +20,8 @@ std::string build_id_of(int fd, const std::string& path);
 /// The separate debug file of a module by its build id, in the directories. None: -1.
 process::Fd open_by_build_id(std::string_view build_id, std::span<const std::string> directories);
 
-/// Answers libdwfl's question for debug files. libdwfl's own answer opens what the module's debug link names, be it a
-/// FIFO. A file serves if its build id is the module's or, for a module without one, if its checksum is the link's.
+/// Implements libdwfl's callback for debug files. libdwfl's own answer opens what the module's debug link names, be it
+/// a FIFO. A file serves if its build id is the module's or, for a module without one, if its checksum is the link's.
 ///
 ///     /usr/bin/app, debug link app.debug    DIR/.build-id/68/b310b9.debug
 ///                                           /usr/bin/app.debug, /usr/bin/.debug/app.debug
@@ -36,8 +36,8 @@ class DebugFiles {
   static int find(Dwfl_Module* module, void** user_data, const char* name, Dwarf_Addr base, const char* file_name,
                   const char* link, GElf_Word link_checksum, char** found_name);
 
-  /// Whether the information may be used: its alternate file (of dwz), if it has one, was found here. libdw itself
-  /// would open whatever file has that name.
+  /// Whether the debug information may be used. If it refers to an alternate file (of dwz), find() must have found that
+  /// file: libdw itself would open any file of that name.
   bool may_use(Dwarf* dwarf) const;
 
   /// The folders in which libdw looks for the files of split units, besides those that the units name.

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "libcmt/trace/files.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/process/stat.h"
 
@@ -51,11 +52,7 @@ std::string with_number(const std::string& path, int number) {
 
 /// Locks out readers: the collector inherits the lock.
 void lock_trace(int fd) {
-  struct flock both {};
-  both.l_type = F_WRLCK;
-  both.l_whence = SEEK_SET;
-  both.l_start = lock_at_work;
-  both.l_len = lock_is_awaited + 1 - lock_at_work;
+  struct flock both = lock_of(F_WRLCK, recorder_at_work, recorder_is_awaited + 1 - recorder_at_work);
   fcntl(fd, F_OFD_SETLK, &both);
 }
 

@@ -266,11 +266,7 @@ class DrainThread {
     const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
     const bool readable = is_running && !leaves && clock_ns() - control.start_ns > readable_after_ns;
     if (readable == (control.readable != 0)) return;
-    struct flock lock {};
-    lock.l_type = static_cast<short>(readable ? F_UNLCK : F_WRLCK);
-    lock.l_whence = SEEK_SET;
-    lock.l_start = recorder_is_awaited;
-    lock.l_len = 1;
+    struct flock lock = lock_of(readable ? F_UNLCK : F_WRLCK, recorder_is_awaited);
     for (const int fd : outputs_) ::fcntl(fd, F_OFD_SETLKW, &lock);
     __atomic_store_n(&control.readable, readable ? 1 : 0, __ATOMIC_SEQ_CST);
     RingMemory::wake(&control.readable);

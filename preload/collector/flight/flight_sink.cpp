@@ -39,11 +39,7 @@ int create_numbered(const std::string& trace, std::string& path) {
 
 /// Makes readers wait until the file is closed.
 void lock_against_readers(int fd) {
-  struct flock both {};
-  both.l_type = F_WRLCK;
-  both.l_whence = SEEK_SET;
-  both.l_start = recorder_at_work;
-  both.l_len = recorder_is_awaited + 1 - recorder_at_work;
+  struct flock both = lock_of(F_WRLCK, recorder_at_work, recorder_is_awaited + 1 - recorder_at_work);
   ::fcntl(fd, F_OFD_SETLK, &both);
 }
 

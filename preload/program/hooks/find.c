@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "preload/text.h"
+
 static int modules_at_begin;
 
 struct Search {
@@ -80,8 +82,7 @@ int find_count(const char* name) {
 }
 
 static bool is_named(const struct Object* object, const char* library) {
-  const char* slash = strrchr(object->path, '/');
-  return strcmp(slash ? slash + 1 : object->path, library) == 0;
+  return strcmp(file_name_of(object->path), library) == 0;
 }
 
 static int look_in_one(struct dl_phdr_info* info, size_t bytes, void* argument) {

@@ -1,17 +1,17 @@
 // wait() and its like, in a process that inherits orphans: a child subreaper (PR_SET_CHILD_SUBREAPER), or the first
 // process of a container.
 //
-// A supervisor (collector_start.h) may live longer than its program, and a collector longer than its supervisor. Then
-// the kernel gives it to the process that inherits orphans, with SIGCHLD as its exit signal. There wait() would return
-// a child that the program knows nothing of. So each wait for any child first looks which one it would get, and reaps
-// one of ours itself. Waits for one child or a group pass: each of ours is in a group of its own.
+// A supervisor (collector_start.h) may live longer than its program, and a collector longer than its supervisor. The
+// kernel then makes the supervisor or collector a child of the process that inherits orphans, with SIGCHLD as its exit
+// signal. There wait() would return a child that the program knows nothing of. So each wait for any child first asks
+// which child would be returned. A supervisor or collector is reaped here, and the wait is repeated. Waits for one
+// child or a group pass: supervisors and collectors are in groups of their own.
 //
-// Two traces of it remain. A signal SIGCHLD is sent for it. While it is the only child, wait() waits for it, and then
-// fails with ECHILD, as it should have done at once.
+// The program can still notice two things. A signal SIGCHLD is sent. And while there is no other child, wait() waits,
+// and then fails with ECHILD, as it should have done at once.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -19,16 +19,8 @@
 #include "preload/program/interpose/interpose.h"
 #include "preload/text.h"
 
-// Asked each time: a program that executes another one stays a subreaper, and a forked child is none.
-static bool inherits_orphans(void) {
-  int is_subreaper = 0;
-  if (sandbox_entered) return false;
-  if (sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper) return true;
-  return sys(SYS_getpid, 0) == 1;
-}
-
-// A supervisor blocks all signals that can be blocked, from its first instruction on. A collector that has none has the
-// name of its program.
+// A supervisor blocks all signals that can be blocked, from its first instruction on. A collector without a supervisor
+// is recognised by its name.
 static bool is_ours(pid_t child) {
   char path[48], text[2048];
   strcpy(put_decimal(stpcpy(path, "/proc/"), (uint64_t)child), "/status");

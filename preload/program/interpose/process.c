@@ -3,11 +3,12 @@
 //
 // Ends. Before each that is known, a program that is to wait for its trace does so (tracing.h). exit: our destructor
 // may come before other libraries'. But a handler that is registered while handlers run is run too, after those of all
-// libraries: ours comes last. The ends _exit, quick_exit, abort, a failed assertion and exec run no handlers, and are
-// interposed. After the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
-// libc) are noticed by the collector.
+// libraries: ours comes last. The ends _exit, quick_exit, abort, a failed assertion and exec do not run these handlers,
+// and are interposed. After all but _exit the program may go on: handlers of its own run, or an exec fails. So these
+// only ask for a whole trace (tracing_leave), and the recording goes on. Other ends (a signal, a system call past libc)
+// are noticed by the collector.
 //
-// Namespaces: see is_alone_now().
+// Namespaces: see ended_supervisor_for().
 //
 // Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. A
 // program is not seen that enters by an instruction of its own, or is within one after an exec. There a signal for a
@@ -26,11 +27,11 @@
 
 #include "preload/program/attach/attach.h"
 #include "preload/program/collector_start.h"
-#include "preload/program/execs.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose/interpose.h"
-#include "preload/program/restart.h"
+#include "preload/program/launch/execs.h"
+#include "preload/program/launch/restart.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);
@@ -117,13 +118,10 @@ END(abort, (void), ())
 END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function),
     (assertion, file, line, function))
 
-// Ends this process's supervisor. A subreaper, which would inherit the collector, keeps it. A forked child that has
-// recorded nothing has none: the one that it knows is its parent's.
+// Ends this process's supervisor. A forked child that has recorded nothing has none: the one that it knows is its
+// parent's.
 static bool end_supervisor(void) {
-  int is_subreaper = 0;
-  if (!tracer_is_ready() || recording_generation() == 0 || is_vfork_child()) return false;
-  sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is_subreaper);
-  return !is_subreaper && sys(SYS_getpid, 0) != 1 && collector_part();
+  return tracer_is_ready() && recording_generation() != 0 && !is_vfork_child() && collector_end_supervisor();
 }
 
 /// The preparation of an exec. exec_failed() takes it back.
@@ -272,19 +270,21 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 // The kernel lets only a process that shares its memory with no other change these namespaces. A supervisor's memory is
 // the program's, so one that is in the way ends.
-static bool is_alone_now(int failed) { return failed && (errno == EINVAL || errno == EUSERS) && end_supervisor(); }
+static bool ended_supervisor_for(int failed) {
+  return failed && (errno == EINVAL || errno == EUSERS) && end_supervisor();
+}
 
 EXPORT int setns(int file, int kind) {
   real_find_required();
   const int failed = real.setns(file, kind);
-  return is_alone_now(failed) ? real.setns(file, kind) : failed;
+  return ended_supervisor_for(failed) ? real.setns(file, kind) : failed;
 }
 OURS(setns);
 
 EXPORT int unshare(int flags) {
   real_find_required();
   const int failed = real.unshare(flags);
-  return is_alone_now(failed) ? real.unshare(flags) : failed;
+  return ended_supervisor_for(failed) ? real.unshare(flags) : failed;
 }
 OURS(unshare);
 

@@ -273,7 +273,7 @@ static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, 
   return passed.handler || ++self->stray_captures < stray_captures_max;
 }
 
-// Captures a stack that is `busy` already. Returns how many outer frames stay.
+// Captures the stack, after `busy` was set. Returns how many outer frames are unchanged.
 static __attribute__((noinline)) int capture_slowly(struct UnwindThread* self, const void* frame) {
   int kept = INT32_MAX;
   uint32_t epoch;
@@ -333,8 +333,8 @@ static bool has_little_stack(const struct UnwindThread* self, const void* frame)
   return above >= self->own_end - self->own_begin || above < little_stack_bytes;
 }
 
-// Captures on a stack of our own. A signal handler would get little of that one, or would look for its thread's stack
-// in vain: signals are blocked.
+// Captures on a stack of our own. Signals are blocked: a handler on this stack would have little room, and would not
+// find its thread's stack.
 static __attribute__((noinline)) void capture_elsewhere(struct UnwindThread* self, const void* frame,
                                                         struct UnwindStack* stack) {
   struct UnwindThread* const mine = self;  // the call changes the registers of its arguments
@@ -355,6 +355,7 @@ static __attribute__((noinline)) void capture_elsewhere(struct UnwindThread* sel
   restore_signals(&before);
 }
 
+// A function of its own: the quick path's registers would take 272 bytes of a little stack.
 static __attribute__((noinline)) void capture_with_room(struct UnwindThread* self, const void* frame,
                                                         struct UnwindStack* stack) {
   const int kept = unwind_capture_quickly(self, frame);

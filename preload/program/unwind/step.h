@@ -1,6 +1,12 @@
 /// One step of a walk: from a frame to its caller's.
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/program/unwind/memory.h"
+#include "preload/program/unwind/rules.h"
+
 /// Stores the registers that functions preserve, the stack pointer and the address of the next instruction, by DWARF's
 /// numbers, for a walk that begins at this place.
 #define STORE_REGISTERS(values)  \
@@ -18,12 +24,6 @@
       :                          \
       : "r"(values)              \
       : "rax", "memory")
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "preload/program/unwind/memory.h"
-#include "preload/program/unwind/rules.h"
 
 /// A frame at which a walk has arrived.
 struct Place {

@@ -8,11 +8,11 @@
 //     watch recording.db cmtreport --watch=@ small.trace
 //
 // The mutants are shared out evenly among the kinds, and within a kind among its lines. A child process runs some
-// mutants one after the other; a crash or an endless loop ends only the child. Bounds:
+// mutants one after the other; a crash or an endless loop ends only the child. There are three bounds:
 //
-//     exit status   0, 1, or 3 (lifetimes --baseline)
-//     memory        64 MiB: no mutant of these small inputs has more live blocks than fit
-//     time          10 s of processor time a MB of input, and at least 10 s; sanitizers get four times as much
+//   - The exit status is 0, 1, or 3 (lifetimes --baseline).
+//   - The memory is at most 64 MiB. No mutant of these small inputs has more live blocks than fit.
+//   - The processor time is at most 10 s a MB of input, and 10 s for smaller inputs. Sanitizers get four times as much.
 //
 // A mutant beyond the bound of memory is run again in a child of its own, since freed memory of earlier ones counts
 // too. Findings are written to the folder FINDINGS.

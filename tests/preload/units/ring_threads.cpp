@@ -35,7 +35,7 @@ const char* collector_refused_path() { return nullptr; }
 const char* collector_refused_type() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
-bool collector_part() { return false; }
+bool collector_end_supervisor() { return false; }
 void collector_report_refusal(long) {}
 void collector_forget() {}
 const char* setting_value(Setting) { return nullptr; }

@@ -1,5 +1,5 @@
 // Decides from a file's first bytes and rights whether the dynamic loader will load us into the program (ld.so(8)).
-#include "preload/program/execs.h"
+#include "preload/program/launch/execs.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "preload/program/kernel.h"
-#include "preload/program/restart.h"
+#include "preload/program/launch/restart.h"
+#include "preload/program/launch/status.h"
 #include "preload/program/settings.h"
-#include "preload/program/status.h"
 #include "preload/text.h"
 
 enum { not_readable = 0x7fffffff };  // in place of a descriptor
@@ -45,13 +45,8 @@ static const void* read_at(struct Piece* piece, uint64_t offset, size_t size) {
   return piece->bytes ? piece->data + (offset - piece->offset) : NULL;
 }
 
-static const char* name_of(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // The loader itself may be called with a program: it loads us.
-static bool is_loader(const char* path) { return strncmp(name_of(path), "ld-linux", 8) == 0; }
+static bool is_loader(const char* path) { return strncmp(file_name_of(path), "ld-linux", 8) == 0; }
 
 // NULL: none is known, or the kernel will refuse the file.
 static const char* obstacle_in_headers(struct Piece* piece, const char* path) {

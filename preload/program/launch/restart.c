@@ -1,5 +1,5 @@
 // Rebuilds what the kernel was given for this program: file, words and environment. Then it calls execve.
-#include "preload/program/restart.h"
+#include "preload/program/launch/restart.h"
 
 #include <elf.h>
 #include <link.h>
@@ -166,8 +166,8 @@ static bool is_script(const char* path) {
   return begin[0] == '#' && begin[1] == '!';
 }
 
-// The kernel has put the interpreter's words before the script's name, and will do so again. The first word that
-// follows is dropped by it.
+// Returns the words from the script's name on. The kernel has put the interpreter's words before that name, and will do
+// so again in its place.
 static char** words_of_script(char** words, const char* script) {
   for (int i = 1; i <= scripts_max && words[0] && words[i]; i++) {
     if (is_same_text(words[i], script)) return words + i;
@@ -190,8 +190,8 @@ static void execute_descriptor(const char* name, char** words, char** environmen
   sys(SYS_close, number);
 }
 
-// By the name that was given to the kernel: the process is called after it. Where the loader was called by its name, it
-// has replaced that.
+// By the name that was given to the kernel: the process is called after it. A loader that was called by its own
+// name has replaced that name.
 static void execute(const char* name, char** words, char** environment) {
   static char real_name[4096];
   struct stat named, own;

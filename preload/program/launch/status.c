@@ -1,6 +1,6 @@
 // Appends lines to the launcher's file. A process whose table of descriptors is full lets a short-lived copy of the
 // table do it.
-#include "preload/program/status.h"
+#include "preload/program/launch/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

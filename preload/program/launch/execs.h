@@ -1,5 +1,5 @@
-/// Reports programs that this process is about to execute, and that will not be recorded. Nobody else can: such a
-/// program does not load the tracer.
+/// Reports programs that this process is about to execute, and that will not be recorded. Most such
+/// programs cannot do so themselves, because they do not load the tracer.
 #pragma once
 
 #include <stdbool.h>
@@ -13,9 +13,9 @@ struct Execution {
 };
 
 /// Looks at the file's ELF headers, and at the environment for us. Appends a line to CMTTRACE_STATUS if the program
-/// will not be recorded, and returns whether it did. Costs five system calls for most programs, and none without
-/// CMTTRACE_STATUS. Uses 3 KiB of stack, no memory, and no lock: the caller may be a child of vfork.
+/// will not be recorded, and returns whether it did. Costs some ten system calls for most programs, and none
+/// without CMTTRACE_STATUS. Uses 3 KiB of stack, no memory, and no lock: the caller may be a child of vfork.
 bool execs_announce(const struct Execution* execution);
 
-/// The kernel has refused what was announced.
+/// To be called after an exec has failed: withdraws the line, if there was one.
 void execs_take_back(bool was_announced);
