@@ -36,7 +36,8 @@ std::string summary(const launch::RecordedTraces& recorded, double seconds) {
   if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
   if (recorded.files.empty()) {
     const std::string programs = launch::list_unrecorded(recorded);
-    return "nothing was recorded" + (programs.empty() ? "" : "; " + programs);
+    return std::string(recorded.unreadable == 0 ? "nothing was recorded" : "no trace can be read") +
+           (programs.empty() ? "" : "; " + programs);
   }
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += name_files(recorded.files);

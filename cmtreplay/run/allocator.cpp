@@ -132,7 +132,8 @@ std::optional<std::vector<std::string>> packaged_files(const std::string& name, 
 
 launch::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
                                     const Allocator& allocator) {
-  launch::SpawnOptions options{.words = {worker, argument}, .environment = {{"LD_PRELOAD", allocator.preload}}};
+  launch::SpawnOptions options{
+      .words = {worker, argument}, .environment = {{"LD_PRELOAD", allocator.preload}}, .has_own_group = true};
   for (const std::string& setting : allocator.settings) {
     const auto equals = setting.find('=');
     options.environment.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));

@@ -204,7 +204,8 @@ void WorkerProcess::check_worker() {
   pollfd wanted{.fd = socket_.get(), .events = 0, .revents = 0};
   poll(&wanted, 1, 0);
   if (settings_.interrupts.pending()) throw Interrupted();
-  if (wanted.revents & POLLHUP) throw_death(false);
+  if ((wanted.revents & POLLHUP) || child_->has_ended())
+    throw_death(false);  // a process that it has forked may have the socket
   const control& control = region_->get();
   const Outside outside{.rests = __atomic_load_n(&control.waits_for_parent, __ATOMIC_ACQUIRE) != 0,
                         .calls = __atomic_load_n(&control.calls_outside, __ATOMIC_RELAXED)};

@@ -35,9 +35,13 @@
 
 enum { stack_bytes = 64 * 1024, calibration_pairs = 2000 };
 
+/* A child that the allocator forks has none of these mappings. If it returns from the call, it ends at the next
+ * operation, rather than carry out the operations beside this process. */
 static void* map_fd(int fd, uint64_t bytes, int flags) {
   if (bytes == 0) return NULL;
-  return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+  void* const mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+  if (mapped != MAP_FAILED) madvise(mapped, bytes, MADV_DONTFORK);
+  return mapped;
 }
 
 static struct control* map_control(int fd) {
@@ -186,10 +190,12 @@ static void measure(struct replay* replay) {
  * the process when the signal comes again. */
 
 static struct control* control_of_handler;
+static pid_t worker_pid;
 
 static void note_fault(int number, siginfo_t* info, void* context) {
   (void)info;
   if (number == SIGSEGV && is_other_clock(context)) return;
+  if (getpid() != worker_pid) _exit(1); /* a child that the allocator has forked */
   if (current_lane) control_of_handler->faulted_lane = current_lane;
   signal(number, SIG_DFL);
 }
@@ -198,6 +204,7 @@ static void catch_faults(struct control* control) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
   const struct sigaction action = {.sa_sigaction = note_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
   control_of_handler = control;
+  worker_pid = getpid();
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
     struct sigaction before;
     if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL) continue;

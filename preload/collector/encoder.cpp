@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ namespace {
 constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 constexpr std::uint64_t first_bytes_per_event = 40;
+constexpr std::size_t status_name_digits = 32;  // as toolkit/launch/trace_status.cpp makes it
 
 const char* variable(Setting setting) {
   const char* value = std::getenv(setting_names[setting]);
@@ -160,6 +162,19 @@ void append_status(const Control& control, const std::string& fields, const std:
   ::close(fd);
 }
 
+/// Removes a launcher's status file (toolkit/launch/trace_status.h), and its folder, if the launcher has ended without
+/// doing so. Does nothing to a file that a user has named.
+void remove_abandoned_status(const Control& control) {
+  const std::string_view path = control.status_path;
+  const std::size_t name_at = path.rfind('/') + 1;
+  const std::string folder(path.substr(0, name_at == 0 ? 0 : name_at - 1));
+  if (path.size() - name_at != status_name_digits || folder.rfind("/cmttrace.") != folder.rfind('/')) return;
+  const int fd = ::open(control.status_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::unlink(control.status_path) == 0) ::rmdir(folder.c_str());
+  ::close(fd);
+}
+
 void Encoder::report(std::uint64_t drain_cpu_ns) const {
   const Control& control = memory_.control();
   const Totals& totals = outputs_.totals();
@@ -178,6 +193,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
           " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
           " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
           " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
+  remove_abandoned_status(control);
 }
 
 /// The fields of a trace that ends before the program.

@@ -1,5 +1,6 @@
 # An allocator that crashes is a result. Its event and signal are reported, the other allocators still run, and the status
 # is 1.
+. "$SOURCE/tests/waiting.sh"
 faulty=$BUILD/tests/cmtreplay/libfaulty_at_size.so
 cat > t.trace << 'END'
 malloc(10) = 1000<1>
@@ -40,6 +41,27 @@ grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal [0-9]* (.*), while it
 echo 'malloc(99999) = 1000<1>' > kill.trace
 cmtreplay --alloc=$faulty --runs=1 kill.trace > table 2> words || true
 grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal 9 (Killed), perhaps by the kernel, as memory was short" words
+
+echo 'malloc(55555) = 1000<1>' > group.trace
+status=0
+cmtreplay --alloc=$faulty --runs=1 group.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal 9 (Killed), perhaps by the kernel, as memory was short" words
+
+# A forked child of an allocator carries out no event of the trace. It ends with the worker, even if it sleeps.
+{ for ((tag = 1; tag < 30; ++tag)); do echo "malloc(44444) = ${tag}0000<$tag>"; done; echo 'malloc(33333) = 1000<30>'; } > fork.trace
+cmtreplay --alloc=$faulty --runs=3 --json fork.trace > fork.json
+/usr/bin/python3 - << 'END'
+import json
+with open("fork.json") as file:
+    faulty, = json.load(file)["allocators"]
+assert faulty["death"] is None and all(0 < ns < 60e9 for ns in faulty["wall_ns"]["samples"]), faulty
+END
+until_true '! test -e /proc/$(cat child)/root/.'  # it is gone, or a zombie, which has no root
+{ cat fork.trace; echo 'malloc(99999) = 500000000<31>'; } > fork_and_end.trace
+cmtreplay --alloc=$faulty --runs=1 fork_and_end.trace > table 2> words || true
+grep -qx "cmtreplay: $faulty: died at event 31 of 31: signal 9 (Killed), perhaps by the kernel, as memory was short" words
+until_true '! test -e /proc/$(cat child)/root/.'
 
 # An allocator that refuses calls has less to do. The table says so, lists it later, and has no ratio to it.
 { echo 'malloc(88888) = 1000<1>'; for ((tag = 2; tag < 2000; ++tag)); do echo "calloc(1, 88888) = ${tag}0000<$tag>"; done; } > refuse.trace

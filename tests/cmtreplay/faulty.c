@@ -6,6 +6,9 @@
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
+ *         33,333      forks a child that sleeps, whose number is then in a file "child"
+ *         44,444      forks a child that returns from the call, as this process does
+ *         55,555      kills its process group
  *         66,666      raises a trap
  *         77,777      never returns, and first makes a file "hanging" in the working directory for the test to wait for
  *
@@ -17,6 +20,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,8 +47,19 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void __libc_free(void*);
 
+static void sleep_as_child(void) {
+  FILE* const file = fopen("child", "w");
+  fprintf(file, "%d\n", (int)getpid());
+  fclose(file);
+  sleep(100);
+  _exit(0);
+}
+
 EXPORTED void* malloc(size_t size) {
   if (size == 66666 || size > PTRDIFF_MAX) __builtin_trap();
+  if (size == 33333 && fork() == 0) sleep_as_child();
+  if (size == 44444) fork();
+  if (size == 55555) kill(0, SIGKILL);
   if (size == 88888) return NULL;
   if (size == 99999) kill(getpid(), SIGKILL);
   if (size == 3000000) {

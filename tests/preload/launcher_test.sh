@@ -106,6 +106,29 @@ daemon() {
   until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 }
 
+# A launcher that is killed cannot remove its files. The collector of its command does it.
+killed() {
+  mkfifo held
+  cmttrace -o killed.cmt -- sh -c 'echo $PPID >launcher; read line <held' &
+  until_true '[ -s launcher ]'
+  kill -KILL "$(cat launcher)"
+  wait $! || true
+  [ "$(ls temporary | wc -l)" = 1 ] || complain "no files of a launcher: $(ls temporary)"
+  echo >held
+  until_true '[ -z "$(ls temporary)" ]'
+}
+
+# A trace that is renamed or removed while it is recorded is counted as its collector reports, and is no success.
+moved() {
+  for change in 'rename "moved.cmt", "aside.cmt"' 'unlink "moved.cmt"'; do
+    status_of cmttrace -o moved.cmt -- perl -e "$change or die; push @x, 'x' x 60003 for 1..7"
+    [ "$status" = 125 ] && grep -qx 'cmttrace: moved.cmt was renamed or removed while it was recorded' err &&
+      grep -qE '^cmttrace: [0-9,]+ events of 1 thread in moved.cmt: .*; 1 trace not readable, and counted as its collector reports$' err ||
+      complain "$change: $status $(cat err)"
+  done
+  [ "$(trace2cmt -s --strict aside.cmt | grep -c '^malloc(60005')" = 7 ] || complain 'the renamed trace is not whole'
+}
+
 # A trace that could not be written is reported.
 unwritten() {
   (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
@@ -403,6 +426,8 @@ behaviour "the name's ending chooses the form, and there is a name without -o" f
 behaviour "relative names are of the launcher's folder" other_folder
 behaviour "children are recorded" children
 behaviour "a daemon is recorded and not waited for" daemon
+behaviour "the files of a launcher that is killed are removed" killed
+behaviour "a trace that is moved away meanwhile is reported" moved
 behaviour "a trace that could not be written to the end is reported" unwritten
 behaviour "an output that cannot be written is found before the command starts" unwritable_outputs
 behaviour "a failed recording is no success" failed_recording

@@ -121,6 +121,7 @@ pid_t fork_and_execute(const SpawnOptions& options, Traced is_traced) {
     go_in.close();
     char none;
     while (read(go_out.get(), &none, 1) < 0 && errno == EINTR) continue;  // until the parent has seized us
+    if (options.has_own_group) setpgid(0, 0);
     if (options.ends_with_us) end_with(parent);
     execute(options, arguments, variables);
     const int error = errno;
@@ -152,7 +153,8 @@ pid_t spawn(const SpawnOptions& options) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &options.held_signals);
   posix_spawnattr_setsigdefault(&attributes, &as_usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int group = options.has_own_group ? POSIX_SPAWN_SETPGROUP : 0;  // 0 is the default of the group: its own
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
 
   pid_t pid = -1;
   std::vector<std::string> words = options.words, environment = environment_with(options.environment);
@@ -207,14 +209,23 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::kill() {
   assert(pid_ > 0);  // 0 and -1 would kill this process, too
-  if (!has_ended_) ::kill(pid_, SIGKILL);
+  if (!is_reaped_) ::kill(has_own_group_ ? -pid_ : pid_, SIGKILL);
+}
+
+bool ChildProcess::has_ended() const {
+  siginfo_t ending{};
+  return is_reaped_ ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &ending, WEXITED | WNOHANG | WNOWAIT) == 0 && ending.si_pid == pid_);
 }
 
 Ended ChildProcess::wait() {
-  if (has_ended_) return ended_;
+  if (is_reaped_) return ended_;
+  siginfo_t ending{};
+  while (waitid(P_PID, static_cast<id_t>(pid_), &ending, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
+  if (has_own_group_) kill();  // while nobody else can have its number
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
-  has_ended_ = true;
+  is_reaped_ = true;
   return ended_ = ended_of(status);
 }
 

@@ -17,8 +17,9 @@ struct SpawnOptions {
   int output_fd = -1;
   int error_fd = -1;
   sigset_t held_signals = {};  ///< its signal mask; none are held unless this says so
-  /// The process gets SIGTERM when the thread that has started it ends, for whatever reason. It gets no Ctrl-C from the
-  /// terminal, since it has a process group of its own.
+  /// The process gets a group of its own, and so no Ctrl-C from the terminal. ChildProcess then kills the whole group.
+  bool has_own_group = false;
+  /// The process gets SIGTERM when the thread that has started it ends, for whatever reason. It has a group of its own.
   bool ends_with_us = false;
 };
 
@@ -53,18 +54,22 @@ Ended ended_of(int status);
 /// "signal 11 (Segmentation fault)", "exit status 3".
 std::string ending_text(const Ended& ended);
 
-/// A process that is killed and waited for with its owner.
+/// A process that is killed and waited for with its owner. If it has a group of its own, so are the processes that it
+/// has started and that are still in the group.
 class ChildProcess {
  public:
   /// Throws std::system_error.
-  explicit ChildProcess(const SpawnOptions& options) : pid_(spawn(options)) {}
+  explicit ChildProcess(const SpawnOptions& options)
+      : pid_(spawn(options)), has_own_group_(options.has_own_group || options.ends_with_us) {}
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   void kill();
-  /// Waits for its end.
+  /// Whether it has ended. Does not wait.
+  bool has_ended() const;
+  /// Waits for its end, and kills the others of its group.
   Ended wait();
   /// Waits for its end so many seconds at most, and returns whether it ended. A time in which this process was stopped
   /// (Ctrl-Z, a halted virtual machine) counts as half a second. Waits as wait() does if the kernel has no
@@ -73,7 +78,8 @@ class ChildProcess {
 
  private:
   pid_t pid_;
-  bool has_ended_ = false;
+  bool has_own_group_;
+  bool is_reaped_ = false;
   Ended ended_;
 };
 

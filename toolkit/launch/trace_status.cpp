@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -234,21 +235,29 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   return events;
 }
 
-/// By the collector's own figures: a file of another user is not opened.
-void add_trace_of_other(const BegunTrace& trace, RecordedTraces& recorded) {
+/// By the collector's own figures.
+void add_as_reported(const BegunTrace& trace, RecordedTraces& recorded) {
   recorded.files.push_back({trace.path, trace.bytes});
   recorded.bytes += trace.bytes;
   recorded.events += trace.events;
   recorded.threads += trace.threads;
   recorded.repairs += trace.lost;
   recorded.unfinished += trace.ended ? 0 : 1;
-  ++recorded.of_others;
+}
+
+/// Whether the program, or somebody else, has renamed or removed a trace.
+bool is_gone(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) != 0 && errno == ENOENT;
 }
 
 /// Throws FormatError and std::runtime_error.
 void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   const std::string& path = trace.path;
-  if (owner_of_trace(path) == TraceOwner::other) return add_trace_of_other(trace, recorded);
+  if (owner_of_trace(path) == TraceOwner::other) {  // its file is not opened
+    ++recorded.of_others;
+    return add_as_reported(trace, recorded);
+  }
   const int fd = open_own_trace(path);
   struct stat status {};
   fstat(fd, &status);
@@ -282,8 +291,9 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
         add_trace(trace, recorded);
       }
     } catch (const std::exception& error) {
-      complain(error.what());
+      complain(is_gone(trace.path) ? trace.path + " was renamed or removed while it was recorded" : error.what());
       ++recorded.unreadable;
+      if (trace.ended) add_as_reported(trace, recorded);
     }
   }
   std::stable_sort(recorded.files.begin(), recorded.files.end(),
@@ -326,10 +336,11 @@ void TraceStatusFile::make_file() {
     path_ += "0123456789abcdef"[byte >> 4];
     path_ += "0123456789abcdef"[byte & 15];
   }
-  const process::Fd fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), path_);
+  own_file_ = process::Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (own_file_.get() < 0) throw std::system_error(errno, std::generic_category(), path_);
+  flock(own_file_.get(), LOCK_EX);
   if (!is_for_others) return;
-  fchmod(fd.get(), 0622);
+  fchmod(own_file_.get(), 0622);
   chmod(folder.c_str(), 0711);
 }
 
@@ -394,7 +405,9 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
   for (int waited_ms = 0;; waited_ms += step_ms) {
     const std::vector<BegunTrace> all = traces.begun();
     const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const BegunTrace& trace) {
-      return !trace.ended && (waited_ms < patience_ms || !is_running(trace.process)) && is_written(trace.path);
+      if (trace.ended) return false;
+      return waited_ms < patience_ms ? is_written(trace.path) || is_gone(trace.path)
+                                     : !is_running(trace.process) && is_written(trace.path);
     });
     if (is_awaited && !pause(step_ms)) continue;
     RecordedTraces recorded = add_traces(all, complain);
@@ -465,6 +478,10 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   if (recorded.of_others != 0) {
     losses.push_back(output::counted(recorded.of_others, "trace") +
                      " of another user not read, and counted as its collector reports");
+  }
+  if (recorded.unreadable != 0) {
+    losses.push_back(output::counted(recorded.unreadable, "trace") +
+                     " not readable, and counted as its collector reports");
   }
   if (recorded.elsewhere != 0)
     losses.push_back(output::counted(recorded.elsewhere, "trace") + " with another name not looked at");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "toolkit/launch/trace_paths.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::launch {
 
@@ -54,6 +55,9 @@ struct UnrecordedProgram {
 /// A file of ours is for this user alone. But root's command may change its user, and must still be able to append a
 /// line. So root's file has a name that cannot be guessed, in a folder that other users cannot list.
 ///
+/// The launcher locks its file by flock(2) as long as it lives. A collector that has appended its last line and finds
+/// no lock removes the file and its folder: the launcher was killed.
+///
 /// Lines are not trusted all the same. They choose among the paths of TracePaths, and their length and number is
 /// bounded.
 class TraceStatusFile {
@@ -82,6 +86,7 @@ class TraceStatusFile {
 
   TracePaths paths_;
   std::string path_;
+  process::Fd own_file_;     // with the lock
   std::uint64_t begin_ = 0;  // the size of the file before
   bool is_ours_ = false;
   bool is_of_launcher_ = false;  // the recorded processes do not create it
@@ -103,7 +108,7 @@ struct RecordedTraces {
   std::uint64_t bytes = 0;
   std::uint64_t repairs = 0;         ///< events that were lost or altered, without frees of blocks that were not seen
   std::vector<RecordedFile> files;   ///< the largest first
-  unsigned unreadable = 0;           ///< traces that are not in `files`
+  unsigned unreadable = 0;           ///< traces that could not be read, and are counted as their collectors report
   unsigned unfinished = 0;           ///< traces without an end: still being recorded, or cut
   std::vector<BegunTrace> traces{};  ///< all of them, as they were in the end
   std::uint64_t refused = 0;         ///< processes that could not be recorded, although their programs can be
