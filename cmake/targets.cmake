@@ -47,7 +47,7 @@ if(CMT_WARNINGS_AS_ERRORS)
   target_compile_options(cmt_warnings INTERFACE -Werror)
 endif()
 
-# In a unity build an object has up to 12 sources, and the linker takes it whole. Sections for each function and variable
+# In a unity build an object has up to 40 sources, and the linker takes it whole. Sections for each function and variable
 # let it drop what a program does not use.
 if(NOT CMT_SANITIZE)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections;-fdata-sections>")
@@ -113,6 +113,9 @@ function(cmt_unit_tests name library)
     target_link_libraries(${name} PRIVATE ${library} cmt_doctest_main cmt_warnings cmt_sanitize)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     set_target_properties(${name} PROPERTIES CXX_CLANG_TIDY "")
+    if(CMT_SANITIZE AND NOT CMT_DAILY)
+      target_compile_definitions(${name} PRIVATE CMT_SAMPLED_PLACES)  # tests/sampled_places.h
+    endif()
     target_compile_options(${name} PRIVATE -O0)  # doctest's macros are half of what optimising costs
     add_test(NAME ${name} COMMAND ${name} ${test_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900)

@@ -15,8 +15,6 @@ namespace {
 
 constexpr int status_worse = 3;
 
-void remark(const std::string& text) { command::complain("cmtreplay", text); }
-
 /// Whether the cell's place is one of these.
 bool has_place(const Cell& cell, const std::vector<Cell>& places) {
   return std::any_of(places.begin(), places.end(), [&cell](const Cell& place) {
@@ -57,7 +55,7 @@ void BoardFile::write(const Board& board) {
     markdown_->commit();
   } else if (picture_) {
     picture_->write(board_picture(board, path_.ends_with(".html")), board_json(board));
-    if (!picture_->remark().empty()) remark(path_ + ": " + std::string(picture_->remark()));
+    if (!picture_->remark().empty()) command::complain("cmtreplay", path_ + ": " + std::string(picture_->remark()));
   }
 }
 
@@ -81,7 +79,7 @@ int show_gate(Board board, const std::vector<Cell>& baseline, const Options& opt
   } else {
     std::vector<std::string> remarks;
     board.gate = judge_baseline(cells, baseline, choice.limits, remarks);
-    for (const std::string& text : remarks) remark(text);
+    for (const std::string& text : remarks) command::complain("cmtreplay", text);
   }
   const std::vector<Judgement>& gate = board.gate;
   command::do_both(
@@ -114,7 +112,7 @@ int show_scoreboard(std::vector<Cell> expected, const Options& options, BoardFil
 }
 
 void complain_of(const std::vector<DamagedFile>& files, const std::string& consequence) {
-  for (const DamagedFile& damaged : files) remark(damaged.fault + consequence);
+  for (const DamagedFile& damaged : files) command::complain("cmtreplay", damaged.fault + consequence);
 }
 
 }  // namespace cmt::replay

@@ -22,8 +22,6 @@
 namespace cmt::replay {
 namespace {
 
-void remark(const std::string& text) { command::complain("cmtreplay", text); }
-
 constexpr const char* reference_name = "libc";
 
 bool is_gate(const Options& options) { return !options.matrix.limits.empty(); }
@@ -112,7 +110,7 @@ class CellRunner {
 
   void keep(Cell cell) {
     if (cell.outcome == outcomes::not_replayed) {
-      if (problems_.insert(*cell.reason).second) remark(*cell.reason);
+      if (problems_.insert(*cell.reason).second) command::complain("cmtreplay", *cell.reason);
     } else if (store_) {
       if (store_->store(cell))
         ++stored_;
@@ -132,11 +130,12 @@ class CellRunner {
   }
 
   void say_interrupted() const {
-    if (!store_) return remark("interrupted; --results=DIR would keep what is done");
+    if (!store_) return command::complain("cmtreplay", "interrupted; --results=DIR would keep what is done");
     std::size_t done = 0;
     for (const Cell& cell : plan_.cells) done += store_->has(cell) ? 1 : 0;
-    remark("interrupted; " + std::to_string(done) + " of " + output::counted(plan_.cells.size(), "cell") + " are in " +
-           store_->folder() + "; the same command goes on with the others");
+    command::complain("cmtreplay", "interrupted; " + std::to_string(done) + " of " +
+                                       output::counted(plan_.cells.size(), "cell") + " are in " + store_->folder() +
+                                       "; the same command goes on with the others");
   }
 
   bool has_problems() const { return !problems_.empty(); }
@@ -219,7 +218,7 @@ int run_matrix_command(const Options& given) {
   settings.show = [&line](const std::string& text) { line.show({text}); };
   settings.remark = [&line](const std::string& text) {
     line.clear();
-    remark(text);
+    command::complain("cmtreplay", text);
   };
   const MatrixPlan plan = make_plan(finder, options, settings);
   if (!options.matrix.against.empty()) {

@@ -15,13 +15,15 @@ namespace {
 using output::bytes_text;
 using output::fixed;
 
-constexpr const char* none = "-";
+constexpr const char* no_number = "-";
 
-std::string number_text(double number, int decimals) { return std::isnan(number) ? none : fixed(number, decimals); }
+std::string number_text(double number, int decimals) {
+  return std::isnan(number) ? no_number : fixed(number, decimals);
+}
 
 /// "0.83 (0.81 - 0.85)", or without the interval if that has no width.
 std::string ratio_text(const Ratio& ratio) {
-  if (!ratio.is_known()) return none;
+  if (!ratio.is_known()) return no_number;
   const std::string low = fixed(ratio.low, 2), high = fixed(ratio.high, 2), middle = fixed(ratio.ratio, 2);
   return low == high ? middle : middle + " (" + low + " - " + high + ")";
 }
@@ -105,7 +107,7 @@ std::vector<Figure> figures() {
 }
 
 std::string faults_text(const std::optional<std::uint64_t>& faults) {
-  return faults ? output::with_commas(*faults) : none;
+  return faults ? output::with_commas(*faults) : no_number;
 }
 
 std::string figure_table(const Board& board, const Figure& figure) {

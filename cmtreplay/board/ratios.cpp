@@ -9,7 +9,7 @@
 namespace cmt::replay {
 namespace {
 
-constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
+constexpr std::size_t draws = 2000, cut_off = draws / 40;  // 2.5 %
 
 double median_of_drawn(const std::vector<double>& samples, std::mt19937& random, std::vector<double>& drawn) {
   assert(!samples.empty());
@@ -134,7 +134,7 @@ Ratio geometric_mean(const std::vector<RatioSamples>& cells) {
     mean = std::exp(drawn / count);
   }
   std::sort(means.begin(), means.end());
-  return {std::exp(sum / count), means[tail], means[draws - 1 - tail], interval_of_95};
+  return {std::exp(sum / count), means[cut_off], means[draws - 1 - cut_off], interval_of_95};
 }
 
 }  // namespace cmt::replay

@@ -8,6 +8,7 @@
 
 #include "libcmt/format/sections.h"
 #include "tests/format-spec/stack_fixture.h"
+#include "tests/sampled_places.h"
 
 using namespace cmt;
 using namespace cmt::fixture;
@@ -191,7 +192,7 @@ TEST_CASE("stacks: deep ones that take turns cost no more than what is new") {
 TEST_CASE("stacks: a damaged file yields what is whole before the damage, with the stacks as they were") {
   const StackTrace trace(10, true, 100);
   std::string bytes = trace.bytes;
-  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 29) {
+  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 29 * cmt::fixture::place_step) {
     CAPTURE(bit);
     const char mask = static_cast<char>(1 << bit % 8);
     bytes[bit / 8] ^= mask;
@@ -215,7 +216,7 @@ TEST_CASE("stacks: a damaged file yields what is whole before the damage, with t
 
 TEST_CASE("stacks: of a cut file, those of all whole blocks come back") {
   const StackTrace trace(11, true, 100);
-  for (std::size_t length = 200; length < trace.bytes.size(); length += 7) {
+  for (std::size_t length = 200; length < trace.bytes.size(); length += 7 * cmt::fixture::place_step) {
     CAPTURE(length);
     Reader reader(file_of(std::string_view(trace.bytes).substr(0, length)), "app", with_stacks());
     const std::vector<std::string> texts = stacks_from_here(reader);

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Makes the damaged, the odd and the legacy files of format-spec/vectors, byte by byte: make_damaged.py FOLDER.
 
 NAME.cmt is written here; NAME.error (what a decoder says, after its own name) and NAME.decoded (what it prints) are

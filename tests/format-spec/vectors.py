@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Checks that the documents, the vectors, the library and the second decoder agree. vectors_test.sh runs it."""
 import os
 import re

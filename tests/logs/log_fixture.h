@@ -10,15 +10,15 @@
 #include "cmt/text.h"
 #include "toolkit/logs/log_format.h"
 
-namespace cmt::logs::fixture {
+namespace cmt::fixture {
 
 using Lines = std::vector<std::string>;
 
 /// The events of a log, as lines without tags; "? EXPECTED" for a line that is rejected.
-inline Lines lines_of(std::string_view format, std::string_view text, ParsedLog log = ParsedLog()) {
+inline Lines lines_of(std::string_view format, std::string_view text, logs::ParsedLog log = logs::ParsedLog()) {
   Lines all;
-  REQUIRE(find_log_format(format) != nullptr);
-  const auto parser = find_log_format(format)->make_parser();
+  REQUIRE(logs::find_log_format(format) != nullptr);
+  const auto parser = logs::find_log_format(format)->make_parser();
   const auto keep = [&] {
     if (!log.expected().empty()) all.push_back("? " + std::string(log.expected()));
     for (const cmt::Event& event : log.events()) all.push_back(cmt::to_line(event));
@@ -35,4 +35,4 @@ inline Lines lines_of(std::string_view format, std::string_view text, ParsedLog 
   return all;
 }
 
-}  // namespace cmt::logs::fixture
+}  // namespace cmt::fixture

@@ -34,7 +34,7 @@ namespace {
 
 using cmt::Event;
 
-constexpr std::size_t none = ~std::size_t{0};
+constexpr std::size_t no_column = ~std::size_t{0};
 constexpr std::string_view record_type = "@record-type:";
 
 /// System calls, which the logs contain too.
@@ -50,7 +50,7 @@ struct Column {
 
 /// Their indexes in a line, from 0.
 using ColumnIndexes = std::array<std::size_t, Column::count>;
-constexpr ColumnIndexes unnamed_columns{1, none, 3, 4, 5, 2}, unnamed_bare_columns{0, none, 2, 3, 4, 1};
+constexpr ColumnIndexes unnamed_columns{1, no_column, 3, 4, 5, 2}, unnamed_bare_columns{0, no_column, 2, 3, 4, 1};
 
 /// Calls `visit` with each text between tabs, and its index.
 template <class Visit>
@@ -64,7 +64,7 @@ void for_each_column(std::string_view line, const Visit& visit) {
 /// The indexes of the columns in a line of column names.
 ColumnIndexes indexes_in(std::string_view names) {
   ColumnIndexes columns;
-  columns.fill(none);
+  columns.fill(no_column);
   for_each_column(names, [&](std::size_t index, std::string_view text) {
     const auto* const found = std::find(Column::names.begin(), Column::names.end(), trimmed(text));
     if (found != Column::names.end()) columns[static_cast<std::size_t>(found - Column::names.begin())] = index;

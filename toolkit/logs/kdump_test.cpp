@@ -5,8 +5,8 @@
 #include "tests/logs/log_fixture.h"
 
 using namespace cmt::logs;
-using fixture::Lines;
-using fixture::lines_of;
+using cmt::fixture::Lines;
+using cmt::fixture::lines_of;
 
 namespace {
 

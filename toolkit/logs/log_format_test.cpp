@@ -92,7 +92,7 @@ TEST_CASE("formats: names of functions are demangled") {
     cmt::StackTable stacks;
     ParsedLog parsed;
     parsed.use_stacks(stacks);
-    REQUIRE(!fixture::lines_of(format, log, parsed).empty());
+    REQUIRE(!cmt::fixture::lines_of(format, log, parsed).empty());
     return std::string(stacks.names(1)[0].function);
   };
   CHECK(first_name("mtrace", "@ ./a:(_ZN4shop5Order3addEi+1c)[0x1172] + 0x10 0x64\n") == "shop::Order::add(int)");

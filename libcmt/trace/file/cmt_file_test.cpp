@@ -10,6 +10,7 @@
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
 #include "tests/format-spec/trace_fixture.h"
+#include "tests/sampled_places.h"
 
 using namespace cmt;
 using namespace cmt::fixture;
@@ -115,7 +116,7 @@ TEST_CASE("cmt file: streams that are not wanted are left out, and the rest is t
 
 TEST_CASE("cmt file: cut at every length it yields whole blocks and says so, or is refused") {
   const SmallFile file;
-  for (std::size_t length = 1; length < file.bytes.size(); ++length) {
+  for (std::size_t length = 1; length < file.bytes.size(); length += cmt::fixture::place_step) {
     CAPTURE(length);
     const WhatWasRead read = read_all(std::string_view(file.bytes).substr(0, length));
     REQUIRE((read.truncated || !read.error.empty() || read.defects != 0));
@@ -128,7 +129,7 @@ TEST_CASE("cmt file: cut at every length it yields whole blocks and says so, or 
 TEST_CASE("cmt file: one flipped bit anywhere is noticed, or changes nothing") {
   const SmallFile file;
   std::string bytes = file.bytes;
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += cmt::fixture::place_step) {
     CAPTURE(bit);
     const char mask = static_cast<char>(1 << bit % 8);
     bytes[bit / 8] ^= mask;
@@ -194,7 +195,7 @@ TEST_CASE("text file: cut at every length it yields the lines before, and says s
   WriteOptions options;
   options.format = Format::text;
   const std::string bytes = written(events, options, metadata());
-  for (std::size_t length = 13; length + 1 < bytes.size(); ++length) {
+  for (std::size_t length = 13; length + 1 < bytes.size(); length += cmt::fixture::place_step) {
     CAPTURE(length);
     const WhatWasRead read = read_all(std::string_view(bytes).substr(0, length));
     REQUIRE((read.truncated || !read.error.empty()));
