@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """Checks that the documents, the vectors, the library and the second decoder agree. vectors_test.sh runs it."""
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -28,7 +30,19 @@ def run(*command):
 
 
 def second_decoder(*arguments):
-    return run(sys.executable, str(decoder_path / "cmt_decode.py"), *arguments)
+    """As run() does, but in this process, which saves the time that Python takes to start."""
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
+    status, before = 0, os.getcwd()
+    sys.argv = ["cmt_decode", *arguments]
+    os.chdir(vectors)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cmt_decode.main()
+    except SystemExit as end:
+        status = end.code
+    finally:
+        os.chdir(before)
+    return status, out.buffer.getvalue(), err.getvalue()
 
 
 def raw_streams(path):

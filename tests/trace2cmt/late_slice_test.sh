@@ -11,7 +11,7 @@ origins=1  # of each trace, of which the events around are sliced
 
 # uses SLICE FILE: the output of lifetimes for the slice, in each form, with messages.
 uses() {
-  for form in "--by=function --json" "--by=caller --clock=time" "--by=size --json" "--by=size --clock=time --json"; do
+  for form in "--by=function --json" "--by=size --clock=time --json" ${CMT_DAILY:+"--by=caller --clock=time" "--by=size --json"}; do
     lifetimes $form --slice=$1 "${@:3}" $2 2>&1 || echo "failed: $?"
   done
 }
