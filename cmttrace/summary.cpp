@@ -80,4 +80,22 @@ void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
   view_->show({line});
 }
 
+std::string Standstill::look(const std::vector<launch::BegunTrace>& traces, Clock::time_point now) {
+  std::uint64_t progress = traces.size();
+  const launch::BegunTrace* awaited = nullptr;
+  for (const launch::BegunTrace& trace : traces) {
+    progress += trace.encoded + trace.waiting + (trace.ended ? 1 : 0);
+    if (!trace.ended && awaited == nullptr) awaited = &trace;
+  }
+  if (progress != progress_ || since_ == Clock::time_point{}) {
+    progress_ = progress;
+    since_ = now;
+    is_reported_ = false;
+  }
+  if (awaited == nullptr || is_reported_ || now - since_ < patience) return {};
+  is_reported_ = true;
+  return awaited->path + ": its collector has made no progress for " + std::to_string(patience.count()) +
+         " s. It may be stopped, or wait for a processor or a disk. Ctrl-C ends the wait";
+}
+
 }  // namespace cmt::trace_launcher

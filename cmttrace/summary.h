@@ -31,4 +31,19 @@ class EncodingProgress {
   std::chrono::steady_clock::time_point first_;
 };
 
+/// Notices that the collectors of a command that has ended make no progress, by the reports of each half second.
+class Standstill {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds patience{30};
+
+  /// Returns a line to print, once for each standstill. Empty: some trace has come on, or all are whole.
+  std::string look(const std::vector<launch::BegunTrace>& traces, Clock::time_point now);
+
+ private:
+  std::uint64_t progress_ = 0;
+  Clock::time_point since_{};
+  bool is_reported_ = false;
+};
+
 }  // namespace cmt::trace_launcher
