@@ -51,7 +51,7 @@ void report_death(const Allocator& allocator, const Death& death, std::uint64_t 
 }
 
 /// Returns false if the allocator died, or handed out nothing, so that its figures mean nothing.
-bool report_problems(const AllocatorResult& result, const TracePlan& plan) {
+bool report_problems(const AllocatorResult& result, const TracePlan& plan, const ReplayOptions& options) {
   if (result.death) report_death(result.allocator, *result.death, plan.facts.events);
   const std::uint64_t refused = refused_calls(result);
   const bool refused_all = refused != 0 && refused == plan.requests;
@@ -60,7 +60,7 @@ bool report_problems(const AllocatorResult& result, const TracePlan& plan) {
                   " for memory: nothing was measured");
   else if (refused != 0)
     print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
-  report_warnings(result.allocator.name, allocator_warnings(result, plan.facts));
+  report_warnings(result.allocator.name, allocator_warnings(result, plan.facts, options));
   return !result.death && !refused_all;
 }
 
@@ -183,7 +183,7 @@ int run(const Options& options) {
   bool good = !results.interrupted && !results.baseline.death;
   if (results.interrupted) print_message("interrupted; these are the results so far");
   for (const AllocatorResult& result : results.allocators) {
-    good = report_problems(result, trace.plan()) && good;
+    good = report_problems(result, trace.plan(), options) && good;
   }
   if (options.new_trace && !results.interrupted)
     good = replay_new_traces(settings, results.allocators, options) && good;

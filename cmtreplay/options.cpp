@@ -35,6 +35,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"pace", Option::Takes::value},
                                         {"clock", Option::Takes::value},
                                         {"touch", Option::Takes::value},
+                                        {"give-back", Option::Takes::value},
                                         {"pin", Option::Takes::value},
                                         {"timeout", Option::Takes::value},
                                         {"force"},
@@ -224,7 +225,7 @@ void read_allocators(const CommandLine& line, Options& options) {
   options.plot = line.checked("plot", options.matrix.is_asked ? &board_file_fault : &picture::PictureFile::fault_of);
   line.refuse_together("json", {"csv"});
   if (!options.matrix.is_asked) line.refuse_together("verify", {"csv", "plot"});
-  line.refuse_together("verify", {"runs", "budget", "new-trace", "output", "touch"});
+  line.refuse_together("verify", {"runs", "budget", "new-trace", "output", "touch", "give-back"});
   if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
   if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
@@ -251,7 +252,7 @@ Options parse_options(const CommandLine& line) {
   if (!options.matrix.is_asked) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
   for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
-                                   "pin", "timeout", "prepared", "stream"})
+                                   "give-back", "pin", "timeout", "prepared", "stream"})
     options.has_run_options = options.has_run_options || line.has(option);
   if (line.has("runs")) options.runs = static_cast<unsigned>(line.number("runs", 1, 1, 1000));
   options.budget_ns = std::uint64_t{1'000'000'000} * line.parsed("budget", options.new_trace ? "1s" : "10s",
@@ -262,6 +263,7 @@ Options parse_options(const CommandLine& line) {
   options.trace.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
   options.force = line.has("force");
   options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
+  options.counterparts = one_of(line, "give-back", {"preloaded", "counterpart"}) == "counterpart";
   options.pace = pace(line);
   options.clock = clock_runs(line);
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;

@@ -67,6 +67,7 @@ std::string cell_key(const Cell& cell) {
               cell.build.value_or(""),
               mode.order,
               mode.touch,
+              mode.give_back.value_or(""),
               mode.clock,
               std::to_string(mode.pace),
               std::to_string(mode.one_thread),
@@ -111,6 +112,7 @@ CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace) 
                                                                  : "none";
   return {.order = trace.strict ? "strict" : "free",
           .touch = options.touch,
+          .give_back = options.counterparts ? std::optional<std::string>("counterpart") : std::nullopt,
           .clock = clock,
           .pace = options.pace,
           .one_thread = !trace.threads,

@@ -44,6 +44,7 @@ std::string options_text(const Cell& cell) {
   if (mode.clock == "recorded") text += " --clock=recorded";
   if (mode.clock == "none" && mode.pace == 0) text += " --clock=system";
   if (mode.touch != "page") text += " --touch=" + mode.touch;
+  if (mode.give_back) text += " --give-back=" + *mode.give_back;
   if (mode.cpus) text += " --pin=" + *mode.cpus;
   return text;
 }

@@ -155,7 +155,7 @@ void measure(const MatrixPlan& plan, std::span<const std::size_t> cells, const R
     const AllocatorResult& result = result_of(results, plan.allocators[plan.allocator_of(cells[i])]);
     fill_cell(filled[i], result, results.allocators.front(), results.baseline, events);
     filled[i].is_crowded = more_threads_than_cpus(replay.trace, replay.options);
-    add_all(*filled[i].warnings, allocator_warnings(result, replay.trace.plan().facts));
+    add_all(*filled[i].warnings, allocator_warnings(result, replay.trace.plan().facts, replay.options));
     add_all(*filled[i].warnings, table_warnings(result, replay.options));
     const AllocatorResult& reference = results.allocators.front();
     if (is_killed(result.death) || is_killed(reference.death))

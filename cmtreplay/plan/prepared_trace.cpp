@@ -11,6 +11,7 @@
 
 #include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/teardown.h"
+#include "cmtreplay/plan/unknown_writes.h"
 #include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
@@ -89,6 +90,7 @@ class PreparedTrace::Pass {
     plan_.facts.touched_min = trace.header().touched_min();
     plan_.facts.allocator = trace.header().find("allocator").value_or("");
     untouched_.set_touched_min(plan_.facts.touched_min);
+    unknown_writes_.set_touched_min(plan_.facts.touched_min);
     trace::BatchReader batches(trace);
     trace::ReadAhead reader(batches);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
@@ -127,6 +129,7 @@ class PreparedTrace::Pass {
   Router router_;
   MarkCandidates candidates_;
   AssumedWrites untouched_;
+  UnknownWrites unknown_writes_;
   Mark peak_;           ///< the moment with the most live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
@@ -166,12 +169,14 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
+  unknown_writes_.count(event, facts.events);
   const heap::LiveTotals& live = router_.planner().live();
   facts.peak_live.blocks = std::max(facts.peak_live.blocks, live.blocks);
   facts.peak_touched_bytes = std::max(facts.peak_touched_bytes, live.bytes - untouched_.bytes());
   if (live.bytes <= facts.peak_live.bytes) return;
   facts.peak_live.bytes = live.bytes;
   facts.peak_live_bytes_event = facts.events;
+  unknown_writes_.note_peak(facts.events);
   rises_ = true;
 }
 
@@ -188,6 +193,7 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
 void PreparedTrace::Pass::finish() {
   const Planner& planner = router_.planner();
   plan_.facts.end_live = planner.live();
+  plan_.facts.unknown_bytes = unknown_writes_.bytes_at_peak();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
   if (rises_) set_to_now(peak_);
   plan_.begin_ns = first_ns_;

@@ -65,6 +65,7 @@ struct TraceFacts {
   std::uint64_t give_back_left_out = 0;
   std::uint64_t touched_min = 0;         ///< by the trace's header
   std::uint64_t peak_touched_bytes = 0;  ///< the most bytes of live blocks on touched pages
+  std::uint64_t unknown_bytes = 0;       ///< live at the peak: unknown_writes.h
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_limit> by_kind{};
@@ -106,6 +107,8 @@ void describe(Visitor& field, Facts& facts) {
   field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
         "of blocks of so many bytes and more only pages that were touched are written; null: not recorded");
   field("peak_touched_bytes", facts.peak_touched_bytes, "the most bytes of live blocks, without untouched pages");
+  field("unknown_bytes", facts.unknown_bytes,
+        "of the bytes live at the peak, those of which the trace does not say whether they were written");
   field("give_back_calls", facts.give_back_calls, "calls of malloc_trim, mallopt and mallctl that are replayed");
   field("give_back_left_out", facts.give_back_left_out, "such calls that might do something else, and are left out");
   field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");

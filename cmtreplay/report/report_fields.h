@@ -42,6 +42,7 @@ struct ReplayMode {
   RouteCounts counts = {};
   std::uint32_t lanes = 0;
   std::string touch = {};
+  std::string give_back = {};
   double pace = std::numeric_limits<double>::quiet_NaN();
   std::string clock = {};
   std::optional<std::string> counters_missing = {};
@@ -62,6 +63,7 @@ void describe(Visitor& field, M& mode) {
   field("true_dependencies", mode.counts.true_dependencies, "calls that need a block of another thread");
   field("false_dependencies", mode.counts.false_dependencies, "points at which a thread may be too far ahead");
   field("touch", mode.touch, "the bytes of each block that are written: page, none, first or all");
+  field("give_back", mode.give_back, "how calls that give memory back are replayed: preloaded or counterpart");
   field("pace", mode.pace, "recorded time over the replay's; null: as fast as possible");
   field("clock", mode.clock, "that allocators read: recorded, recorded in memory runs, or system");
   field("counters_missing", mode.counters_missing, "why there are no hardware counters; null: there are");

@@ -33,6 +33,7 @@ ReplayMode mode_of(const Report& report) {
                   .counts = plan.counts,
                   .lanes = plan.lanes,
                   .touch = options.touch,
+                  .give_back = options.counterparts ? "counterpart" : "preloaded",
                   .clock = clock_name(report),
                   .budget_ns = options.budget_ns,
                   .interrupted = report.results.interrupted};

@@ -10,6 +10,8 @@
 namespace cmt::replay {
 namespace {
 
+constexpr std::uint64_t unknown_share = 20;  // of the live bytes: less is not worth a warning
+
 /// Whether the trace has a call of this name.
 bool has_call(const TraceFacts& facts, const std::string& name) {
   for (std::size_t kind = 0; kind < facts.by_kind.size(); ++kind) {
@@ -30,6 +32,17 @@ bool is_of_libc(std::string_view library) {
 
 void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
 
+Warning missing_calls(std::uint64_t count, const TraceFacts& facts, const ReplayOptions& options) {
+  const std::string calls =
+      output::with_commas(count) + " of " + output::counted(facts.give_back_calls, "call") + " that give memory back";
+  if (options.counterparts)
+    return {"has no counterpart for calls that give memory back", "has no counterpart for " + calls};
+  return {"does not have the functions of calls that give memory back",
+          "does not have the functions of " + calls +
+              ", so they do nothing, as in the program if it is preloaded; "
+              "--give-back=counterpart makes its own calls instead"};
+}
+
 }  // namespace
 
 std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
@@ -48,6 +61,12 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   if (!facts.allocator.empty() && !is_of_libc(facts.allocator))
     warnings.push_back({"was recorded with another allocator than libc's",
                         "was recorded with " + facts.allocator + ": libc is another allocator"});
+  if (facts.unknown_bytes > facts.peak_live.bytes / unknown_share)
+    warnings.push_back({"has blocks of which it does not say which pages were written",
+                        "does not say which pages of " + output::bytes_text(facts.unknown_bytes) + " of the " +
+                            output::bytes_text(facts.peak_live.bytes) +
+                            " live at the peak were written. The replay writes all, so the program's peak may be lower "
+                            "by up to that much; cmttrace --touched=4K records it"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
   if (!trace.chunks().kept())
     warnings.push_back({"the trace is planned again in each run",
@@ -61,14 +80,13 @@ std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOpti
   return {{kind, "up to " + std::to_string(trace.plan().lanes) + " " + kind}};
 }
 
-std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts) {
+std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts,
+                                        const ReplayOptions& options) {
   std::vector<Warning> warnings;
   const std::string calls = " of " + output::counted(facts.give_back_calls, "call") + " that give memory back";
   if (!result.timed.empty() && !result.allocator.null) {
     const TimedSample& sample = result.timed.front();
-    if (sample.give_back_missing != 0)
-      warnings.push_back({"has no counterpart for calls that give memory back",
-                          "has no counterpart for " + output::with_commas(sample.give_back_missing) + calls});
+    if (sample.give_back_missing != 0) warnings.push_back(missing_calls(sample.give_back_missing, facts, options));
     if (sample.give_back_failed != 0)
       warnings.push_back(
           {"failed calls that give memory back", "failed " + output::with_commas(sample.give_back_failed) + calls});
@@ -112,7 +130,7 @@ std::vector<std::string> warning_lines(const Report& report) {
   add_lines(trace_name, trace_warnings(report.trace));
   add_lines(trace_name, crowd_warnings(report.trace, report.options));
   for (const AllocatorResult& result : report.results.allocators) {
-    add_lines(result.allocator.name, allocator_warnings(result, report.trace.plan().facts));
+    add_lines(result.allocator.name, allocator_warnings(result, report.trace.plan().facts, report.options));
     add_lines(result.allocator.name, table_warnings(result, report.options));
   }
   return lines;

@@ -29,7 +29,8 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace);
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options);
 
 /// The calls that an allocator lacks, and clocks that it read other than the recorded one.
-std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts);
+std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts,
+                                        const ReplayOptions& options);
 
 /// All warnings of a replay, one line each, with the name of the trace or of the allocator before each.
 std::vector<std::string> warning_lines(const Report& report);

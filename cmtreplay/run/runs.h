@@ -41,7 +41,7 @@ void describe(Visitor& field, Sample& sample) {
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
   field("given_back", sample.given_back, "calls that give memory back, or their counterparts");
   field("give_back_failed", sample.give_back_failed, "such calls that returned an error here");
-  field("give_back_missing", sample.give_back_missing, "such calls for which this allocator has no counterpart");
+  field("give_back_missing", sample.give_back_missing, "such calls that this allocator does not have (--give-back)");
   field("block_waits", sample.waits.block_waits, "calls that had to wait for a block of another thread");
   field("block_wait_ns", sample.waits.block_wait_ns, "time of these calls' waits");
   field("window_waits", sample.waits.window_waits, "waits of threads that were too far ahead");

@@ -142,6 +142,7 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   if (const TraceFacts& facts = settings_.trace.plan().facts; facts.touched_min != 0)
     control.touched_min = facts.touched_min;
   control.gives_back = settings_.trace.plan().facts.give_back_calls != 0 ? 1 : 0;
+  control.counterparts = settings_.options.counterparts ? 1 : 0;
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
   control.spins = more_threads_than_cpus(settings_.trace, settings_.options) ? 0 : spins;

@@ -30,6 +30,7 @@ struct ReplayOptions {
   double pace = 0;               ///< recorded time over the replay's; 0: as fast as possible
   ClockRuns clock = ClockRuns::memory;  ///< in which allocators read the recorded clock, if the trace has times
   std::string touch = "page";
+  bool counterparts = false;      ///< of calls that give memory back (worker/give_back.c)
   unsigned timeout_seconds = 60;  ///< without any call that returns
   std::vector<int> cpus;          ///< that workers are bound to; empty: any
 };

@@ -1,5 +1,9 @@
-/* Calls that give memory back. Programs call glibc's malloc_trim and mallopt, and jemalloc's mallctl. The replay makes
- * the call that the library under test has for the same purpose (man/cmtreplay.1 has the table):
+/* Calls that give memory back. Programs call glibc's malloc_trim and mallopt, and jemalloc's mallctl. If another
+ * library is preloaded into such a program, the calls reach it only if it has functions of these names. They do nothing
+ * for it otherwise, and so the replay leaves them out.
+ *
+ * On request the replay makes the call that the library has for the same purpose, as a program would do that is written
+ * for it. So it is for libraries with a prefix, which cannot be preloaded (man/cmtreplay.1 has the table):
  *
  *     glibc     malloc_trim, mallopt                  tcmalloc  MallocExtension_ReleaseFreeMemory
  *     jemalloc  mallctl                               tbb       scalable_allocation_command
@@ -57,8 +61,17 @@ static int trim_glibc(size_t pad) {
   return 1;
 }
 
-struct give_back_calls target_give_back_calls(void) {
+static struct give_back_calls calls_of_same_name(void) {
   struct give_back_calls calls = {0};
+  if (is_of_target((const void*)(uintptr_t)malloc_trim)) calls.malloc_trim = trim_glibc;
+  if (is_of_target((const void*)(uintptr_t)mallopt)) calls.mallopt = mallopt;
+  if (is_of_target((const void*)(uintptr_t)mallctl)) calls.mallctl = jemalloc_mallctl = mallctl;
+  return calls;
+}
+
+struct give_back_calls target_give_back_calls(int counterparts) {
+  if (!counterparts && !has_prefix()) return calls_of_same_name();
+  struct give_back_calls calls = {.counterparts = 1};
   void* const prefixed = target_function("mallctl");
   memcpy(&jemalloc_mallctl, &prefixed, sizeof prefixed);
   if (!jemalloc_mallctl && is_of_target((const void*)(uintptr_t)mallctl)) jemalloc_mallctl = mallctl;
@@ -117,7 +130,8 @@ enum give_back_result call_give_back(const struct give_back_calls* calls, enum g
     case give_back_mallctl:
       break;
   }
-  if (!calls->mallctl && index == mallctl_purge && calls->malloc_trim) return result_of(calls->malloc_trim(0));
+  if (calls->counterparts && !calls->mallctl && index == mallctl_purge && calls->malloc_trim)
+    return result_of(calls->malloc_trim(0));
   if (!calls->mallctl || index >= mallctl_count) return give_back_missing;
   write_name(name, mallctl_names[index], (uint32_t)(words[0] >> 16));
   if (words[0] >> 8 & 1) return result_of(set_value(name, words[1]) == 0);

@@ -130,7 +130,8 @@ static void set_up(struct replay* replay, struct control* control) {
   control->setup_errno = map_all(replay, (uint64_t)control->chunk_count * chunk_words * sizeof(uint64_t));
   if (control->setup_errno == 0 && control->target == target_null) control->setup_errno = reserve_null_range();
   replay->calls = control->target == target_null ? null_calls() : completed_calls(control->replaced);
-  if (control->gives_back && control->target != target_null) replay->give_back_calls = target_give_back_calls();
+  if (control->gives_back && control->target != target_null)
+    replay->give_back_calls = target_give_back_calls(control->counterparts);
   if (control->verification_fd >= 0 && control->setup_errno == 0) control->setup_errno = set_up_verification(replay);
   const int counts = control->counts_usable && control->target != target_null;
   if (!counts || !count_usable(&replay->calls, &control->usable_bytes)) control->usable_bytes = unknown_usable;
