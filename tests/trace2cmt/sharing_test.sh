@@ -137,7 +137,7 @@ replay() {
 import json, sys
 report = json.load(sys.stdin)
 for mark in report["baseline"]["marks"]: print(mark["event"], mark["live_bytes"], mark["live_blocks"])'
-  [ ! -s err ] || complain "replaying $1: $(cat err)"
+  ! grep -v 'does not say which pages' err || complain "replaying $1: $(cat err)"
 }
 replay many.cmt >whole
 replay hidden.cmt | cmp - whole || complain "an anonymous trace replays otherwise"
