@@ -4,9 +4,11 @@
     beside.py PROGRAM...: how cmtwatch is called.
 """
 
+import contextlib
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 import time
 
@@ -69,12 +71,16 @@ def wait_for_moments(path):
     """Until so much time has been recorded from now on that there would have been a drawing."""
     def last_ns():
         try:
-            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
                 return database.execute("select max(begin_ns) from tick where id < (select max(id) from tick)").fetchone()[0]
         except sqlite3.OperationalError:  # there is none yet, or it is being written
             return None
     first = last_ns() or 0
+    give_up = time.monotonic() + 240
     while (last_ns() or 0) < first + 500_000_000:
+        if time.monotonic() > give_up:
+            states = subprocess.run(["ps", "-eo", "pid,ppid,pgid,tpgid,stat,wchan:20,args"], capture_output=True, text=True, check=True).stdout
+            raise AssertionError(f"{path} has had no new moments for 240 s:\n{states}")
         time.sleep(0.01)
 
 
