@@ -47,10 +47,10 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  trace has which of their pages were touched, and when: exactly
                  these are written at that point
   --give-back=WHAT
-                 calls of malloc_trim, mallopt and mallctl. preloaded, the
-                 default: they reach an allocator that has functions of these
-                 names, as in a program that it is preloaded into. counterpart:
-                 the allocator's own call of that purpose, such as mi_collect
+                 what calls of malloc_trim, mallopt and mallctl do. preloaded,
+                 the default: they reach an allocator that exports these names,
+                 as in a program. counterpart: they become the allocator's own
+                 call of that purpose, such as mi_collect
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=TIME give an allocator up as hanging if no call returns for TIME:
                  2min; a number alone is seconds (default 60s)

@@ -169,6 +169,7 @@ int run(const Options& options) {
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.verify) return verify_all(settings, allocators, options, line);
+  report_warnings(source.name(), memory_warnings(trace, options));
   report_warnings(source.name(), crowd_warnings(trace, options));
   const auto show = [&line](const std::string& text) { line.show({text}); };
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};

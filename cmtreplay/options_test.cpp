@@ -47,6 +47,7 @@ TEST_CASE("options: how the trace is replayed") {
   CHECK(some.pace == 2.5);
   CHECK(some.touch == "all");
   CHECK(!some.counterparts);
+  CHECK(options({"--give-back=counterpart"}).counterparts);
   CHECK(some.cpus == std::vector<int>{0, 2, 3});
   CHECK(some.timeout_seconds == 7);
   CHECK(some.seed == 9);
@@ -82,7 +83,7 @@ TEST_CASE("options: wrong use is said in a line") {
                        "-o needs %a in its name where several allocators are given", UsageError);
   CHECK_THROWS_WITH_AS(options({"--order=any"}), "--order is free or strict, not 'any'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--threads=2"}), "--threads is recorded or 1, not '2'", UsageError);
-  CHECK(options({"--give-back=counterpart"}).counterparts);
+  CHECK_THROWS_WITH_AS(options({"--give-back=any"}), "--give-back is preloaded or counterpart, not 'any'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--touch=some"}), "--touch is page, none, first or all, not 'some'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--pace=2"}), "--pace is real or xN, N from 0.001 to 1000000, not '2'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin is a list of CPUs such as 0,2-3, not '0,'", UsageError);

@@ -203,7 +203,7 @@ struct control {
   int32_t target, touch;
   uint32_t touches_recorded; /* control_touch writes */
   uint32_t gives_back;       /* the trace has calls that give memory back */
-  uint32_t counterparts;     /* for these the library's own calls of the same purpose are made */
+  uint32_t counterparts;     /* 1: the library's own calls of the same purpose are made for these */
   uint64_t touched_min;      /* blocks of so many bytes and more are written by control_touch only */
   uint32_t replaced;         /* a bit for each call that the library lacks, in the order of call_names */
   uint32_t lane_count, chunk_count;

@@ -196,13 +196,8 @@ int run(const CommandLine& line) {
     const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     EncodingProgress progress;
-    Standstill standstill;
-    int waited_ms = 0;
     auto recorded = launch::wait_for_traces(*traces, say, [&](int milliseconds) {
       if (progress.due()) progress.show(traces->begun());
-      const bool is_looked_at = (waited_ms += milliseconds) % 1000 < milliseconds;
-      const std::string warning = is_looked_at ? standstill.look(traces->begun(), Clock::now()) : "";
-      if (!warning.empty()) say(warning);
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && launch::asks_to_end(launched.handle().signal);
     });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::trace_launcher {
@@ -58,7 +59,31 @@ std::string summary(const launch::RecordedTraces& recorded, double seconds) {
   return text;
 }
 
+std::string Standstill::look(const std::vector<launch::BegunTrace>& traces, Clock::time_point now) {
+  std::uint64_t progress = traces.size();
+  const launch::BegunTrace* awaited = nullptr;
+  for (const launch::BegunTrace& trace : traces) {
+    progress += trace.encoded + (trace.ended ? 1 : 0);
+    if (!trace.ended && awaited == nullptr) awaited = &trace;
+  }
+  if (progress != progress_ || !since_) {
+    progress_ = progress;
+    since_ = now;
+    is_reported_ = false;
+  }
+  if (awaited == nullptr || is_reported_ || now - *since_ < patience) return {};
+  is_reported_ = true;
+  return awaited->path + ": its collector has made no progress for " + std::to_string(patience.count()) +
+         " s. It may be stopped, or wait for a processor or a disk. Ctrl-C ends the wait";
+}
+
 void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
+  const auto now = Standstill::Clock::now();
+  shown_ = now;
+  if (const std::string line = standstill_.look(traces, now); !line.empty()) {
+    clear();
+    command::complain("cmttrace", line);
+  }
   std::uint64_t encoded = 0, waiting = 0;
   for (const launch::BegunTrace& trace : traces) {
     if (trace.ended) continue;
@@ -66,7 +91,6 @@ void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
     waiting += trace.waiting;
   }
   if (waiting == 0) return view_->clear();
-  const auto now = std::chrono::steady_clock::now();
   if (waiting > first_waiting_) {  // the first time, or of one more process
     first_waiting_ = waiting;
     first_ = now;
@@ -78,24 +102,6 @@ void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
   if (first_waiting_ != waiting)
     line += ", " + output::fixed(std::ceil(static_cast<double>(waiting) / per_second), 0) + " s left";
   view_->show({line});
-}
-
-std::string Standstill::look(const std::vector<launch::BegunTrace>& traces, Clock::time_point now) {
-  std::uint64_t progress = traces.size();
-  const launch::BegunTrace* awaited = nullptr;
-  for (const launch::BegunTrace& trace : traces) {
-    progress += trace.encoded + trace.waiting + (trace.ended ? 1 : 0);
-    if (!trace.ended && awaited == nullptr) awaited = &trace;
-  }
-  if (progress != progress_ || since_ == Clock::time_point{}) {
-    progress_ = progress;
-    since_ = now;
-    is_reported_ = false;
-  }
-  if (awaited == nullptr || is_reported_ || now - since_ < patience) return {};
-  is_reported_ = true;
-  return awaited->path + ": its collector has made no progress for " + std::to_string(patience.count()) +
-         " s. It may be stopped, or wait for a processor or a disk. Ctrl-C ends the wait";
 }
 
 }  // namespace cmt::trace_launcher

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,20 +17,6 @@ namespace cmt::trace_launcher {
 
 /// The line at the end. `seconds`: for how long the recording went on.
 std::string summary(const launch::RecordedTraces& recorded, double seconds);
-
-/// Shows on the terminal how long the collectors of a command that has ended will go on.
-class EncodingProgress {
- public:
-  void show(const std::vector<launch::BegunTrace>& traces);
-  bool due() const { return view_->due(); }
-  void clear() { view_->clear(); }
-
- private:
-  const std::unique_ptr<terminal::TerminalView> view_ =
-      terminal::make_terminal_view(STDERR_FILENO, terminal::Beside::nobody);
-  std::uint64_t first_waiting_ = 0;
-  std::chrono::steady_clock::time_point first_;
-};
 
 /// Notices that the collectors of a command that has ended make no progress, by the reports of each half second.
 class Standstill {
@@ -42,8 +29,26 @@ class Standstill {
 
  private:
   std::uint64_t progress_ = 0;
-  Clock::time_point since_{};
+  std::optional<Clock::time_point> since_;
   bool is_reported_ = false;
+};
+
+/// Shows on the terminal how long the collectors of a command that has ended will go on. Prints a line, also elsewhere,
+/// if they make no progress.
+class EncodingProgress {
+ public:
+  void show(const std::vector<launch::BegunTrace>& traces);
+  /// Whether show() is to be called.
+  bool due() const { return view_->due() || Standstill::Clock::now() - shown_ >= std::chrono::seconds(1); }
+  void clear() { view_->clear(); }
+
+ private:
+  const std::unique_ptr<terminal::TerminalView> view_ =
+      terminal::make_terminal_view(STDERR_FILENO, terminal::Beside::nobody);
+  Standstill standstill_;
+  Standstill::Clock::time_point shown_;
+  std::uint64_t first_waiting_ = 0;
+  Standstill::Clock::time_point first_;
 };
 
 }  // namespace cmt::trace_launcher

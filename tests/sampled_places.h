@@ -7,7 +7,7 @@
 namespace cmt::fixture {
 
 #ifdef CMT_SAMPLED_PLACES
-constexpr std::size_t place_step = 7;  // no divisor of 8, so that each bit of a byte has its turn
+constexpr std::size_t place_step = 7;  // it has no common factor with 8, so that each bit of a byte has its turn
 #else
 constexpr std::size_t place_step = 1;
 #endif

@@ -78,7 +78,8 @@ template <class Visitor, output::DescribedAs<CellMode> M>
 void describe(Visitor& field, M& mode) {
   field("order", mode.order, "free or strict");
   field("touch", mode.touch, "the bytes of each block that are written: page, none, first or all");
-  field("give_back", output::omit_if_empty(mode.give_back), "counterpart, or absent: preloaded (--give-back)");
+  field("give_back", output::omit_if_empty(mode.give_back),
+        "counterpart, or absent: preloaded (--give-back; in cells of 0.1.0 counterpart)");
   field("clock", mode.clock,
         "that allocators read where times were recorded: recorded, memory (in memory runs) or none");
   field("pace", mode.pace, "recorded time over the replay's; 0: as fast as possible");

@@ -187,6 +187,7 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
     describe_trace(cell.trace, trace.plan());
     cell.session = session;
     cell.warnings = trace_warnings(trace);
+    if (!settings.verifies) add_all(*cell.warnings, memory_warnings(trace, settings.options));
   }
   try {
     if (settings.verifies) {

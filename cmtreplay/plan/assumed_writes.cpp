@@ -12,14 +12,13 @@ constexpr std::size_t uses_max = 1 << 16;
 
 std::uint64_t key_of(Kind kind, std::uint64_t size) { return size << 8 | static_cast<std::uint64_t>(kind); }
 
-/// The bytes of an event's pages, which may reach beyond the block.
-std::uint64_t bytes_of(const Event& event) {
+}  // namespace
+
+std::uint64_t bytes_of_pages(const Event& event) {
   std::uint64_t bytes = 0;
   if (event.count == 0 || __builtin_mul_overflow(event.count, event.alignment, &bytes)) return unknown;
   return bytes;
 }
-
-}  // namespace
 
 void AssumedWrites::count(const Event& event) {
   if (!known()) return;
@@ -38,10 +37,10 @@ void AssumedWrites::count_pages(const Event& event) {
   if (found == blocks_.end() || event.size >= found->second.size) return;
   Block& block = found->second;
   const std::uint64_t left = block.size - event.size;
-  const std::uint64_t touched = std::min({bytes_of(event), left, block.untouched});
+  const std::uint64_t touched = std::min({bytes_of_pages(event), left, block.untouched});
   block.untouched -= touched;
   bytes_ -= touched;
-  const std::uint64_t end = event.size + std::min(bytes_of(event), left);
+  const std::uint64_t end = event.size + std::min(bytes_of_pages(event), left);
   if (event.kind == Kind::touch) block.written_end = std::max(block.written_end, end);
   // The last page may be resident because of the next block.
   if (event.kind == Kind::touch || left >= page_bytes) block.idle_begin = std::max(block.idle_begin, end);

@@ -8,6 +8,9 @@
 
 namespace cmt::replay {
 
+/// The bytes of an event's pages, which may reach beyond the block.
+std::uint64_t bytes_of_pages(const Event& event);
+
 /// Counts the bytes of live blocks to which the program has not written so far. The trace has this for blocks of at
 /// least touched_min bytes.
 ///

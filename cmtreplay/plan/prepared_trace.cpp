@@ -169,14 +169,14 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
-  unknown_writes_.count(event, facts.events);
+  unknown_writes_.count(event);
   const heap::LiveTotals& live = router_.planner().live();
   facts.peak_live.blocks = std::max(facts.peak_live.blocks, live.blocks);
   facts.peak_touched_bytes = std::max(facts.peak_touched_bytes, live.bytes - untouched_.bytes());
   if (live.bytes <= facts.peak_live.bytes) return;
   facts.peak_live.bytes = live.bytes;
   facts.peak_live_bytes_event = facts.events;
-  unknown_writes_.note_peak(facts.events);
+  unknown_writes_.note_peak();
   rises_ = true;
 }
 

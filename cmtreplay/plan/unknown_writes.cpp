@@ -4,30 +4,32 @@
 
 #include <algorithm>
 
+#include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/protocol.h"
 
 namespace cmt::replay {
 
-void UnknownWrites::count(const Event& event, std::uint64_t number) {
+void UnknownWrites::count(const Event& event) {
+  ++events_;
   if (names_pages(event.kind)) {
-    if (event.kind == Kind::resident && event.old_tag == begun_) return;
-    begun_ = 0;
+    if (event.kind == Kind::resident && event.old_tag == new_block_) return;
+    new_block_ = 0;
     if (event.kind == Kind::resident) count_late_pages(event);
     return;
   }
-  begun_ = 0;
+  new_block_ = 0;
   if (event.ends_block()) end_block(event.old_tag);
-  if (event.makes_block()) add_block(event, number);
+  if (event.makes_block()) add_block(event);
 }
 
-void UnknownWrites::add_block(const Event& event, std::uint64_t number) {
+void UnknownWrites::add_block(const Event& event) {
   end_block(event.tag);  // only if the trace uses the tag of a live block again
   const std::uint64_t size = event.bytes();
   if (size < 2 * page_bytes) return;
   const std::uint64_t unknown = is_large(size) ? 0 : (size / page_bytes - 1) * page_bytes;
-  blocks_.emplace(event.tag, Block{size, unknown, number});
+  blocks_.emplace(event.tag, Block{size, unknown, events_});
   bytes_ += unknown;
-  begun_ = event.tag;
+  new_block_ = event.tag;
 }
 
 void UnknownWrites::end_block(Tag tag) {
@@ -41,17 +43,15 @@ void UnknownWrites::count_late_pages(const Event& event) {
   const auto found = blocks_.find(event.old_tag);
   if (found == blocks_.end() || event.size >= found->second.size) return;
   Block& block = found->second;
-  std::uint64_t bytes = 0;
-  if (event.count == 0 || __builtin_mul_overflow(event.count, event.alignment, &bytes)) bytes = block.size;
-  bytes = std::min({bytes, block.size - event.size, block.size - block.unknown});
+  const std::uint64_t bytes = std::min({bytes_of_pages(event), block.size - event.size, block.size - block.unknown});
   block.unknown += bytes;
   bytes_ += bytes;
-  if (block.made_by <= peak_) bytes_at_peak_ += bytes;
+  if (block.made_by <= peak_event_) bytes_at_peak_ += bytes;
 }
 
-void UnknownWrites::note_peak(std::uint64_t number) {
+void UnknownWrites::note_peak() {
   bytes_at_peak_ = bytes_;
-  peak_ = number;
+  peak_event_ = events_;
 }
 
 }  // namespace cmt::replay

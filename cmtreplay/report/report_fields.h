@@ -63,7 +63,8 @@ void describe(Visitor& field, M& mode) {
   field("true_dependencies", mode.counts.true_dependencies, "calls that need a block of another thread");
   field("false_dependencies", mode.counts.false_dependencies, "points at which a thread may be too far ahead");
   field("touch", mode.touch, "the bytes of each block that are written: page, none, first or all");
-  field("give_back", mode.give_back, "how calls that give memory back are replayed: preloaded or counterpart");
+  field("give_back", mode.give_back,
+        "how calls that give memory back are replayed: preloaded (with a prefix counterpart) or counterpart");
   field("pace", mode.pace, "recorded time over the replay's; null: as fast as possible");
   field("clock", mode.clock, "that allocators read: recorded, recorded in memory runs, or system");
   field("counters_missing", mode.counters_missing, "why there are no hardware counters; null: there are");

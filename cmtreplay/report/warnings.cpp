@@ -10,7 +10,7 @@
 namespace cmt::replay {
 namespace {
 
-constexpr std::uint64_t unknown_share = 20;  // of the live bytes: less is not worth a warning
+constexpr std::uint64_t unknown_share_divisor = 20;  // of the live bytes: less is not worth a warning
 
 /// Whether the trace has a call of this name.
 bool has_call(const TraceFacts& facts, const std::string& name) {
@@ -32,10 +32,9 @@ bool is_of_libc(std::string_view library) {
 
 void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
 
-Warning missing_calls(std::uint64_t count, const TraceFacts& facts, const ReplayOptions& options) {
-  const std::string calls =
-      output::with_commas(count) + " of " + output::counted(facts.give_back_calls, "call") + " that give memory back";
-  if (options.counterparts)
+/// `calls`: "2 of 4 calls that give memory back".
+Warning missing_calls(const std::string& calls, bool uses_counterparts) {
+  if (uses_counterparts)
     return {"has no counterpart for calls that give memory back", "has no counterpart for " + calls};
   return {"does not have the functions of calls that give memory back",
           "does not have the functions of " + calls +
@@ -61,17 +60,22 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   if (!facts.allocator.empty() && !is_of_libc(facts.allocator))
     warnings.push_back({"was recorded with another allocator than libc's",
                         "was recorded with " + facts.allocator + ": libc is another allocator"});
-  if (facts.unknown_bytes > facts.peak_live.bytes / unknown_share)
-    warnings.push_back({"has blocks of which it does not say which pages were written",
-                        "does not say which pages of " + output::bytes_text(facts.unknown_bytes) + " of the " +
-                            output::bytes_text(facts.peak_live.bytes) +
-                            " live at the peak were written. The replay writes all, so the program's peak may be lower "
-                            "by up to that much; cmttrace --touched=4K records it"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
   if (!trace.chunks().kept())
     warnings.push_back({"the trace is planned again in each run",
                         trace.chunks().problem() + ": the trace is planned again in each run"});
   return warnings;
+}
+
+std::vector<Warning> memory_warnings(const PreparedTrace& trace, const ReplayOptions& options) {
+  const TraceFacts& facts = trace.plan().facts;
+  const bool writes_all = options.touch == "page" || options.touch == "all";
+  if (!writes_all || facts.unknown_bytes <= facts.peak_live.bytes / unknown_share_divisor) return {};
+  return {{"has blocks of which it does not say which pages were written",
+           "does not say which pages of " + output::bytes_text(facts.unknown_bytes) + " of the " +
+               output::bytes_text(facts.peak_live.bytes) +
+               " live at the peak were written. The replay writes all, so the program's peak may be lower "
+               "by up to that much; cmttrace --touched=4K records it"}};
 }
 
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options) {
@@ -83,13 +87,16 @@ std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOpti
 std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts,
                                         const ReplayOptions& options) {
   std::vector<Warning> warnings;
-  const std::string calls = " of " + output::counted(facts.give_back_calls, "call") + " that give memory back";
+  const auto calls = [&facts](std::uint64_t count) {
+    return output::with_commas(count) + " of " + output::counted(facts.give_back_calls, "call") +
+           " that give memory back";
+  };
   if (!result.timed.empty() && !result.allocator.null) {
     const TimedSample& sample = result.timed.front();
-    if (sample.give_back_missing != 0) warnings.push_back(missing_calls(sample.give_back_missing, facts, options));
+    if (sample.give_back_missing != 0)
+      warnings.push_back(missing_calls(calls(sample.give_back_missing), uses_counterparts(options, result.allocator)));
     if (sample.give_back_failed != 0)
-      warnings.push_back(
-          {"failed calls that give memory back", "failed " + output::with_commas(sample.give_back_failed) + calls});
+      warnings.push_back({"failed calls that give memory back", "failed " + calls(sample.give_back_failed)});
   }
   if (result.memory && result.memory->reads_stamps == true)
     add(warnings, "reads the processor's time stamp counter, which does not tell the recorded time");
@@ -128,6 +135,7 @@ std::vector<std::string> warning_lines(const Report& report) {
   };
   const std::string trace_name = command::input_name(report.options.file);
   add_lines(trace_name, trace_warnings(report.trace));
+  add_lines(trace_name, memory_warnings(report.trace, report.options));
   add_lines(trace_name, crowd_warnings(report.trace, report.options));
   for (const AllocatorResult& result : report.results.allocators) {
     add_lines(result.allocator.name, allocator_warnings(result, report.trace.plan().facts, report.options));

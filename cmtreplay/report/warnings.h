@@ -25,6 +25,9 @@ void describe(Visitor& field, W& warning) {
 /// The parts of a trace that are not replayed as they were recorded.
 std::vector<Warning> trace_warnings(const PreparedTrace& trace);
 
+/// A warning if the replay writes much of which the trace does not say whether the program wrote it.
+std::vector<Warning> memory_warnings(const PreparedTrace& trace, const ReplayOptions& options);
+
 /// A warning if more threads run at once than there are processors.
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options);
 

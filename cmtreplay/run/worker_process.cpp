@@ -67,6 +67,10 @@ bool more_threads_than_cpus(const PreparedTrace& trace, const ReplayOptions& opt
   return trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(options.cpus));
 }
 
+bool uses_counterparts(const ReplayOptions& options, const Allocator& allocator) {
+  return options.counterparts || !allocator.prefix.empty();
+}
+
 bool is_clock_recorded(const ReplaySettings& settings, bool memory_run) {
   const ClockRuns runs = settings.options.clock;
   const bool has_times = settings.trace.plan().facts.recorded_ns != unknown;
@@ -142,7 +146,7 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   if (const TraceFacts& facts = settings_.trace.plan().facts; facts.touched_min != 0)
     control.touched_min = facts.touched_min;
   control.gives_back = settings_.trace.plan().facts.give_back_calls != 0 ? 1 : 0;
-  control.counterparts = settings_.options.counterparts ? 1 : 0;
+  control.counterparts = uses_counterparts(settings_.options, allocator) ? 1 : 0;
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
   control.spins = more_threads_than_cpus(settings_.trace, settings_.options) ? 0 : spins;
@@ -205,8 +209,8 @@ void WorkerProcess::check_worker() {
   pollfd wanted{.fd = socket_.get(), .events = 0, .revents = 0};
   poll(&wanted, 1, 0);
   if (settings_.interrupts.pending()) throw Interrupted();
-  if ((wanted.revents & POLLHUP) || child_->has_ended())
-    throw_death(false);  // a process that it has forked may have the socket
+  // A process that the worker has forked may keep the socket open.
+  if ((wanted.revents & POLLHUP) || child_->has_ended()) throw_death(false);
   const control& control = region_->get();
   const Outside outside{.rests = __atomic_load_n(&control.waits_for_parent, __ATOMIC_ACQUIRE) != 0,
                         .calls = __atomic_load_n(&control.calls_outside, __ATOMIC_RELAXED)};

@@ -46,6 +46,9 @@ struct ReplaySettings {
 /// Whether threads have to share CPUs. Their times then depend on the scheduler more than on the allocator.
 bool more_threads_than_cpus(const PreparedTrace& trace, const ReplayOptions& options);
 
+/// Whether calls that give memory back are replayed as the allocator's own calls of the same purpose.
+bool uses_counterparts(const ReplayOptions& options, const Allocator& allocator);
+
 /// Whether the allocator reads the recorded clock in a run.
 bool is_clock_recorded(const ReplaySettings& settings, bool memory_run);
 

@@ -44,7 +44,7 @@ struct give_back_calls {
   int (*malloc_trim)(size_t pad); /* or the like: gives free memory back. NULL: the library has no such call */
   int (*mallopt)(int parameter, int value);
   int (*mallctl)(const char* name, void* old, size_t* old_bytes, void* value, size_t value_bytes);
-  int counterparts; /* malloc_trim does for a mallctl that purges */
+  int counterparts; /* a mallctl that purges becomes a malloc_trim, if there is no mallctl */
 };
 /* `counterparts`: 0: the calls that a program reaches if the library is preloaded into it. */
 struct give_back_calls target_give_back_calls(int counterparts);
@@ -57,7 +57,6 @@ enum give_back_result call_give_back(const struct give_back_calls* calls, enum g
 /* A function of the library under its prefix, or NULL; and whether a function is of the library that has its malloc. */
 void* target_function(const char* name);
 int is_of_target(const void* function);
-int has_prefix(void);
 
 /* Prints where malloc and the other calls come from, and which objects are loaded. Returns an exit status. */
 int probe(void);

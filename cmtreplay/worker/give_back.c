@@ -3,7 +3,7 @@
  * for it otherwise, and so the replay leaves them out.
  *
  * On request the replay makes the call that the library has for the same purpose, as a program would do that is written
- * for it. So it is for libraries with a prefix, which cannot be preloaded (man/cmtreplay.1 has the table):
+ * for it. So it is always for libraries whose calls have a prefix (man/cmtreplay.1 has the table):
  *
  *     glibc     malloc_trim, mallopt                  tcmalloc  MallocExtension_ReleaseFreeMemory
  *     jemalloc  mallctl                               tbb       scalable_allocation_command
@@ -70,7 +70,7 @@ static struct give_back_calls calls_of_same_name(void) {
 }
 
 struct give_back_calls target_give_back_calls(int counterparts) {
-  if (!counterparts && !has_prefix()) return calls_of_same_name();
+  if (!counterparts) return calls_of_same_name();
   struct give_back_calls calls = {.counterparts = 1};
   void* const prefixed = target_function("mallctl");
   memcpy(&jemalloc_mallctl, &prefixed, sizeof prefixed);

@@ -55,8 +55,6 @@ static int same_library(uintptr_t a, uintptr_t b) {
   return a && dladdr((void*)a, &of_a) && dladdr((void*)b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-int has_prefix(void) { return prefix != NULL; }
-
 void* target_function(const char* name) { return prefix ? find(name) : NULL; }
 
 int is_of_target(const void* function) { return same_library((uintptr_t)function, (uintptr_t)target_calls().malloc); }

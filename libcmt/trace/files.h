@@ -40,6 +40,17 @@ inline struct flock lock_of(short type, long long first, long long count = 1) {
   return lock;
 }
 
+/// Makes readers wait until the file is closed.
+inline void lock_against_readers(int fd) {
+  struct flock both = lock_of(F_WRLCK, recorder_at_work, recorder_is_awaited + 1 - recorder_at_work);
+  ::fcntl(fd, F_OFD_SETLK, &both);
+}
+
+/// A launcher's status file (toolkit/launch/trace_status.h) has a name of so many digits, in a folder whose name begins
+/// so. The collector removes such a file if the launcher was killed.
+inline constexpr std::string_view status_folder_begin = "cmttrace.";
+inline constexpr std::size_t status_name_digits = 32;
+
 /// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, in the form of
 /// /proc/PID/status: all but the two that cannot be blocked. Other processes do not block the signals that glibc
 /// reserves for itself, so this set identifies a supervisor.

@@ -28,7 +28,6 @@ namespace {
 constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 constexpr std::uint64_t first_bytes_per_event = 40;
-constexpr std::size_t status_name_digits = 32;  // as toolkit/launch/trace_status.cpp makes it
 
 const char* variable(Setting setting) {
   const char* value = std::getenv(setting_names[setting]);
@@ -163,12 +162,12 @@ void append_status(const Control& control, const std::string& fields, const std:
 }
 
 /// Removes a launcher's status file (toolkit/launch/trace_status.h), and its folder, if the launcher has ended without
-/// doing so. Does nothing to a file that a user has named.
+/// doing so. Does nothing to a file that is not named as a launcher names it.
 void remove_abandoned_status(const Control& control) {
-  const std::string_view path = control.status_path;
-  const std::size_t name_at = path.rfind('/') + 1;
-  const std::string folder(path.substr(0, name_at == 0 ? 0 : name_at - 1));
-  if (path.size() - name_at != status_name_digits || folder.rfind("/cmttrace.") != folder.rfind('/')) return;
+  const std::filesystem::path path = control.status_path, folder = path.parent_path();
+  if (path.filename().string().size() != status_name_digits ||
+      !folder.filename().string().starts_with(status_folder_begin))
+    return;
   const int fd = ::open(control.status_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::unlink(control.status_path) == 0) ::rmdir(folder.c_str());

@@ -30,7 +30,7 @@ std::uint64_t same_time(std::uint64_t stamp) { return stamp; }
 
 /// The stack of a node, as it was recorded. Its first frame is `cut` if it is cut.
 constexpr std::uint32_t cut = 1u << 30;
-Frames rules_of(const cmt::StackTable& table, StackId stack) {
+Frames recorded_frames(const cmt::StackTable& table, StackId stack) {
   Frames frames;
   for (; stack != 0; stack = table.node(stack).parent) {
     const cmt::FrameId frame = table.node(stack).frame;
@@ -171,7 +171,7 @@ struct RingOfStacks {
   std::vector<Frames> read(const std::vector<Slot>& records) {
     ring.append(packed_part(records, 0, records.size()));
     std::vector<Frames> stacks;
-    for (; ring.has_front(); ring.pop()) stacks.push_back(rules_of(all.table(), ring.front().stack));
+    for (; ring.has_front(); ring.pop()) stacks.push_back(recorded_frames(all.table(), ring.front().stack));
     return stacks;
   }
 
@@ -205,7 +205,7 @@ TEST_CASE("ring stacks: each event has the stack that its thread had, whatever i
     std::mt19937 random(round);
     std::size_t at = 0, from = 0, unknowns = 0, differences = 0;
     const auto check = [&](StackId stack) {
-      differences += rules_of(ring.all.table(), stack) != recorder.wanted[at] ? 1 : 0;
+      differences += recorded_frames(ring.all.table(), stack) != recorder.wanted[at] ? 1 : 0;
       ++at;
     };
     while (from < records.size()) {

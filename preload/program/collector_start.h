@@ -44,8 +44,8 @@ bool collector_is_gone(void);
 /// Waits until the supervisor, and so the collector, has ended. Does nothing without a supervisor.
 void collector_reap(void);
 /// Ends the supervisor: before an exec, or because the kernel grants some calls only to a process that shares its
-/// memory with no other. The collector goes on, and the process that inherits orphans reaps it. Returns false if there
-/// is no supervisor, or if this process would inherit the collector.
+/// memory with no other. The collector goes on, and the process that inherits orphans reaps it. Returns whether it has
+/// ended one: not if there is none, in a sandbox, or if this process would inherit the collector.
 bool collector_end_supervisor(void);
 /// In a forked child: the parent's collector is not ours.
 void collector_forget(void);

@@ -4,9 +4,9 @@
 //
 // open(2) would release the writer that waits at the FIFO, whose data would be lost. O_NONBLOCK does not help, and
 // fstat(2) comes too late. So the path is resolved with O_PATH, which opens nothing, and the file is opened by
-// /proc/self/fd once it is known to be regular. Nobody can replace the file in
-// between, because its path is not resolved again. Without /proc it is: a file that was replaced may then be opened,
-// but it is refused.
+// /proc/self/fd once it is known to be regular. Nobody can replace the file in between, because its path is not
+// resolved again. Without /proc the path is resolved again. A file that was replaced may then be opened, and is
+// refused.
 
 #include "toolkit/files/regular_file.h"
 

@@ -49,7 +49,6 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 /// In the child: asks the kernel to end it with the thread that has started it. The thread may have ended already.
 void end_with(pid_t parent) {
-  setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
 }
@@ -121,7 +120,7 @@ pid_t fork_and_execute(const SpawnOptions& options, Traced is_traced) {
     go_in.close();
     char none;
     while (read(go_out.get(), &none, 1) < 0 && errno == EINTR) continue;  // until the parent has seized us
-    if (options.has_own_group) setpgid(0, 0);
+    if (options.has_own_group || options.ends_with_us) setpgid(0, 0);
     if (options.ends_with_us) end_with(parent);
     execute(options, arguments, variables);
     const int error = errno;

@@ -245,8 +245,8 @@ void add_as_reported(const BegunTrace& trace, RecordedTraces& recorded) {
   recorded.unfinished += trace.ended ? 0 : 1;
 }
 
-/// Whether the program, or somebody else, has renamed or removed a trace.
-bool is_gone(const std::string& path) {
+/// Whether there is no such file: the program, or somebody else, has renamed or removed the trace.
+bool is_missing(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) != 0 && errno == ENOENT;
 }
@@ -291,7 +291,7 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
         add_trace(trace, recorded);
       }
     } catch (const std::exception& error) {
-      complain(is_gone(trace.path) ? trace.path + " was renamed or removed while it was recorded" : error.what());
+      complain(is_missing(trace.path) ? trace.path + " was renamed or removed while it was recorded" : error.what());
       ++recorded.unreadable;
       if (trace.ended) add_as_reported(trace, recorded);
     }
@@ -326,9 +326,9 @@ TraceStatusFile::TraceStatusFile(const std::string& output) : paths_(output) {
 /// Only root's command can change its user.
 void TraceStatusFile::make_file() {
   const bool is_for_others = geteuid() == 0;
-  std::string folder = fs::temp_directory_path() / "cmttrace.XXXXXX";
+  std::string folder = fs::temp_directory_path() / (std::string(status_folder_begin) + "XXXXXX");
   if (mkdtemp(folder.data()) == nullptr) throw std::system_error(errno, std::generic_category(), folder);
-  std::array<unsigned char, 16> random{};
+  std::array<unsigned char, status_name_digits / 2> random{};
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
     throw std::system_error(errno, std::generic_category(), "getrandom");
   path_ = folder + "/";
@@ -406,7 +406,7 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     const std::vector<BegunTrace> all = traces.begun();
     const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const BegunTrace& trace) {
       if (trace.ended) return false;
-      return waited_ms < patience_ms ? is_written(trace.path) || is_gone(trace.path)
+      return waited_ms < patience_ms ? is_written(trace.path) || is_missing(trace.path)
                                      : !is_running(trace.process) && is_written(trace.path);
     });
     if (is_awaited && !pause(step_ms)) continue;
@@ -481,7 +481,7 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   }
   if (recorded.unreadable != 0) {
     losses.push_back(output::counted(recorded.unreadable, "trace") +
-                     " not readable, and counted as its collector reports");
+                     " not readable, and counted as far as its collector reports");
   }
   if (recorded.elsewhere != 0)
     losses.push_back(output::counted(recorded.elsewhere, "trace") + " with another name not looked at");

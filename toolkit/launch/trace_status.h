@@ -106,10 +106,10 @@ struct RecordedTraces {
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t repairs = 0;         ///< events that were lost or altered, without frees of blocks that were not seen
-  std::vector<RecordedFile> files;   ///< the largest first
-  unsigned unreadable = 0;           ///< traces that could not be read, and are counted as their collectors report
-  unsigned unfinished = 0;           ///< traces without an end: still being recorded, or cut
+  std::uint64_t repairs = 0;        ///< events that were lost or altered, without frees of blocks that were not seen
+  std::vector<RecordedFile> files;  ///< the largest first
+  unsigned unreadable = 0;  ///< traces that could not be read; the ended ones are counted as their collectors report
+  unsigned unfinished = 0;  ///< traces without an end: still being recorded, or cut
   std::vector<BegunTrace> traces{};  ///< all of them, as they were in the end
   std::uint64_t refused = 0;         ///< processes that could not be recorded, although their programs can be
   std::vector<UnrecordedProgram> unrecorded{};  ///< these processes, and programs that cannot be recorded

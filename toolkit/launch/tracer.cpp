@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -31,7 +32,32 @@ bool has_musl(const ProgramFile& program) {
   return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
 }
 
-/// The keyword of the obstacle because of which nothing of a program can be recorded. Empty: there is none.
+/// Why nothing of a program can be recorded.
+struct Obstacle {
+  std::string_view keyword;   ///< by which libcmttrace reports it (preload/program/launch/execs.h)
+  std::string_view reason;    ///< in a list of programs
+  std::string_view sentence;  ///< after the program's path
+};
+constexpr std::array<Obstacle, 7> obstacles{{
+    {"bits", "a 32-bit program", " is a 32-bit program: nothing can be recorded; build it for 64 bits"},
+    {"processor", "for another processor", " is for another processor: nothing can be recorded"},
+    {"static", "linked statically", " is linked statically: nothing can be recorded; link it without -static"},
+    {"musl", "linked against musl", " is linked against musl: nothing can be recorded; build it for glibc"},
+    {"sanitizer", "a sanitizer",
+     " is built with a sanitizer, whose malloc hides the tracer: nothing can be recorded; build it without "
+     "-fsanitize="},
+    {"rights", "other rights", " runs with another user's rights: nothing can be recorded, unless that user runs it"},
+    {"environment", "started without LD_PRELOAD", ""},
+}};
+
+/// Empty fields: there is no such obstacle.
+Obstacle obstacle_named(std::string_view keyword) {
+  const auto* const found = std::find_if(obstacles.begin(), obstacles.end(),
+                                         [&](const Obstacle& obstacle) { return obstacle.keyword == keyword; });
+  return found != obstacles.end() ? *found : Obstacle{};
+}
+
+/// The keyword. Empty: there is none.
 std::string_view obstacle_in(const ProgramFile& program) {
   if (!program.is_elf) return {};
   if (!program.is_64_bit) return "bits";
@@ -44,16 +70,8 @@ std::string_view obstacle_in(const ProgramFile& program) {
 /// Why the tracer does not see the calls of an ELF program, and what can be done. Empty if the tracer sees them, or the
 /// file is no ELF program.
 std::string why_not_seen(const ProgramFile& program) {
-  if (!program.is_elf) return {};
-  if (!program.is_64_bit) return " is a 32-bit program: nothing can be recorded; build it for 64 bits";
-  if (!program.is_for_us) return " is for another processor: nothing can be recorded";
-  if (program.interpreter.empty()) return " is linked statically: nothing can be recorded; link it without -static";
-  if (has_musl(program)) return " is linked against musl: nothing can be recorded; build it for glibc";
-  if (!program.sanitizer.empty()) {
-    return " is built with a sanitizer, whose malloc hides the tracer: nothing can be recorded; build it without "
-           "-fsanitize=" +
-           program.sanitizer;
-  }
+  if (const Obstacle obstacle = obstacle_named(obstacle_in(program)); !obstacle.keyword.empty())
+    return std::string(obstacle.sentence) + (obstacle.keyword == "sanitizer" ? program.sanitizer : "");
   if (program.exports_malloc) {
     return " has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared "
            "library";
@@ -115,27 +133,12 @@ bool changes_rights(const std::string& word) {
 std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
-  const std::string why = changes_rights(path)
-                              ? " runs with another user's rights: nothing can be recorded, unless that user runs it"
-                              : why_not_seen(read_program_file(path));
+  const std::string why =
+      changes_rights(path) ? std::string(obstacle_named("rights").sentence) : why_not_seen(read_program_file(path));
   return why.empty() ? "" : path + why;
 }
 
-std::string_view reason_of_obstacle(std::string_view keyword) {
-  static constexpr std::array<std::array<std::string_view, 2>, 7> reasons{{
-      {"static", "linked statically"},
-      {"rights", "other rights"},
-      {"sanitizer", "a sanitizer"},
-      {"musl", "linked against musl"},
-      {"bits", "a 32-bit program"},
-      {"processor", "for another processor"},
-      {"environment", "started without LD_PRELOAD"},
-  }};
-  for (const auto& [word, reason] : reasons) {
-    if (word == keyword) return reason;
-  }
-  return {};
-}
+std::string_view reason_of_obstacle(std::string_view keyword) { return obstacle_named(keyword).reason; }
 
 std::string_view obstacle_of(const std::string& word) {
   const std::string path = find_in_path(word);

@@ -1,7 +1,6 @@
 // Logs of other tools through a Reader: recognition, processes, names, and damage.
 
 #include "trace2cmt/input/open_log.h"
-#include "tests/sampled_places.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <sstream>
 
 #include "tests/format-spec/trace_fixture.h"
+#include "tests/sampled_places.h"
 #include "trace2cmt/inspect/verify.h"
 #include "trace2cmt/options.h"
 

@@ -1,7 +1,6 @@
 // --verify: each kind of fault in events, totals and blocks is reported once and with its place.
 
 #include "trace2cmt/inspect/verify.h"
-#include "tests/sampled_places.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
 #include "tests/format-spec/trace_fixture.h"
+#include "tests/sampled_places.h"
 #include "trace2cmt/inspect/info.h"
 
 namespace cmt::trace2cmt {

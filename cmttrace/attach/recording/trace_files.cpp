@@ -50,12 +50,6 @@ std::string with_number(const std::string& path, int number) {
       .string();
 }
 
-/// Locks out readers: the collector inherits the lock.
-void lock_trace(int fd) {
-  struct flock both = lock_of(F_WRLCK, recorder_at_work, recorder_is_awaited + 1 - recorder_at_work);
-  fcntl(fd, F_OFD_SETLK, &both);
-}
-
 }  // namespace
 
 TraceFiles::TraceFiles(const std::string& templates, const std::string& fifo, const std::string& program, int pid) {
@@ -100,7 +94,7 @@ void TraceFiles::create(const std::string& path_template, const std::string& pro
     process::Fd fd(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd.get() < 0 && errno == EEXIST && !is_fixed(path_template)) continue;
     if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), name);
-    lock_trace(fd.get());
+    lock_against_readers(fd.get());  // the collector inherits the lock
     paths_.push_back(name);
     descriptors_.push_back(std::move(fd));
     return;

@@ -37,12 +37,6 @@ int create_numbered(const std::string& trace, std::string& path) {
   return fd;
 }
 
-/// Makes readers wait until the file is closed.
-void lock_against_readers(int fd) {
-  struct flock both = lock_of(F_WRLCK, recorder_at_work, recorder_is_awaited + 1 - recorder_at_work);
-  ::fcntl(fd, F_OFD_SETLK, &both);
-}
-
 }  // namespace
 
 FlightSink::FlightSink(Output& output, Header header, const LiveBlockSource& live, std::string folder,

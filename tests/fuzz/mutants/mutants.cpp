@@ -12,7 +12,7 @@
 //
 //   - The exit status is 0, 1, or 3 (lifetimes --baseline).
 //   - The memory is at most 64 MiB. No mutant of these small inputs has more live blocks than fit.
-//   - The processor time is at most 10 s a MB of input, and 10 s for smaller inputs. Sanitizers get four times as much.
+//   - The processor time is at most 10 s a MB of input, and 10 s in any case. Sanitizers get four times as much.
 //
 // A mutant beyond the bound of memory is run again in a child of its own, since freed memory of earlier ones counts
 // too. Findings are written to the folder FINDINGS.
