@@ -57,7 +57,7 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     record the call stacks of frees too
   --touched[=SIZE|auto|off]
                     record when the command first writes to each page of a
-                    block of SIZE or more. auto, or no value: blocks of 64K or
+                    block of SIZE or more. auto, or no value: blocks of 4K or
                     more, while a thread spends at most about 1/64 of its time
                     on it. off: no blocks. Default: auto, but off under a filter
                     of system calls, as in most containers

@@ -83,7 +83,8 @@
 /// Where they are recorded (`touched_min` is not 0), a record_block comes before each event that makes or ends a block
 /// of at least so many bytes. The begin of a realloc is such an end. It has the block's address. If block_is_asked is
 /// set, the record_page_runs after it are all pages that were in memory then: before the program had the block, or at
-/// its end. If not, the kernel could not be asked.
+/// its end. If not, the kernel could not be asked. A block that begins without a record_block ends without one: the
+/// program has no time to ask about it, or all of its pages were in memory.
 ///
 /// - record_pages is an event of its own: pages of a block that lives on. Without a record_since it has runs that do
 ///   not fit the next event. With one it is of a moment between that stamp and its own, and about a block that lived

@@ -1,4 +1,5 @@
-// Learns from blocks that have ended how far blocks of one call and size are written.
+// Keeps the size of each live block of two pages and more. A block is seen to be unknown at its end only, perhaps long
+// after the peak.
 #include "cmtreplay/plan/assumed_writes.h"
 
 #include <algorithm>
@@ -6,74 +7,82 @@
 #include "cmtreplay/protocol.h"
 
 namespace cmt::replay {
-namespace {
 
-constexpr std::size_t uses_max = 1 << 16;
-
-std::uint64_t key_of(Kind kind, std::uint64_t size) { return size << 8 | static_cast<std::uint64_t>(kind); }
-
-}  // namespace
-
-std::uint64_t bytes_of_pages(const Event& event) {
-  std::uint64_t bytes = 0;
-  if (event.count == 0 || __builtin_mul_overflow(event.count, event.alignment, &bytes)) return unknown;
-  return bytes;
+const Event& AssumedWrites::plan(const Event& recorded) {
+  ++events_;
+  if (names_pages(recorded.kind)) {
+    const auto found = blocks_.find(recorded.old_tag);
+    if (found == blocks_.end() || recorded.size >= found->second.size) return recorded;
+    const Event& event = recorded.kind == Kind::resident ? plan_resident(recorded, found.value()) : recorded;
+    count_pages(event, found.value());
+    return event;
+  }
+  if (recorded.ends_block()) end_block(recorded.old_tag);
+  if (recorded.makes_block()) add_block(recorded);
+  return recorded;
 }
 
-void AssumedWrites::count(const Event& event) {
-  if (!known()) return;
-  if (names_pages(event.kind)) return count_pages(event);
-  if (event.ends_block()) end_block(event.old_tag);
-  if (!event.makes_block()) return;
+const Event& AssumedWrites::plan_resident(const Event& recorded, Block& block) {
+  const auto use = uses_->of(block.kind, block.size);
+  if (!use || use->blocks < alike_min) add_unknown(block, recorded);
+  if (!use || use->written == use->bytes || recorded.alignment == 0) return recorded;
+  // The first page of a block may be in memory because of the allocator, and a program that uses a block writes to it.
+  const std::uint64_t bytes = std::min(bytes_of_pages(recorded), block.size - recorded.size);
+  const std::uint64_t page = recorded.alignment, first = recorded.size == 0 ? std::min(page, bytes) : 0;
+  owed_ += use->share() * static_cast<double>(bytes - first);
+  const auto more = std::min(static_cast<std::uint64_t>(owed_ / static_cast<double>(page)), (bytes - first) / page + 1);
+  owed_ = std::max(0.0, owed_ - static_cast<double>(std::min(bytes - first, more * page)));
+  const std::uint64_t pages = more + (first != 0 ? 1 : 0);
+  changed_ = recorded;
+  if (pages == 0)
+    changed_.size = block.size;  // the block's end: no page
+  else if (pages <= (bytes - 1) / page)
+    changed_.count = pages;
+  return changed_;
+}
+
+void AssumedWrites::add_unknown(Block& block, const Event& pages) {
+  std::uint64_t bytes = std::min(bytes_of_pages(pages), block.size - pages.size);
+  if (pages.size == 0) bytes -= std::min(bytes, std::uint64_t{page_bytes});
+  bytes = std::min(bytes / page_bytes * page_bytes, block.size - block.unknown);
+  block.unknown += bytes;
+  unknown_ += bytes;
+  if (block.made_by <= peak_event_) unknown_at_peak_ += bytes;
+}
+
+void AssumedWrites::count_pages(const Event& event, Block& block) {
+  if (event.size >= block.size) return;
+  const std::uint64_t written = std::min({bytes_of_pages(event), block.size - event.size, block.unwritten});
+  block.unwritten -= written;
+  unwritten_ -= written;
+}
+
+void AssumedWrites::add_block(const Event& event) {
   end_block(event.tag);  // only if the trace uses the tag of a live block again
   const std::uint64_t size = event.bytes();
-  if (size < touched_min_) return;
-  blocks_.emplace(event.tag, Block{.size = size, .untouched = size, .alike = key_of(event.kind, size)});
-  bytes_ += size;
-}
-
-void AssumedWrites::count_pages(const Event& event) {
-  const auto found = blocks_.find(event.old_tag);
-  if (found == blocks_.end() || event.size >= found->second.size) return;
-  Block& block = found->second;
-  const std::uint64_t left = block.size - event.size;
-  const std::uint64_t touched = std::min({bytes_of_pages(event), left, block.untouched});
-  block.untouched -= touched;
-  bytes_ -= touched;
-  const std::uint64_t end = event.size + std::min(bytes_of_pages(event), left);
-  if (event.kind == Kind::touch) block.written_end = std::max(block.written_end, end);
-  // The last page may be resident because of the next block.
-  if (event.kind == Kind::touch || left >= page_bytes) block.idle_begin = std::max(block.idle_begin, end);
-}
-
-Event AssumedWrites::assume_written(const Event& recorded) const {
-  Event event = recorded;
-  if (event.kind != Kind::resident) return event;
-  const auto block = blocks_.find(event.old_tag);
-  const auto found = block != blocks_.end() ? uses_.find(block->second.alike) : uses_.end();
-  if (found == uses_.end() || !found->second.has_idle || event.alignment == 0) return event;
-  const std::uint64_t size = block->second.size, end = std::max(found->second.written_end, found->second.idle_begin);
-  if (end >= size) return event;
-  if (end <= event.size) {
-    event.size = size;  // the block's end: no page
-  } else {
-    const std::uint64_t pages = (end - event.size - 1) / event.alignment + 1;
-    event.count = event.count == 0 ? pages : std::min(event.count, pages);
-  }
-  return event;
+  const bool is_large = uses_->is_large(size);
+  if (size < 2 * page_bytes && !is_large) return;
+  const Block block{.size = size,
+                    .unwritten = is_large ? size : 0,
+                    .unknown = is_large ? 0 : (size / page_bytes - 1) * page_bytes,
+                    .made_by = events_,
+                    .kind = event.kind};
+  blocks_.emplace(event.tag, block);
+  unwritten_ += block.unwritten;
+  unknown_ += block.unknown;
 }
 
 void AssumedWrites::end_block(Tag tag) {
-  const auto ended = blocks_.extract(tag);
-  if (!ended) return;
-  const Block& block = ended.mapped();
-  bytes_ -= block.untouched;
-  if (uses_.size() == uses_max && !uses_.contains(block.alike)) return;
-  Use& use = uses_[block.alike];
-  use.written_end = std::max(use.written_end, block.written_end);
-  if (block.size - block.idle_begin < page_bytes) return;
-  use.idle_begin = std::max(use.idle_begin, block.idle_begin);
-  use.has_idle = true;
+  const auto ended = blocks_.find(tag);
+  if (ended == blocks_.end()) return;
+  unwritten_ -= ended->second.unwritten;
+  unknown_ -= ended->second.unknown;
+  blocks_.erase(ended);
+}
+
+void AssumedWrites::note_peak() {
+  unknown_at_peak_ = unknown_;
+  peak_event_ = events_;
 }
 
 }  // namespace cmt::replay

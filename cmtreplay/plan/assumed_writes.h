@@ -1,59 +1,65 @@
-/// Guesses which pages a program wrote to if the trace has no answer, and counts the bytes that were never written.
+/// Decides which pages a replay writes where the trace does not say it, and counts the bytes that are unknown or
+/// unwritten.
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <memory>
+
+#include <tsl/robin_map.h>
 
 #include "cmt/event.h"
+#include "cmtreplay/plan/page_uses.h"
 
 namespace cmt::replay {
 
-/// The bytes of an event's pages, which may reach beyond the block.
-std::uint64_t bytes_of_pages(const Event& event);
-
-/// Counts the bytes of live blocks to which the program has not written so far. The trace has this for blocks of at
-/// least touched_min bytes.
+/// Decides which `resident` pages a replay writes. It writes as large a share of them as the program writes of blocks
+/// which are alike (PageUses), beginning with the first pages of each run. If no such block is known, it writes all.
+/// The first page of a block is always written.
 ///
-/// It also decides which `resident` pages a replay writes: nobody knows whether the program wrote to these. Programs
-/// use blocks of one call and size alike. Example: php takes 256 KiB for each request and writes one page of it. The
-/// trace shows that for the first such block only, since later ones are in memory that other blocks have used.
+/// Counts the bytes of live blocks to which the program has not written so far. It also counts those of which nobody
+/// knows it, so that the program's peak may be lower by up to so many bytes. Only whole pages of a block count, without
+/// the first one:
 ///
-/// So it remembers how far the blocks of each call and size were written. Once a block has left its last page as it
-/// was, it leaves out the resident pages after that point. Until then all of them are written.
+/// - of blocks below touched_min bytes: from 8 KiB on;
+///
+/// - resident pages of larger blocks, if fewer than alike_min blocks are known that are alike. They may be reported
+/// late,
+///   mostly at the block's end.
 class AssumedWrites {
  public:
-  /// 0: the trace does not have touched pages.
-  void set_touched_min(std::uint64_t bytes) { touched_min_ = bytes; }
+  static constexpr std::uint64_t alike_min = 8;
 
-  void count(const Event& event);
+  explicit AssumedWrites(std::shared_ptr<const PageUses> uses) : uses_(std::move(uses)) {}
 
-  /// Returns an event of kind `resident` with only those pages that are to be written, perhaps none. Count the returned
-  /// event, not the original. Events of other kinds are returned as they are.
-  Event assume_written(const Event& recorded) const;
+  /// Counts the next event of the trace. Returns it as it is to be replayed: a `resident` with only those pages that
+  /// are to be written, perhaps none. Valid until the next call.
+  const Event& plan(const Event& recorded);
+  /// To be called after an event with which more bytes are live than ever before.
+  void note_peak();
 
-  bool known() const { return touched_min_ != 0; }
-  std::uint64_t bytes() const { return bytes_; }
+  /// In live blocks of at least touched_min bytes.
+  std::uint64_t unwritten_bytes() const { return unwritten_; }
+  std::uint64_t unknown_bytes_at_peak() const { return unknown_at_peak_; }
 
  private:
   struct Block {
-    std::uint64_t size = 0, untouched = 0;
-    std::uint64_t alike = 0;                        ///< equal for blocks of one call and size
-    std::uint64_t written_end = 0, idle_begin = 0;  ///< nobody knows the bytes between
-  };
-  /// How blocks of one call and size were used, over all that have ended.
-  struct Use {
-    std::uint64_t written_end = 0;
-    std::uint64_t idle_begin = 0;  ///< the largest of all blocks that left their last page as it was
-    bool has_idle = false;         ///< there was such a block
+    std::uint64_t size = 0, unwritten = 0, unknown = 0;
+    std::uint64_t made_by = 0;  ///< the event, counted from 1
+    Kind kind{};
   };
 
-  void count_pages(const Event& event);
+  const Event& plan_resident(const Event& recorded, Block& block);
+  void add_unknown(Block& block, const Event& pages);
+  void count_pages(const Event& event, Block& block);
+  void add_block(const Event& event);
   void end_block(Tag tag);
 
-  std::uint64_t touched_min_ = 0;
-  std::unordered_map<Tag, Block> blocks_;        ///< the live ones of at least touched_min bytes
-  std::unordered_map<std::uint64_t, Use> uses_;  ///< by Block::alike
-  std::uint64_t bytes_ = 0;
+  std::shared_ptr<const PageUses> uses_;
+  tsl::robin_map<Tag, Block> blocks_;  ///< the live ones of at least touched_min bytes, or of two pages
+  Event changed_;                      ///< what plan() has returned in place of the recorded event
+  double owed_ = 0;                    ///< bytes that were to be written and are less than a page
+  std::uint64_t events_ = 0, peak_event_ = 0;
+  std::uint64_t unwritten_ = 0, unknown_ = 0, unknown_at_peak_ = 0;
 };
 
 }  // namespace cmt::replay

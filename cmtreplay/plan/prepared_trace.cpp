@@ -11,7 +11,6 @@
 
 #include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/teardown.h"
-#include "cmtreplay/plan/unknown_writes.h"
 #include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
@@ -23,6 +22,16 @@ constexpr std::size_t mark_count = 100;
 [[maybe_unused]] bool are_ordered(const std::vector<Mark>& marks) {
   const auto is_not_after = [](const Mark& a, const Mark& b) { return a.event >= b.event; };
   return std::adjacent_find(marks.begin(), marks.end(), is_not_after) == marks.end();
+}
+
+/// Reads the trace, if it has touched pages.
+std::shared_ptr<const PageUses> learn_uses(Reader trace) {
+  auto uses = std::make_shared<PageUses>(trace.header().touched_min());
+  if (uses->touched_min() == 0) return uses;
+  for (auto events = trace.read(); !events.empty(); events = trace.read())
+    for (const Event& event : events) uses->learn(event);
+  uses->finish();
+  return uses;
 }
 
 }  // namespace
@@ -79,6 +88,7 @@ class PreparedTrace::Pass {
       : trace_(trace),
         chunks_(std::make_unique<PreparedChunks>(trace.options_.prepared_bytes_max)),
         writer_(*chunks_),
+        writes_(trace.page_uses_),
         router_(writer_, order, trace.options_.timed, [this](std::uint32_t epoch, bool) {
           if (epoch >= plan_.epochs.size()) plan_.epochs.resize(epoch + 1);
           ++plan_.epochs[epoch];
@@ -89,8 +99,6 @@ class PreparedTrace::Pass {
     plan_.format = trace.header().format;
     plan_.facts.touched_min = trace.header().touched_min();
     plan_.facts.allocator = trace.header().find("allocator").value_or("");
-    untouched_.set_touched_min(plan_.facts.touched_min);
-    unknown_writes_.set_touched_min(plan_.facts.touched_min);
     trace::BatchReader batches(trace);
     trace::ReadAhead reader(batches);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
@@ -100,10 +108,7 @@ class PreparedTrace::Pass {
           __builtin_prefetch(&events[i + fetched].stack);
         }
         if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
-        if (events[i].kind == Kind::resident)
-          plan_event(untouched_.assume_written(events[i]));
-        else
-          plan_event(events[i]);
+        plan_event(events[i]);
       }
       progress(reader.batch().bytes_read, reader.batch().bytes_total);
     }
@@ -116,7 +121,7 @@ class PreparedTrace::Pass {
   static constexpr std::size_t prefetched = 8;  ///< events ahead whose block is prefetched
   static constexpr std::size_t fetched = 24;    ///< events ahead that are prefetched from the other thread's cache
 
-  void plan_event(const Event& event);
+  void plan_event(const Event& recorded);
   void count(const Event& event, const Step& step);
   void finish();
   void find_teardown(const Mark& end);
@@ -126,24 +131,23 @@ class PreparedTrace::Pass {
   TracePlan plan_;
   std::unique_ptr<PreparedChunks> chunks_;
   LaneWriter writer_;
+  AssumedWrites writes_;
   Router router_;
   MarkCandidates candidates_;
-  AssumedWrites untouched_;
-  UnknownWrites unknown_writes_;
   Mark peak_;           ///< the moment with the most live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
 };
 
 /// Plans an event. A peak is noted when it is over: while a program grows, each event is a new peak.
-void PreparedTrace::Pass::plan_event(const Event& event) {
+void PreparedTrace::Pass::plan_event(const Event& recorded) {
+  const Event& event = writes_.plan(recorded);
   const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
   if (rises_ && !grows) {
     set_to_now(peak_);
     rises_ = false;
   }
   const Step step = router_.route(event);
-  untouched_.count(event);
   count(event, step);
   plan_.pointers += step.keeps_pointer ? 1 : 0;
   plan_.requests += step.keeps_pointer && event.bytes() != 0 ? 1 : 0;
@@ -169,14 +173,13 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
-  unknown_writes_.count(event);
   const heap::LiveTotals& live = router_.planner().live();
   facts.peak_live.blocks = std::max(facts.peak_live.blocks, live.blocks);
-  facts.peak_touched_bytes = std::max(facts.peak_touched_bytes, live.bytes - untouched_.bytes());
+  facts.peak_touched_bytes = std::max(facts.peak_touched_bytes, live.bytes - writes_.unwritten_bytes());
   if (live.bytes <= facts.peak_live.bytes) return;
   facts.peak_live.bytes = live.bytes;
   facts.peak_live_bytes_event = facts.events;
-  unknown_writes_.note_peak();
+  writes_.note_peak();
   rises_ = true;
 }
 
@@ -185,7 +188,7 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
   mark.event = plan_.facts.events;
   mark.live = router_.planner().live();
   mark.time_ns = last_ns_;
-  mark.untouched_bytes = untouched_.bytes();
+  mark.untouched_bytes = writes_.unwritten_bytes();
   mark.positions.clear();
   for (std::uint32_t lane = 0; lane < writer_.lanes(); ++lane) mark.positions.push_back(writer_.position(lane));
 }
@@ -193,7 +196,7 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
 void PreparedTrace::Pass::finish() {
   const Planner& planner = router_.planner();
   plan_.facts.end_live = planner.live();
-  plan_.facts.unknown_bytes = unknown_writes_.bytes_at_peak();
+  plan_.facts.unknown_bytes = writes_.unknown_bytes_at_peak();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
   if (rises_) set_to_now(peak_);
   plan_.begin_ns = first_ns_;
@@ -236,7 +239,7 @@ void PreparedTrace::Pass::find_teardown(const Mark& end) {
 }
 
 PreparedTrace::PreparedTrace(Open open, const TraceOptions& options, const Progress& progress)
-    : open_(std::move(open)), options_(options) {
+    : open_(std::move(open)), options_(options), page_uses_(learn_uses(open_())) {
   const Order order = options.strict ? Order::strict : Order::free;
   Pass(*this, options.threads ? order : Order::one_thread).run(progress);
 }
@@ -255,15 +258,12 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
   LaneWriter writer(chunks);
   Router router(writer, order, options_.timed, [](std::uint32_t, bool) {});
   Reader reader = open_();
-  AssumedWrites untouched;
-  untouched.set_touched_min(reader.header().touched_min());
+  AssumedWrites writes(page_uses_);
   std::uint64_t number = 0;
   for (auto events = reader.read(); !events.empty() && !wanted.empty(); events = reader.read()) {
     for (const Event& event : events) {
       ++number;
-      const Event planned = untouched.assume_written(event);
-      router.route(planned);
-      untouched.count(planned);
+      router.route(writes.plan(event));
       for (auto& [lane, in_lane] : wanted) {
         while (lane < writer.lanes() && !in_lane.empty() && writer.position(lane) > in_lane.begin()->first) {
           numbers[in_lane.begin()->second] = number;

@@ -9,6 +9,7 @@
 
 #include "cmt/reader.h"
 #include "cmtreplay/plan/chunks.h"
+#include "cmtreplay/plan/page_uses.h"
 #include "cmtreplay/plan/router.h"
 #include "toolkit/output/fields.h"
 
@@ -65,7 +66,7 @@ struct TraceFacts {
   std::uint64_t give_back_left_out = 0;
   std::uint64_t touched_min = 0;         ///< by the trace's header
   std::uint64_t peak_touched_bytes = 0;  ///< the most bytes of live blocks on touched pages
-  std::uint64_t unknown_bytes = 0;       ///< live at the peak: unknown_writes.h
+  std::uint64_t unknown_bytes = 0;       ///< live at the peak: assumed_writes.h
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_limit> by_kind{};
@@ -163,6 +164,8 @@ class PreparedTrace {
   const TracePlan& plan() const { return plan_; }
   bool timed() const { return options_.timed; }
   Reader open() const { return open_(); }
+  /// With these, AssumedWrites plans the trace again as it was planned.
+  const std::shared_ptr<const PageUses>& page_uses() const { return page_uses_; }
 
   /// The operations. If they could not be kept, each run has to plan the trace again.
   const PreparedChunks& chunks() const { return *chunks_; }
@@ -178,6 +181,7 @@ class PreparedTrace {
   Open open_;
   TraceOptions options_;
   TracePlan plan_;
+  std::shared_ptr<const PageUses> page_uses_;
   std::unique_ptr<PreparedChunks> chunks_;
 };
 

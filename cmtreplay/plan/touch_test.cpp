@@ -1,9 +1,8 @@
-// Tests the operations for touched pages and for calls that give memory back, and which resident pages are written.
+// Tests the operations for touched pages and for calls that give memory back.
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/planner.h"
 
 using namespace cmt::replay;
@@ -59,85 +58,6 @@ TEST_CASE("touch: with several lanes a block goes on to another slot, where its 
   CHECK(planner.lane_of(1) == 2);
   CHECK(step_words(planner, end_of(1), 0) == Words{operation_word(operation_free_foreign, slot_first + 2, 0)});
   CHECK(!planner.lane_of(1));
-}
-
-TEST_CASE("untouched: bytes of large blocks, until they are touched or end") {
-  AssumedWrites untouched;
-  untouched.count(block_of(1, 20000));
-  CHECK(!untouched.known());
-  untouched.set_touched_min(16384);
-  untouched.count(block_of(2, 16383));
-  CHECK(untouched.bytes() == 0);
-  untouched.count(block_of(3, 20000));
-  untouched.count(block_of(4, 30000));
-  CHECK(untouched.bytes() == 50000);
-  untouched.count(pages_of(3, 4096, 2));
-  CHECK(untouched.bytes() == 50000 - 8192);
-  untouched.count(pages_of(3, 16384, 0));
-  CHECK(untouched.bytes() == 50000 - 8192 - 3616);
-  untouched.count(end_of(4));
-  untouched.count({.kind = Kind::realloc, .size = 40000, .tag = 5, .old_tag = 3});
-  CHECK(untouched.bytes() == 40000);
-  untouched.count(pages_of(5, 0, ~std::uint64_t{0}));
-  CHECK(untouched.bytes() == 0);
-  untouched.count(end_of(5));
-  CHECK(untouched.bytes() == 0);
-}
-
-TEST_CASE("untouched: resident pages are to be written as far as blocks of the same call and size were") {
-  AssumedWrites untouched;
-  untouched.set_touched_min(16384);
-  const auto resident = [](cmt::Tag tag, std::uint64_t offset, std::uint64_t count) {
-    Event event = pages_of(tag, offset, count);
-    event.kind = Kind::resident;
-    return event;
-  };
-  const auto pages_assumed = [&](const Event& event) {
-    const Event assumed = untouched.assume_written(event);
-    untouched.count(assumed);
-    return assumed.size < 65536 ? assumed.count : ~std::uint64_t{0};
-  };
-  constexpr std::uint64_t none = ~std::uint64_t{0};
-  untouched.count(block_of(1, 65536));
-  CHECK(pages_assumed(resident(1, 0, 0)) == 0);  // nothing is known of such blocks
-  untouched.count(end_of(1));
-
-  untouched.count(block_of(2, 65536));
-  CHECK(pages_assumed(resident(2, 0, 1)) == 1);
-  CHECK(pages_assumed(resident(2, 65000, 0)) == 0);  // the page of the next block
-  untouched.count(pages_of(2, 4096, 2));
-  untouched.count(end_of(2));
-
-  untouched.count(block_of(3, 65536));
-  CHECK(pages_assumed(resident(3, 0, 0)) == 3);
-  CHECK(pages_assumed(resident(3, 8192, 4)) == 1);
-  CHECK(pages_assumed(resident(3, 12288, 4)) == none);
-  CHECK(untouched.bytes() == 65536 - 4 * 4096);
-  untouched.count(end_of(3));
-
-  // Others say nothing of them.
-  untouched.count({.kind = Kind::calloc, .size = 65536, .count = 1, .tag = 4});
-  CHECK(pages_assumed(resident(4, 0, 0)) == 0);
-  // One that used more.
-  untouched.count(block_of(5, 65536));
-  untouched.count(pages_of(5, 0, 9));
-  untouched.count(end_of(5));
-  untouched.count(block_of(6, 65536));
-  CHECK(pages_assumed(resident(6, 0, 0)) == 9);
-}
-
-TEST_CASE("untouched: a tag that is given again while its block lives is the new block's") {
-  AssumedWrites untouched;
-  untouched.set_touched_min(16384);
-  untouched.count(block_of(1, 20000));
-  untouched.count(pages_of(1, 0, 1));
-  untouched.count(block_of(1, 50000));
-  CHECK(untouched.bytes() == 50000);
-  untouched.count(pages_of(1, 0, 0));
-  CHECK(untouched.bytes() == 0);
-  untouched.count(block_of(2, 20000));
-  untouched.count(block_of(2, 100));
-  CHECK(untouched.bytes() == 0);
 }
 
 TEST_CASE("give back: calls with their arguments") {

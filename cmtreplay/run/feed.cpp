@@ -104,7 +104,11 @@ void CopyingFeed::publish() {
 }
 
 PlanningFeed::PlanningFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full)
-    : RingFeed(trace, std::move(when_full)), order_(order), writer_(ring_), reader_(trace.open()) {}
+    : RingFeed(trace, std::move(when_full)),
+      order_(order),
+      writer_(ring_),
+      writes_(trace.page_uses()),
+      reader_(trace.open()) {}
 
 /// The epochs that may have begun and not ended are as many as the words of the ring can hold, and some more.
 ControlSizes PlanningFeed::sizes() const {
@@ -131,7 +135,7 @@ void PlanningFeed::route_until(std::uint64_t event) {
     if (batch_.empty()) batch_ = reader_.read();
     if (batch_.empty()) return;
     const std::size_t count = std::min<std::uint64_t>(batch_.size(), event - event_);
-    for (const Event& next : batch_.first(count)) router_->route(next);
+    for (const Event& next : batch_.first(count)) router_->route(writes_.plan(next));
     batch_ = batch_.subspan(count);
     event_ += count;
     if (router_->counts().operations - published_operations_ >= quarter) publish();

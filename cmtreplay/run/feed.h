@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/run/control_region.h"
 
@@ -114,6 +115,7 @@ class PlanningFeed : public RingFeed {
 
   Order order_;
   LaneWriter writer_;
+  AssumedWrites writes_;
   std::optional<Router> router_;
   Reader reader_;
   std::span<const Event> batch_;

@@ -17,7 +17,7 @@
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 65536, get_name = 16 /* of prctl */ };
+enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 4096, get_name = 16 /* of prctl */ };
 
 enum TracerState tracer_state;
 

@@ -283,39 +283,86 @@ static bool ask_about_all(struct Thread* self, const struct LargeBlock* block, s
   return is_known && self->ring->lost == lost;
 }
 
+// Closes a block whose pages are all recorded, and one that is seldom filled slowly: its end reports the rest.
+static void close_block(const struct LargeBlock* block, bool is_written) {
+  if (is_written)
+    large_block_set_written(block);
+  else if (touched_is_asked_once(block->bytes))
+    large_block_close((const void*)block->address);
+}
+
 static bool record_pages_of_one(const struct LargeBlock* block, struct Thread* self, bool is_last) {
-  if (block->was_resident) return true;
+  if (block->was_resident || block->is_written) return true;
   if (self->generation != recording_generation()) return false;
   struct BlockPages pages;
   touched_clear(&pages, 0, stamp_of_label(self));
   const bool is_known = ask_about_all(self, block, &pages);
   if (!is_known && is_last) pages.flags = block_is_last;
   if (pages.flags || (is_known && pages.runs.count)) record_long_pages(block, &pages);
+  if (is_known && !is_last) close_block(block, touched_is_whole(block, &pages.runs));
   return true;
 }
 
-static bool record_pages_meanwhile(const struct LargeBlock* block, void* thread) {
-  return record_pages_of_one(block, thread, false);
+// A round over the open blocks. `since`: a stamp from before the kernel was asked for the window.
+struct Round {
+  struct Thread* self;
+  struct AskWindow window;
+  uint64_t since;
+};
+
+static void note_since(void* of_round) {
+  struct Round* round = of_round;
+  round->since = stamp_of_label(round->self);
 }
+
+static bool record_pages_in_round(const struct LargeBlock* block, void* of_round) {
+  struct Round* round = of_round;
+  struct Thread* self = round->self;
+  if (block->was_resident || block->is_written) return true;
+  if (self->generation != recording_generation()) return false;
+  struct BlockPages pages;
+  touched_clear(&pages, 0, 0);
+  switch (touched_ask_in_round(&self->asking, block, &round->window, note_since, round, &pages.runs)) {
+    case round_is_over:
+      return false;
+    case round_needs_asked:
+      return record_pages_of_one(block, self, false);
+    case round_has_known:
+      break;
+  }
+  const uint64_t lost = self->ring->lost;
+  pages.since = round->since;
+  if (pages.runs.count) record_long_pages(block, &pages);
+  if (self->ring->lost == lost) close_block(block, touched_is_whole(block, &pages.runs));
+  return true;
+}
+
+// Asks about all open blocks if it is time.
+static void record_round(struct Thread* self) {
+  if (!touched_begin_round(&self->asking)) return;
+  struct Round round = {.self = self, .window = ask_window_take()};
+  large_blocks_visit(large_blocks_open, record_pages_in_round, &round);
+  ask_window_give_back(&round.window);
+}
+
 static bool record_pages_at_end(const struct LargeBlock* block, void* thread) {
   return record_pages_of_one(block, thread, true);
 }
 
-void record_long_pages_of_all(void) { large_blocks_visit(record_pages_at_end, &thread_self); }
+void record_long_pages_of_all(void) { large_blocks_visit(large_blocks_all, record_pages_at_end, &thread_self); }
 
 // Describes the end of `taken`, and returns whether it is a large block. Records runs beyond those that one event
 // holds.
 static bool describe_end(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {
   if (!taken->address) return false;
   must(taken->bytes != 0);
-  touched_ends(taken);
+  touched_ends(&self->asking, taken);
   touched_clear(pages, 0, 0);
-  const bool is_known = taken->was_resident || ask_about_all(self, taken, pages);
+  if (taken->is_written)
+    pages->runs = (struct PageRuns){.count = 1, .runs = {{.count = pages_of_block(taken->address, taken->bytes)}}};
+  const bool is_known = taken->was_resident || taken->is_written || ask_about_all(self, taken, pages);
   pages->flags = block_ends | (is_known ? block_is_asked : 0);
-  if (touched_begin_round(&self->asking)) {
-    large_blocks_visit(record_pages_meanwhile, self);
-    touched_end_round(&self->asking);
-  }
+  record_round(self);
   return true;
 }
 
@@ -324,6 +371,7 @@ static bool describe_end(struct Thread* self, const struct LargeBlock* taken, st
 static void record_pages_refused(const struct LargeBlock* given) {
   if (!touched_lives_on(given) || !recording_is_on()) return;
   record_long_pages(given, &(struct BlockPages){.bytes = given->bytes, .since = stamp_of_label(&thread_self)});
+  large_block_open((const void*)given->address);
 }
 
 // Whether the event makes or ends a large block whose pages are not described yet. An end: perhaps.
@@ -339,7 +387,13 @@ static bool describe_pages(struct Thread* self, const struct Call* call, struct 
     const struct LargeBlock taken = large_block_take(call->address);
     return describe_end(self, &taken, pages);
   }
-  if (call->address) return touched_begins(&self->asking, call->address, bytes_of(call), call->given, pages);
+  if (call->address) {
+    const struct LargeBlock begun = {
+        .address = (uintptr_t)call->address, .bytes = bytes_of(call), .was_zeroed = call->kind == kind_calloc};
+    // Not between the two events of a realloc, which follow each other in the ring.
+    if (!(call->flags & slot_has_old_block)) record_round(self);
+    return touched_begins(&self->asking, &begun, call->given, pages);
+  }
   if (bytes_of(call) != 0) record_pages_refused(call->given);
   return false;
 }
@@ -351,6 +405,7 @@ static __attribute__((noinline)) void record_long_with_pages(const struct Call* 
   struct Call with = *call;
   if (describe_pages(&thread_self, call, &pages)) with.pages = &pages;
   if (recording_is_on()) record_long_plain(&with, stack_frame);
+  if (with.pages && kind_makes_block(call->kind)) large_block_open(call->address);
 }
 
 void record_long(const struct Call* call, const void* stack_frame) {

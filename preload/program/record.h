@@ -159,7 +159,7 @@ static inline bool is_short(uint64_t size) { return size < short_bytes; }
 
 /// Whether a short event may end a block with touched pages, and so be a long one.
 static inline bool may_end_large(uint32_t kind, const void* address) {
-  return kind_ends_block(slot_kind(kind)) && large_block_may_be(address);
+  return kind_ends_block(slot_kind(kind)) && large_block_may_be(address) && large_block_is(address);
 }
 
 /// Whether the stamp's upper bits are those of the ring. Valid once the position is reserved: a signal handler that

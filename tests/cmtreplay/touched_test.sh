@@ -51,3 +51,13 @@ assert report["mode"]["threads"] in (1, 3)
 assert report["baseline"]["peak_resident_bytes"] <= 1 << 16, report["baseline"]["peak_resident_bytes"]'
 done
 cmtreplay --verify threads.trace | grep -q "no faults"
+
+# Blocks that are filled one after the other and kept: the most that the replay writes is nearly all that lives.
+for threads in 1 4; do
+  LD_PRELOAD=$BUILD/preload/libcmttrace.so CMTTRACE_TOUCHED=auto CMTTRACE_OUT=hold.$threads.cmt "$BUILD/tests/preload/touched" hold $threads
+  cmtreplay --json --runs=1 --alloc=null hold.$threads.cmt 2>words | /usr/bin/python3 -c '
+import json, sys
+trace = json.load(sys.stdin)["trace"]
+assert trace["touched_min"] == 4096, trace
+assert trace["peak_touched_bytes"] > 0.94 * trace["peak_live_bytes"], trace'
+done

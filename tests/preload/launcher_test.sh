@@ -215,7 +215,7 @@ refused_process() {
 # A signal handler that leaves an event by longjmp, after one of its instructions: at most that event is lost.
 longjmp() {
   for step in $(seq 0 6 90); do
-    status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
+    status_of cmttrace --touched=64K -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
     grep -qx + out || break
     cp err "jump.$step"
     # The command has succeeded, its recording has not.

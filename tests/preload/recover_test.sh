@@ -42,7 +42,7 @@ kill_both() {
 steps=$([ -n "${CMTTRACE_STACKS:-}" ] && seq 30 397 9000 || seq 30 4 90)
 for step in $steps; do
   rm -f t.* rings
-  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings \
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings CMTTRACE_TOUCHED=64K \
     "$BUILD/tests/preload/interrupted" malloc kill "$step" >out &
   read -r said <out || true
   [ "$said" = + ] || { wait $!; break; }

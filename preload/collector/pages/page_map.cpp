@@ -64,14 +64,14 @@ std::optional<std::vector<PageRun>> PageMap::read(std::uint64_t address, std::ui
 }
 
 bool PageMap::scan(std::uint64_t begin, std::uint64_t end, std::vector<PageRun>& runs) {
-  std::vector<ScanRegion> regions(regions_at_once);
+  ScanRegion regions[regions_at_once];  // without an initial value, which would cost more than a question
   for (std::uint64_t from = begin; from < end;) {
     ScanArguments arguments{};
     arguments.size = sizeof arguments;
     arguments.start = from;
     arguments.end = end;
-    arguments.regions = reinterpret_cast<std::uintptr_t>(regions.data());
-    arguments.regions_max = regions.size();
+    arguments.regions = reinterpret_cast<std::uintptr_t>(regions);
+    arguments.regions_max = regions_at_once;
     arguments.inverted = arguments.all_of = category_zeros;
     arguments.any_of = category_present | category_swapped;
     arguments.returned = category_huge;
@@ -83,14 +83,14 @@ bool PageMap::scan(std::uint64_t begin, std::uint64_t end, std::vector<PageRun>&
     }
     if (found < 0) return false;
     for (int i = 0; i < found; ++i) {
-      const ScanRegion& region = regions[static_cast<std::size_t>(i)];
+      const ScanRegion& region = regions[i];
       PageRun run{(region.start - begin) / block_page_bytes, (region.end - region.start) / block_page_bytes};
       run.is_huge = (region.categories & category_huge) != 0;
       if (!append_run(runs, run)) return false;
     }
-    if (static_cast<std::size_t>(found) < regions.size()) return true;
+    if (static_cast<std::size_t>(found) < regions_at_once) return true;
     // After 512 regions the kernel begins anew by itself. If it then comes to the end, walk_end is of that moment.
-    from = std::max(arguments.walk_end, regions.back().end);
+    from = std::max(arguments.walk_end, regions[regions_at_once - 1].end);
   }
   return true;
 }

@@ -85,6 +85,7 @@ TouchedBlocks::Events TouchedBlocks::add_block(const Event& allocation, std::uin
   Block block{allocation.address, allocation.bytes(), stamp, allocation.thread, report.has(block_is_asked)};
   block.known.add(runs_below(report, block.pages()),
                   [&](const PageRun& run) { append(allocation.tag, block, run, Kind::resident, block.thread); });
+  if (!report.is_there) append_unknown(allocation.tag, block, block.thread);
   blocks_.insert_or_assign(allocation.tag, std::move(block));
   return events_;
 }

@@ -34,7 +34,8 @@ struct PagesReport {
 /// - as `touch` if it was not in memory then, is now, and is not a page of zeros.
 ///
 /// A realloc's result has the pages of its old block as resident ones. If the kernel could not be asked at a block's
-/// end, the unknown pages are resident, too.
+/// end, the unknown pages are resident, too. If a block begins without a record_block, nobody asks about it, and all of
+/// its pages are resident from its begin on.
 ///
 /// Threads: used by one, the encoder.
 class TouchedBlocks {

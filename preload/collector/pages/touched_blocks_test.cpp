@@ -63,13 +63,22 @@ TEST_CASE("where the kernel could not be asked, pages are resident, never touche
   const Event made = allocation(7, ten_pages);
   CHECK(blocks.add_block(made, 100, report(0)).empty());
   CHECK(text_of(blocks.end_block(block_of(made), 9, report(block_ends))) == "resident 0-");
-  blocks.add_block(made, 100, PagesReport{});
+  blocks.add_block(made, 100, report(0));
   CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole | block_has_more, {{1, 1}}, 200))) ==
         "resident 1+1");
   CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{3, 1}}, 200))) == "resident 3+1");
   CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_whole, {{5, 1}}, 300))) == "touch 5+1");
   CHECK(text_of(blocks.end_block(block_of(made), 9, PagesReport{})) ==
         "resident 0+1, resident 2+1, resident 4+1, resident 6-");
+}
+
+TEST_CASE("the pages of a block that begins without a report are resident at once") {
+  TouchedBlocks blocks(16384);
+  const Event made = allocation(7, ten_pages);
+  CHECK(text_of(blocks.add_block(made, 100, PagesReport{})) == "resident 0-");
+  CHECK(blocks.add_report(block_of(made), 9, report(block_is_whole, {{1, 1}}, 200)).empty());
+  CHECK(blocks.end_block(block_of(made), 9, PagesReport{}).empty());
+  CHECK(blocks.size() == 0);
 }
 
 TEST_CASE("a report that may lack pages says nothing of those that it lacks") {

@@ -118,17 +118,56 @@ static uint64_t look_with(uint8_t* states, uint64_t at_once, uintptr_t begin, ui
   return end;
 }
 
-// Large blocks take a buffer of 4 KiB, so that a page costs a tenth. The stack may be too small for it, and so there is
-// one for all. A thread, a signal handler or a forked child that finds it taken uses a small one.
+// Large blocks and windows take a buffer of 4 KiB, so that a page costs a tenth. The stack may be too small for it, and
+// so there is one for all. A thread, a signal handler or a forked child that finds it taken uses a small one.
+static uint8_t shared_states[pages_at_once_shared];
+static bool is_shared_taken;
+
+static bool take_shared(void) { return !__atomic_exchange_n(&is_shared_taken, true, __ATOMIC_ACQUIRE); }
+static void give_shared_back(void) { __atomic_store_n(&is_shared_taken, false, __ATOMIC_RELEASE); }
+
 static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
-  static uint8_t shared[pages_at_once_shared];
-  static bool is_taken;
   uint8_t own[pages_at_once];
-  if (end - from <= pages_at_once || __atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
+  if (end - from <= pages_at_once || !take_shared())
     return look_with(own, pages_at_once, begin, from, end, written, runs);
-  const uint64_t known = look_with(shared, pages_at_once_shared, begin, from, end, written, runs);
-  __atomic_store_n(&is_taken, false, __ATOMIC_RELEASE);
+  const uint64_t known = look_with(shared_states, pages_at_once_shared, begin, from, end, written, runs);
+  give_shared_back();
   return known;
+}
+
+_Static_assert((int)window_pages_max <= (int)pages_at_once_shared, "the buffer holds a window");
+
+struct AskWindow ask_window_take(void) {
+  return (struct AskWindow){.states = take_shared() ? shared_states : NULL};
+}
+
+void ask_window_give_back(struct AskWindow* window) {
+  if (window->states) give_shared_back();
+  window->states = NULL;
+}
+
+static bool ask_window(struct AskWindow* window, uintptr_t begin, uint64_t pages) {
+  const bool is_known = sys(SYS_mincore, begin, pages * 4096, window->states) == 0;
+  window->begin = begin;
+  window->end = is_known ? begin + pages * 4096 : begin;
+  return is_known;
+}
+
+// Memory after the block may not be mapped.
+bool ask_window_move(struct AskWindow* window, uintptr_t address, uint64_t bytes) {
+  const uintptr_t begin = address & ~(uintptr_t)4095;
+  const uint64_t pages = (address % 4096 + bytes + 4095) / 4096;
+  if (pages > (uint64_t)window_pages_max) return false;
+  return (pages < window_pages && ask_window(window, begin, window_pages)) || ask_window(window, begin, pages);
+}
+
+bool ask_window_runs(const struct AskWindow* window, uintptr_t address, uint64_t bytes, struct PageRuns* runs) {
+  const uintptr_t begin = address & ~(uintptr_t)4095;
+  const uint8_t* states = window->states + (begin - window->begin) / 4096;
+  const uint64_t pages = (address % 4096 + bytes + 4095) / 4096;
+  for (uint64_t i = 0; i < pages; i++)
+    if ((states[i] & 1) != 0 && !append_run(runs, i, 1, false)) return false;
+  return true;
 }
 
 bool ask_scans(uint64_t pages, bool written) {

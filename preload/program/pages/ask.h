@@ -41,3 +41,21 @@ bool ask_scans(uint64_t pages, bool written);
 /// Appends the runs of pages in memory from page `from` up to `end`, as many as there is room for. Returns the page up
 /// to which they are known, or 0 if the kernel did not answer. `written`: not those that were only read.
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs);
+
+enum { window_pages = 256, window_pages_max = 4096 };
+
+/// The answer of mincore about neighbouring blocks: 1 MiB costs as much as a block of it.
+struct AskWindow {
+  uintptr_t begin, end;  ///< the addresses that are known
+  uint8_t* states;       ///< a byte for each page; NULL: another thread has the memory for it
+};
+struct AskWindow ask_window_take(void);
+void ask_window_give_back(struct AskWindow* window);
+/// Whether the window has all pages of a block.
+static inline bool ask_window_has(const struct AskWindow* window, uintptr_t address, uint64_t bytes) {
+  return (address & ~(uintptr_t)4095) >= window->begin && address + bytes <= window->end;
+}
+/// Asks anew, from the block's first page on. False: the kernel did not answer, or the block is too large.
+bool ask_window_move(struct AskWindow* window, uintptr_t address, uint64_t bytes);
+/// The runs of pages in memory of a block that the window has. False: they are too many.
+bool ask_window_runs(const struct AskWindow* window, uintptr_t address, uint64_t bytes, struct PageRuns* runs);

@@ -12,6 +12,7 @@ enum {
 
 struct Leaf {
   uint64_t used[leaf_words / 64];  // a bit for each word that has a block, or has had one until now
+  uint64_t open[leaf_words / 64];  // a bit for each word of an open block; perhaps of one that has ended
   uint64_t words[leaf_words];
   struct Leaf* next;
   uintptr_t begin;
@@ -34,7 +35,8 @@ static struct Leaf* leaves;  // all
 static uintptr_t chunk;      // the one in use, and in its lowest bits how many of its units are used
 
 // A word: the block's place in its page, its size, and the flags.
-static const uint64_t word_used = (uint64_t)1 << 63, word_was_resident = (uint64_t)1 << 62;
+static const uint64_t word_used = (uint64_t)1 << 63, word_was_resident = (uint64_t)1 << 62,
+                      word_was_zeroed = (uint64_t)1 << 61, word_is_written = (uint64_t)1 << 60;
 static const uint64_t place_mask = (1 << large_page_bits) - 1, bytes_mask = ((uint64_t)1 << 48) - 1;
 
 // Zeroed memory. A signal handler may take some meanwhile, as other threads do.
@@ -112,7 +114,24 @@ static struct LargeBlock block_of(uint64_t word, uintptr_t page) {
       .address = page << large_page_bits | (word & place_mask),
       .bytes = word >> large_page_bits & bytes_mask,
       .was_resident = (word & word_was_resident) != 0,
+      .was_zeroed = (word & word_was_zeroed) != 0,
+      .is_written = (word & word_is_written) != 0,
   };
+}
+
+static uint64_t word_of(const struct LargeBlock* block) {
+  const uint64_t flags = word_used | (block->was_resident ? word_was_resident : 0) |
+                         (block->was_zeroed ? word_was_zeroed : 0) | (block->is_written ? word_is_written : 0);
+  return flags | block->bytes << large_page_bits | (block->address & place_mask);
+}
+
+static void set_bit(uint64_t* bits, uintptr_t i) {
+  __atomic_fetch_or(&bits[i / 64], (uint64_t)1 << i % 64, __ATOMIC_RELEASE);
+}
+
+static void clear_bit(uint64_t* bits, uintptr_t i) {
+  if (__atomic_load_n(&bits[i / 64], __ATOMIC_RELAXED) >> i % 64 & 1)
+    __atomic_fetch_and(&bits[i / 64], ~((uint64_t)1 << i % 64), __ATOMIC_RELEASE);
 }
 
 bool large_block_note(const struct LargeBlock* block) {
@@ -123,22 +142,55 @@ bool large_block_note(const struct LargeBlock* block) {
   const uint64_t mask = (uint64_t)1 << bit % 64;
   if ((__atomic_load_n(&large_blocks_filter[bit / 64], __ATOMIC_RELAXED) & mask) == 0)
     __atomic_fetch_or(&large_blocks_filter[bit / 64], mask, __ATOMIC_RELAXED);
-  const uint64_t flags = word_used | (block->was_resident ? word_was_resident : 0);
-  const uint64_t word = flags | block->bytes << large_page_bits | (block->address & place_mask);
   const uintptr_t i = index_in_leaf(block->address);
-  __atomic_store_n(&leaf->words[i], word, __ATOMIC_RELEASE);
-  __atomic_fetch_or(&leaf->used[i / 64], (uint64_t)1 << i % 64, __ATOMIC_RELEASE);
+  __atomic_store_n(&leaf->words[i], word_of(block), __ATOMIC_RELEASE);
+  set_bit(leaf->used, i);
   return true;
+}
+
+void large_block_open(const void* address) {
+  struct Leaf* leaf = leaf_of((uintptr_t)address, false);
+  const uintptr_t i = index_in_leaf((uintptr_t)address);
+  if (leaf && (__atomic_load_n(&leaf->words[i], __ATOMIC_RELAXED) & (word_used | word_was_resident)) == word_used)
+    set_bit(leaf->open, i);
+}
+
+void large_block_close(const void* address) {
+  struct Leaf* leaf = leaf_of((uintptr_t)address, false);
+  if (leaf) clear_bit(leaf->open, index_in_leaf((uintptr_t)address));
+}
+
+// A block that was given back and given out again meanwhile has another word. If it has the same one, its pages were in
+// memory as well.
+void large_block_set_written(const struct LargeBlock* block) {
+  struct Leaf* leaf = leaf_of(block->address, false);
+  const uintptr_t i = index_in_leaf(block->address);
+  uint64_t seen = word_of(block);
+  const uint64_t written = seen | word_is_written;
+  if (leaf && __atomic_compare_exchange_n(&leaf->words[i], &seen, written, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    clear_bit(leaf->open, i);
+}
+
+static bool is_word_of(uint64_t word, uintptr_t address) {
+  return (word & word_used) && (word & place_mask) == (address & place_mask);
+}
+
+bool large_block_is(const void* address) {
+  struct Leaf* leaf = leaf_of((uintptr_t)address, false);
+  return leaf && is_word_of(__atomic_load_n(&leaf->words[index_in_leaf((uintptr_t)address)], __ATOMIC_RELAXED),
+                            (uintptr_t)address);
 }
 
 struct LargeBlock large_block_take(const void* address) {
   struct Leaf* leaf = leaf_of((uintptr_t)address, false);
   const uintptr_t i = index_in_leaf((uintptr_t)address);
   const uint64_t seen = leaf ? __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE) : 0;
-  if (!(seen & word_used) || (seen & place_mask) != ((uintptr_t)address & place_mask)) return (struct LargeBlock){0};
-  __atomic_store_n(&leaf->words[i], 0, __ATOMIC_RELEASE);
-  __atomic_fetch_and(&leaf->used[i / 64], ~((uint64_t)1 << i % 64), __ATOMIC_RELEASE);
-  const struct LargeBlock taken = block_of(seen, (uintptr_t)address >> large_page_bits);
+  if (!is_word_of(seen, (uintptr_t)address)) return (struct LargeBlock){0};
+  const uint64_t last = __atomic_exchange_n(&leaf->words[i], 0, __ATOMIC_ACQ_REL);  // is_written may be new
+  if (!is_word_of(last, (uintptr_t)address)) return (struct LargeBlock){0};         // it was freed twice
+  clear_bit(leaf->used, i);
+  clear_bit(leaf->open, i);
+  const struct LargeBlock taken = block_of(last, (uintptr_t)address >> large_page_bits);
   must(taken.address == (uintptr_t)address);
   return taken;
 }
@@ -149,6 +201,7 @@ void large_blocks_forget(void) {
       const uint64_t used = __atomic_exchange_n(&leaf->used[i / 64], 0, __ATOMIC_ACQ_REL);
       for (uint64_t left = used; left; left &= left - 1)
         __atomic_store_n(&leaf->words[i + (uintptr_t)__builtin_ctzll(left)], 0, __ATOMIC_RELEASE);
+      __atomic_store_n(&leaf->open[i / 64], 0, __ATOMIC_RELEASE);
     }
   }
   for (size_t i = 0; i < sizeof large_blocks_filter / sizeof *large_blocks_filter; i++)
@@ -162,11 +215,12 @@ static bool visit_word(struct Leaf* leaf, uintptr_t i, bool (*visit)(const struc
   return visit(&block, argument);
 }
 
-void large_blocks_visit(bool (*visit)(const struct LargeBlock*, void*), void* argument) {
+void large_blocks_visit(enum LargeBlocks which, bool (*visit)(const struct LargeBlock*, void*), void* argument) {
   for (struct Leaf* leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf; leaf = leaf->next) {
     for (uintptr_t i = 0; i < leaf_words; i += 64) {
-      for (uint64_t used = __atomic_load_n(&leaf->used[i / 64], __ATOMIC_ACQUIRE); used; used &= used - 1) {
-        if (!visit_word(leaf, i + (uintptr_t)__builtin_ctzll(used), visit, argument)) return;
+      const uint64_t* bits = which == large_blocks_open ? leaf->open : leaf->used;
+      for (uint64_t left = __atomic_load_n(&bits[i / 64], __ATOMIC_ACQUIRE); left; left &= left - 1) {
+        if (!visit_word(leaf, i + (uintptr_t)__builtin_ctzll(left), visit, argument)) return;
       }
     }
   }

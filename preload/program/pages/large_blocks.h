@@ -6,7 +6,11 @@
 /// another block costs one load from the cache.
 ///
 /// No lock and no allocation: a word is written by the thread that has the block from the allocator, and leaves are
-/// taken from mappings by compare-and-swap. A forked child has its parent's table, which is true for its own memory.
+/// taken from mappings by compare-and-swap. Another thread may only set is_written, by compare-and-swap. A forked child
+/// has its parent's table, which is true for its own memory.
+///
+/// A block is open from the moment when its allocation is recorded until all of its pages are known. Rounds visit open
+/// blocks only, so that a block that was filled costs nothing any more.
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +31,8 @@ struct LargeBlock {
   uintptr_t address;  ///< 0: none
   uint64_t bytes;
   bool was_resident;  ///< all of its pages were in memory when it was given
+  bool was_zeroed;    ///< by the allocator: the program may read its pages without a write
+  bool is_written;    ///< all of its pages are in memory since, and recorded
 };
 
 /// The least size of a block whose pages are recorded; 0: none are.
@@ -43,12 +49,22 @@ static inline bool large_block_may_be(const void* block) {
   return (__atomic_load_n(&large_blocks_filter[bit / 64], __ATOMIC_RELAXED) >> bit % 64 & 1) != 0;
 }
 
+/// Whether a large block begins here.
+bool large_block_is(const void* address);
+
 /// Forgets all blocks.
 void large_blocks_forget(void);
-/// Notes a block that was allocated. False: there is no memory for it.
+/// Notes a block that was allocated, which is not open yet. False: there is no memory for it.
 bool large_block_note(const struct LargeBlock* block);
+/// Opens a noted block with pages that were not in memory when it was given.
+void large_block_open(const void* address);
+/// The rounds pass over the block from now on.
+void large_block_close(const void* address);
+/// All pages of the block are in memory, and recorded. Does nothing if the block is gone.
+void large_block_set_written(const struct LargeBlock* block);
 /// The block at an address, which the caller is about to give back; it is noted no more.
 struct LargeBlock large_block_take(const void* address);
-/// Calls visit(block, argument) for all that are noted, until it returns false. Other threads may give them back
-/// meanwhile.
-void large_blocks_visit(bool (*visit)(const struct LargeBlock*, void*), void* argument);
+enum LargeBlocks { large_blocks_open, large_blocks_all };
+/// Calls visit(block, argument) for those that are noted, by rising address within a leaf, until it returns false.
+/// Other threads may give them back meanwhile.
+void large_blocks_visit(enum LargeBlocks which, bool (*visit)(const struct LargeBlock*, void*), void* argument);

@@ -20,7 +20,13 @@ enum {
   pages_of_us_moved = 12  // the same, by move_pages
 };
 
-enum { unasked_share = 8 };
+enum {
+  unasked_share = 20,
+  small_below = 65536,         // bytes; below it a block is asked about where time is left over
+  small_reserve = 100,         // us that it leaves
+  asked_once_below = 1 << 20,  // bytes
+  prepaid_below = 1 << 20,     // bytes
+};
 
 static bool is_time_bounded, has_first_asked;
 static uint64_t live_bytes,
@@ -105,6 +111,7 @@ void touched_clear(struct BlockPages* pages, uint64_t bytes, uint64_t since) {
 static void add_bytes(uint64_t* sum, uint64_t bytes) { __atomic_fetch_add(sum, bytes, __ATOMIC_RELAXED); }
 
 static void note_block(const struct LargeBlock* block) {
+  must(!block->is_written);
   if (!large_block_note(block) || block->was_resident) return;
   add_bytes(&live_bytes, block->bytes);
   add_bytes(&unasked_bytes, block->bytes);
@@ -150,20 +157,41 @@ static bool are_resident(const struct PageRuns* runs, uint64_t from, uint64_t en
   return runs->count && runs->runs[0].first == from && runs->runs[0].count >= end - from;
 }
 
-bool touched_begins(struct AskCredit* credit, const void* address, uint64_t bytes, const struct LargeBlock* given,
+// A block below that size is asked about twice or not at all: the question at its end is paid for at its begin. So the
+// blocks whose use is known are a fair sample of all.
+static bool is_prepaid(uint64_t bytes) { return is_time_bounded && bytes < prepaid_below; }
+
+static uint64_t us_to_ask_at_end(const struct LargeBlock* block) {
+  return us_to_ask(page_count(block), block->was_zeroed);
+}
+
+// Whether the thread can pay for both questions about a block.
+static bool can_prepay(struct AskCredit* credit, const struct LargeBlock* block) {
+  const uint64_t reserve = block->bytes < small_below ? small_reserve : 0;
+  return us_left(credit) >= us_to_ask(page_count(block), false) + us_to_ask_at_end(block) + reserve;
+}
+
+bool touched_begins(struct AskCredit* credit, const struct LargeBlock* begun, const struct LargeBlock* given,
                     struct BlockPages* pages) {
-  struct LargeBlock block = {.address = (uintptr_t)address, .bytes = bytes};
-  if (bytes < large_blocks_min || bytes >> large_address_bits != 0) return false;
+  struct LargeBlock block = *begun;
+  if (block.bytes < large_blocks_min || block.bytes >> large_address_bits != 0) return false;
   const bool is_kept = given && given->address == block.address;
   const uint64_t end = page_count(&block), before = is_kept ? page_count(given) : 1;
   // Where it stays, the page of its end is new too: the allocator may have written after it.
   const uint64_t from = (before < end ? before : end) - 1;
   must(from < end);
-  touched_clear(pages, bytes, 0);
+  if (is_prepaid(block.bytes) && !can_prepay(credit, &block)) return false;
+  touched_clear(pages, block.bytes, 0);
   const bool is_known = ask_about_given(credit, &block, from, &pages->runs);
   pages->flags = (is_kept ? block_is_kept : 0) | (is_known ? block_is_asked : 0);
   block.was_resident = is_known && are_resident(&pages->runs, from, end) && (!is_kept || given->was_resident);
+  if (is_prepaid(block.bytes) && (!is_known || block.was_resident)) return false;
+  block.was_zeroed = block.was_zeroed || (is_kept && given->was_zeroed);
   note_block(&block);
+  if (is_prepaid(block.bytes)) {
+    const uint64_t paid = us_to_ask_at_end(&block) * stamps_per_us;
+    credit->left = paid < credit->left ? credit->left - paid : 0;
+  }
   return true;
 }
 
@@ -174,8 +202,8 @@ enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* bloc
   runs->count = 0;
   do {
     const uint64_t from = asked->known_end;
-    if (from == asked->paid_end) asked->paid_end = from + pages_payable(credit, end - from, true);
-    const uint64_t known = ask_paid(credit, block->address, from, asked->paid_end, true, runs);
+    if (from == asked->paid_end) asked->paid_end = from + pages_payable(credit, end - from, block->was_zeroed);
+    const uint64_t known = ask_paid(credit, block->address, from, asked->paid_end, block->was_zeroed, runs);
     must(runs->count <= page_runs_max && known <= asked->paid_end);
     if (known <= from) return touched_unknown;
     asked->known_end = known;
@@ -195,10 +223,32 @@ bool touched_begin_round(struct AskCredit* credit) {
   return true;
 }
 
-void touched_end_round(struct AskCredit* credit) { note_cost(credit, us_to_ask(0, true), 0); }
+enum InRound touched_ask_in_round(struct AskCredit* credit, const struct LargeBlock* block, struct AskWindow* window,
+                                  void (*before_question)(void*), void* argument, struct PageRuns* runs) {
+  const uint64_t us = us_to_ask(window_pages, false);
+  if (us_left(credit) < us) return round_is_over;
+  if (!window->states || block->was_zeroed) return round_needs_asked;
+  if (!ask_window_has(window, block->address, block->bytes)) {
+    before_question(argument);
+    const bool is_known = ask_window_move(window, block->address, block->bytes);
+    note_cost(credit, us, 0);
+    if (!is_known) return round_needs_asked;
+  }
+  runs->count = 0;
+  return ask_window_runs(window, block->address, block->bytes, runs) ? round_has_known : round_needs_asked;
+}
 
-void touched_ends(const struct LargeBlock* taken) {
-  if (!taken->was_resident) add_bytes(&live_bytes, -taken->bytes);
+bool touched_is_whole(const struct LargeBlock* block, const struct PageRuns* runs) {
+  return are_resident(runs, 0, page_count(block));
+}
+
+bool touched_is_asked_once(uint64_t bytes) { return bytes < asked_once_below; }
+
+void touched_ends(struct AskCredit* credit, const struct LargeBlock* taken) {
+  if (taken->was_resident) return;
+  add_bytes(&live_bytes, -taken->bytes);
+  if (is_prepaid(taken->bytes) && us_left(credit) < us_to_ask_at_end(taken) + small_reserve)
+    credit->left += us_to_ask_at_end(taken) * stamps_per_us;
 }
 
 bool touched_lives_on(const struct LargeBlock* given) {

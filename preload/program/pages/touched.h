@@ -5,12 +5,15 @@
 /// program asks nothing any more.
 ///
 /// Blocks that live for a few ms only would be recorded one after the other, each at its own end. The trace would then
-/// never show their sum. So before a block is given back the others are asked about too, if many were allocated since
-/// the last time.
+/// never show their sum. Nor would it show in time how a program fills blocks that it keeps. So in a round the live
+/// blocks are asked about too, when a twentieth of what lives was allocated since the last round. Neighbours are one
+/// question.
 ///
 /// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread that asks
 /// has 2 ms in advance, so that programs which run for a tenth of a second are seen too. All other threads begin with
-/// 0.1 ms. A block that could not be asked about is recorded so, and the trace says that its pages are not known.
+/// 0.1 ms. Blocks below 1 MiB are asked about if the thread can pay for both questions. About those below 64 KiB
+/// it asks if that leaves 0.1 ms for larger ones. All others count as written when they begin, as do blocks in memory
+/// that other blocks have used. A larger block that could not be asked about is recorded so.
 ///
 /// Pages that were never touched cost next to nothing, and those of a reservation of 100 GiB are nearly all such. So a
 /// thread asks about a large block in pieces. It can pay for each even if all of the pages are in memory. It then pays
@@ -46,12 +49,12 @@ void touched_begin(uint64_t min, bool is_bounded);
 /// In a process that begins, a forked one too: its first thread has time in advance.
 void touched_begin_process(void);
 
-/// For a block that was allocated, or that a realloc of `given` has returned. Returns whether it is a large one: then
-/// `pages` belongs to the event.
-bool touched_begins(struct AskCredit* credit, const void* block, uint64_t bytes, const struct LargeBlock* given,
+/// For a block that was allocated, or that a realloc of `given` has returned; `was_zeroed` as in LargeBlock. Returns
+/// whether its pages are of interest: then `pages` belongs to the event, and the block is to be opened after it.
+bool touched_begins(struct AskCredit* credit, const struct LargeBlock* begun, const struct LargeBlock* given,
                     struct BlockPages* pages);
 /// A large block is about to be given back.
-void touched_ends(const struct LargeBlock* taken);
+void touched_ends(struct AskCredit* credit, const struct LargeBlock* taken);
 /// It is not, because the realloc has failed. False: it could not be noted once more.
 bool touched_lives_on(const struct LargeBlock* given);
 
@@ -68,6 +71,20 @@ struct AskedPages {
 enum Touched touched_ask(struct AskCredit* credit, const struct LargeBlock* block, struct AskedPages* asked,
                          struct PageRuns* runs);
 
-/// Whether so much was allocated since the last round that all live blocks are to be asked about now.
+/// Whether so much was allocated since the last round that all open blocks are to be asked about now.
 bool touched_begin_round(struct AskCredit* credit);
-void touched_end_round(struct AskCredit* credit);
+
+/// The outcome of touched_ask_in_round.
+enum InRound {
+  round_is_over,     ///< there is no time for more
+  round_has_known,   ///< `runs` are the block's
+  round_needs_asked  ///< the block is none for a window, and is to be asked about by touched_ask
+};
+/// The runs of a block's pages, from a window. Calls before_question(argument) before the kernel is asked.
+enum InRound touched_ask_in_round(struct AskCredit* credit, const struct LargeBlock* block, struct AskWindow* window,
+                                  void (*before_question)(void*), void* argument, struct PageRuns* runs);
+
+/// Whether all pages of the block are in the runs.
+bool touched_is_whole(const struct LargeBlock* block, const struct PageRuns* runs);
+/// Whether one round is enough for a block of that size. A larger one may be filled slowly.
+bool touched_is_asked_once(uint64_t bytes);

@@ -174,6 +174,24 @@ static void reserve(size_t gib) {
   if (block && gib % 2 == 0) free(block);
 }
 
+static char* kept[threads_max * 800];
+static int kept_count;
+
+/* Fills 16 MiB in blocks that are kept until all threads have ended. */
+static void* build_up(void* unused) {
+  for (int i = 0; i < 800; i++) {
+    char* block = malloc(20000);
+    if (block) memset(block, 1, 20000);
+    kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED)] = block;
+  }
+  return unused;
+}
+
+static void hold(int threads) {
+  run(build_up, threads);
+  for (int i = 0; i < kept_count; i++) free(kept[i]);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "shapes") == 0) use_blocks(3);
@@ -183,6 +201,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "slow") == 0) fill_slowly(0);
   if (strcmp(how, "refused") == 0) fill_slowly(1);
   if (strcmp(how, "huge") == 0) use_huge();
+  if (strcmp(how, "hold") == 0) hold(argc > 2 ? atoi(argv[2]) : 1);
   if (strcmp(how, "end") == 0) end_by_other();
   if (strcmp(how, "smaps") == 0) live_on();
   if (strcmp(how, "reserve") == 0) reserve(argc > 2 ? strtoul(argv[2], NULL, 10) : 1);
