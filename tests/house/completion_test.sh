@@ -71,7 +71,7 @@ for line tail in 'lifetimes --by=fu' nction 'cmttrace --follow=n' o 'cmtwatch ge
 done
 zpty -d shell
 END
-  timeout 60 zsh -f try.zsh "$made/zsh" || complain "zsh does not complete"
+  timeout 600 zsh -f try.zsh "$made/zsh" || complain "zsh does not complete"
 else
   echo "zsh is not installed: its completions are not run"
 fi
