@@ -204,7 +204,7 @@ int run(const CommandLine& line) {
     progress.clear();
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
-    say(summary(recorded, seconds));
+    say(summary(recorded, seconds, ended.signal));
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     traces.reset();  // exit_like() does not return

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "toolkit/command/command_line.h"
@@ -33,7 +34,7 @@ std::string name_files(const std::vector<launch::RecordedFile>& files) {
 
 }  // namespace
 
-std::string summary(const launch::RecordedTraces& recorded, double seconds) {
+std::string summary(const launch::RecordedTraces& recorded, double seconds, int signal) {
   if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
   if (recorded.files.empty()) {
     const std::string programs = launch::list_unrecorded(recorded);
@@ -48,6 +49,8 @@ std::string summary(const launch::RecordedTraces& recorded, double seconds) {
             " an event";
   }
   text += "; " + output::time_text(seconds * 1e9) + "; ";
+  if (const char* const name = signal == 0 ? nullptr : ::sigabbrev_np(signal))
+    text += "ended by SIG" + std::string(name) + "; ";
   std::uint64_t time_step_ns = 0;
   for (const launch::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
   if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";

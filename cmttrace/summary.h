@@ -15,8 +15,8 @@
 
 namespace cmt::trace_launcher {
 
-/// The line at the end. `seconds`: for how long the recording went on.
-std::string summary(const launch::RecordedTraces& recorded, double seconds);
+/// The line at the end. `seconds`: for how long the recording went on. `signal`: the one that ended the command, or 0.
+std::string summary(const launch::RecordedTraces& recorded, double seconds, int signal = 0);
 
 /// Notices that the collectors of a command that has ended make no progress, by the reports of each half second.
 class Standstill {

@@ -168,6 +168,13 @@ void add_sizes(TraceFigures& figures, CallTree& tree) {
   }
 }
 
+/// The signal that ended the process, by the last event; empty: none.
+std::string ended_by(const TraceModel& model) {
+  if (model.marks().empty() || model.marks().back().event != model.intervals().events()) return {};
+  const std::string_view label = model.marks().back().label;
+  return label.starts_with(ended_by_label) ? std::string(label.substr(ended_by_label.size())) : "";
+}
+
 Process process_of(const std::string& path, trace::Trace& trace, const TraceModel& model) {
   const Header& header = trace.header();
   Process process{.name = std::filesystem::path(path).filename().string(),
@@ -196,6 +203,7 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
   if (header.touched_min() != 0) process.touched_min = header.touched_min();
   process.has_stacks = model.is_by_stack();
   process.truncated = trace.truncated();
+  process.ended_by = ended_by(model);
   process.lost = {.is_known = trace.totals().has_value(),
                   .repairs = trace.totals() ? trace.totals()->repairs.total() : 0,
                   .defects = trace.complaints().count(),

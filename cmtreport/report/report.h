@@ -71,6 +71,7 @@ struct Process {
   std::uint64_t stacks = 0;
   bool has_stacks = false;
   bool truncated = false;
+  std::string ended_by{};
   Lost lost{};
 };
 
@@ -99,6 +100,7 @@ void describe(Visitor& field, P& process) {
   field("stacks", process.stacks, "different stacks that have allocated; without stacks: classes of sizes");
   field("has_stacks", process.has_stacks, "whether call stacks were recorded");
   field("truncated", process.truncated, "whether the trace breaks off");
+  field("ended_by", process.ended_by, "the signal that ended the process, such as SIGTERM; empty: none, or not known");
   field("lost", process.lost, "what could not be recorded or read");
 }
 

@@ -31,6 +31,8 @@ std::string head_text(const Report& report) {
                       output::counted(report.total.events, "event");
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
   if (report.total.truncated) first += ", breaks off";
+  if (report.processes.size() == 1 && !report.processes[0].ended_by.empty())
+    first += ", ended by " + report.processes[0].ended_by;
   const std::string second = "allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
                              bytes_text(report.total.allocated_bytes) + "; " + peak_text(report) +
                              (report.processes.size() > 1 ? "; when each ended " : "; at the end ") +

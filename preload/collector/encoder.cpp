@@ -124,8 +124,8 @@ bool Encoder::handle(WorkItem& item) {
       answer(item.request);
       return false;
     case WorkItem::Type::end: {
-      const ProcessEnd end = state_.process_end;
-      finish(end != ProcessEnd::exited && end != ProcessEnd::executed && memory_.control().leaving == 0);
+      // The rings of a process that a signal has ended are whole.
+      finish(state_.process_end == ProcessEnd::unknown && memory_.control().leaving == 0);
       return false;
     }
   }
@@ -401,8 +401,11 @@ void Encoder::finish(bool truncated) {
   if (outputs_.is_whole() && order_.is_empty()) return;
   order_.merge_all();
   const int wait_status = state_.wait_status;
-  if (truncated && wait_status >= 0 && WIFSIGNALED(wait_status)) {
-    const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status));
+  if (wait_status >= 0 && WIFSIGNALED(wait_status)) {
+    const char* const name = ::sigabbrev_np(WTERMSIG(wait_status));
+    const std::string label =
+        std::string(ended_by_label) +
+        (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
     order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
   }
   outputs_.finish(repairs(), truncated || memory_.control().stopped != 0);

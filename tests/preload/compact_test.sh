@@ -27,13 +27,13 @@ out=f.%p.cmt traced "$programs/children" forks || complain "forks: $?"
 [ "$(ls f.*.cmt | wc -l)" = 3 ] || complain "forks: $(ls f.*)"
 for file in v.*.cmt f.*.cmt; do text "$file"; check "${file%.cmt}.trace"; done
 
-# The trace of a killed program has all its events too, and says that it broke off. The collector may take a moment longer than the
+# The trace of a killed program has all its events too, and ends. The collector may take a moment longer than the
 # program, which did not live to wait for it.
 status=0
 out=killed.cmt traced "$programs/endings" kill 2>err || status=$?
 [ $status = 137 ] || complain "kill: $status"
 await killed 60002
-tail -n 1 killed.trace | grep -qx '#cmt end=truncated.*' || complain "killed: $(tail -n 1 killed.trace)"
+tail -n 1 killed.trace | grep -qx '#cmt end=complete.*' || complain "killed: $(tail -n 1 killed.trace)"
 
 out=e.cmt traced "$programs/endings" execv || status=$?
 await e 60008

@@ -41,10 +41,10 @@ sizes execv t.2.trace 60001 60002 60003 60004
 
 # These programs could not wait for their traces to be whole.
 ended system_call 3 60001 60002
-whole=False
 ended kill 137 60001 60002
-grep -qx 'mark("killed by signal 9")' t.trace || { echo "kill: no mark" >&2; failed=1; }
+grep -qx 'mark("ended by SIGKILL")' t.trace || { echo "kill: no mark" >&2; failed=1; }
 ended segv 139 60001 60002
+whole=False
 
 # A program waits for its trace only with CMTTRACE_WAIT: here the collector is stopped until the program has ended.
 CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/preload/checks" -Mcollector -e '

@@ -108,6 +108,9 @@ constexpr bool gives_memory_back(Kind kind) {
   return kind == Kind::malloc_trim || kind == Kind::mallopt || kind == Kind::mallctl;
 }
 
+/// Begins the label of the last mark of a process that a signal has ended; the signal's name follows: SIGTERM.
+inline constexpr std::string_view ended_by_label = "ended by ";
+
 /// One event: a call, a thread's start or end, a mark, a sample, or touched pages of a block. Fields that its kind does
 /// not use have their defaults.
 struct Event {

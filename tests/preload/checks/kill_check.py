@@ -21,7 +21,7 @@ def calls_by_name(path):
     """How many calls the trace has of each thread, by the name that its sizes give it."""
     text = subprocess.run(['trace2cmt', '--to=text', path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     lines = text.stdout.decode().splitlines()
-    assert lines[-1].startswith('#cmt end=truncated'), f'{path}: ends with {lines[-1]!r}'
+    assert lines[-1].startswith('#cmt end=complete'), f'{path}: ends with {lines[-1]!r}'
     calls, name = {}, {}
     for line in lines:
         match = CALL.match(line)
