@@ -221,12 +221,18 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
 
 /// cmtreport --diff.
 int compare(const CommandLine& line, const ReadSettings& settings) {
-  const std::vector<std::string>& paths = line.files();
+  std::vector<std::string> paths = line.files();
   for (const char* const option : {"overhead", "replay", "watch", "pages"}) line.refuse_together("diff", {option});
-  const std::string before = line.value("diff", "");
-  if (paths.size() != 1)
-    throw command::UsageError("--diff compares two traces: --diff=BEFORE and one AFTER, not " +
-                              std::to_string(paths.size()));
+  std::string before = line.value("diff", "");
+  const bool is_operand = before.empty();  // cmt diff BEFORE AFTER passes an empty value
+  if (paths.size() != (is_operand ? 2 : 1))
+    throw command::UsageError(
+        "--diff compares two traces: " + std::string(is_operand ? "BEFORE and AFTER" : "--diff=BEFORE and one AFTER") +
+        ", not " + std::to_string(paths.size()));
+  if (is_operand) {
+    before = paths.front();
+    paths.erase(paths.begin());
+  }
   if (before == "-" && paths.front() == "-") throw command::UsageError("--diff needs two traces");
   refuse_mixed_outputs(line);
   Outputs outputs(line, {before, paths.front()});

@@ -27,6 +27,16 @@ for command in $subcommands; do
   missing=$(comm -23 <(cmtwatch "$command" --help | options_in_help) <(offers cmtwatch "$command" -- | tr -d = | sort -u))
   [ -z "$missing" ] || complain "cmtwatch $command: not offered:" $missing
 done
+subcommands=$(offers cmt '' | grep -v '^-')
+expects "$subcommands" cmt help ''
+for command in record 'watch run'; do
+  missing=$(comm -23 <(cmt $command --help | options_in_help) <(offers cmt $command -- | tr -d = | sort -u))
+  [ -z "$missing" ] || complain "cmt $command: not offered:" $missing
+done
+expects 'record report replay' cmt re
+expects 'pss rss uss anon swap vm' cmt watch get --metric = ''
+expects function cmt who --by = fu
+offers cmt record -o app.cmt bas | grep -x bash >/dev/null || complain "cmt record: no command is offered"
 
 # list_of TOOL OPTION: the words that the tool says it takes.
 list_of() { { "$1" "$2=nonsense" </dev/null 2>&1 || true; } | head -n 1 | sed "s/.*\($2 is\|expected\) //; s/, not .*//; s/ or /, /; s/,//g"; }
@@ -50,7 +60,7 @@ status=0; "$SOURCE/script/completions" 2>err || status=$?
 [ $status = 2 ] && grep -qx 'Usage: completions FOLDER TOOL...' err || complain "script/completions: exit $status, $(cat err)"
 
 if command -v fish >/dev/null; then
-  for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric'; do
+  for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric' 'cmt rec record' 'cmt who --by=fu --by=function' 'cmt watch get --met --metric' 'cmt help who who'; do
     HOME=$PWD fish -c "source $made/fish/${line%% *}.fish; complete -C '${line% *}'" | cut -f 1 | grep -x -- "${line##* }" >/dev/null ||
       complain "fish does not complete ${line% *}"
   done
@@ -64,7 +74,7 @@ zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PROMPT= TERM=dumb; fpath=($1 \$fpath); autoload -Uz compinit; compinit -D -u; print REA''DY"
 zpty -r shell answer '*READY*' || exit 1
-for line tail in 'lifetimes --by=fu' nction 'cmttrace --follow=n' o 'cmtwatch get --met' ric; do
+for line tail in 'lifetimes --by=fu' nction 'cmttrace --follow=n' o 'cmtwatch get --met' ric 'cmt watch get --met' ric 'cmt who --by=fu' nction; do
   zpty -w -n shell "$line"$'\t'
   zpty -r shell answer "*${line##* }$tail*" || exit 1
   zpty -w -n shell $'\C-u'

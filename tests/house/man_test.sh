@@ -3,13 +3,14 @@
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
-# help TOOL: what its --help says, and for one with subcommands theirs.
+# help TOOL: what its --help says, and for one with subcommands theirs. The examples of cmt have options of other tools.
 help() {
+  [ "$1" != cmt ] || { cmt --help | grep '^  -'; return; }
   "$1" --help
   [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)   *[a-z].*/\1/p'); do "$1" "$command" --help; done
 }
 
-for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmtwatch cmttrace; do
+for tool in cmt trace2cmt cmtreplay lifetimes overhead cmtreport cmtwatch cmttrace; do
   page=$SOURCE/man/$tool.1
   help "$tool" | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u >in_help
   grep -oE -- 'Fl -[a-z][a-z0-9-]+' "$page" | sed 's/Fl -/--/' | sort -u >in_page

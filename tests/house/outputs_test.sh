@@ -22,7 +22,7 @@ closed() {
     status=0 || status=$?
   [ $status = 141 ] && [ ! -s err ] || complain "a closed pipe, $*: $status $(cat err)"
 }
-for tool in trace2cmt lifetimes overhead cmtreport cmtreplay cmtwatch cmttrace 'cmtwatch record'; do closed $tool --help; done
+for tool in trace2cmt lifetimes overhead cmtreport cmtreplay cmtwatch cmttrace 'cmtwatch record' cmt; do closed $tool --help; done
 for form in text cmt csv; do closed trace2cmt --to=$form app.trace; done
 for option in --info --verify; do closed trace2cmt $option app.trace; done
 for option in '' --summary --json --csv --counts; do closed lifetimes $option app.trace; done

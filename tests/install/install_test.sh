@@ -21,7 +21,7 @@ done
 ! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
 
 version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/cmt.pc")
-for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmttrace; do
+for tool in cmt trace2cmt cmtreplay lifetimes overhead cmtreport cmttrace; do
   [ "$("$prefix/bin/$tool" --version)" = "$tool $version" ] || fail "$tool --version does not say $tool $version"
 done
 
@@ -34,6 +34,9 @@ done
 cmttrace -o launched.cmt -- bash -c 'x=1; exit 3' 2>line || [ $? = 3 ] || fail "cmttrace did not pass the status on"
 trace2cmt -s launched.cmt | grep -q '^malloc(' || fail "cmttrace recorded nothing: $(cat line)"
 { cmttrace --recover=nowhere 2>&1 || true; } | grep -q 'nowhere: No such file' || fail "cmttrace does not find the collector"
+"$prefix/bin/cmt" info bash.cmt >info && [ -s info ] || fail "cmt does not find trace2cmt"
+mkdir fake; printf '#!/bin/sh\necho "man $*"\n' >fake/man; chmod +x fake/man
+[ "$(PATH=$PWD/fake:$PATH cmt help who)" = "man $prefix/bin/../share/man/man1/lifetimes.1" ] || fail "cmt help shows no page"
 cmtreplay --runs=1 bash.cmt >table
 [ -s table ] || fail "cmtreplay wrote no table"
 
