@@ -73,7 +73,7 @@ Each command is a tool that can be called by its own name too:
 'cmt COMMAND --help' lists a command's options.
 
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Exit status: the tool's; 2 wrong use, 126 or 127 if the tool cannot be started.
 )";

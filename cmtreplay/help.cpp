@@ -27,8 +27,8 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
   --runs=N       timed runs of each allocator, 1 to 1000. By default there is
                  one run to warm up, and then 10 or more: until the median is
                  known to 1 % or the budget is spent
-  --budget=TIME  for the timed runs of an allocator: 2min; a number alone is
-                 seconds (default 10s; 5s with --against; 1s with -v or -o)
+  --budget=TIME  for the timed runs of an allocator: 2min (default 10s; 5s with
+                 --against; 1s with -v or -o)
   --seed=N       seed of the order in which allocators take turns (default 1)
   --threads=1    replay all calls on one thread, in recorded order. By default
                  (recorded) each thread's calls are on a thread of its own. It
@@ -53,7 +53,7 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  call of that purpose, such as mi_collect
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=TIME give an allocator up as hanging if no call returns for TIME:
-                 2min; a number alone is seconds (default 60s)
+                 2min (default 60s)
   --force        replay also a trace that needs more memory than is available
   --prepared     keep the trace's operations in memory, 8 bytes for an event. By
                  default they are in memory if they take at most half of what is
@@ -74,7 +74,9 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  returned; the table then goes to standard error
   -o, --output=FILE
                  write that trace to FILE: as .cmt if its name ends so, else as
-                 text. %a is the allocator's name, needed for several allocators
+                 text; %a is the allocator's name, needed for several of them.
+                 A FILE in .json, .csv, .svg, .html, .png or .pdf gets the
+                 report instead, as --json, --csv and --plot write it
 
 Many traces: several FILEs, folders of .cmt and .trace files, or one of the
 options below. Every trace is run on every allocator, and on libc, which ratios
@@ -111,7 +113,7 @@ cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
                  run these cells only, into the folder of --results; no board
 
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Columns of the table of times:
   time     the median of the timed runs

@@ -142,7 +142,7 @@ std::string report_text(const Report& report, const Options& options) {
   return options.csv ? csv_text(report) : table_text(report) + details_text(report);
 }
 
-int run(const Options& options) {
+int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts) {
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   const std::vector<Allocator> allocators = find_all(finder, options);
   check_outputs(options, allocators);
@@ -164,8 +164,8 @@ int run(const Options& options) {
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --clock=recorded)");
 
-  const cmt::command::Interrupts interrupts;
-  const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};
+  interrupts.emplace();
+  const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = *interrupts, .options = options};
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.verify) return verify_all(settings, allocators, options, line);
@@ -194,13 +194,20 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return cmt::command::run(
-      count, arguments, {"cmtreplay", CMT_VERSION, help_text, known_options, [](const cmt::command::CommandLine& line) {
-                           try {
-                             const Options options = parse_options(line);
-                             return options.matrix.is_asked ? run_matrix_command(options) : run(options);
-                           } catch (const Interrupted&) {
-                             return print_message("interrupted"), 1;
-                           }
-                         }});
+  return cmt::command::run(count, arguments,
+                           {"cmtreplay", CMT_VERSION, help_text, known_options,
+                            [](const cmt::command::CommandLine& line) {
+                              std::optional<cmt::command::Interrupts> interrupts;
+                              int status = 1;
+                              try {
+                                const Options options = parse_options(line);
+                                status = options.matrix.is_asked ? run_matrix_command(options, interrupts)
+                                                                 : run(options, interrupts);
+                              } catch (const Interrupted&) {
+                                print_message("interrupted");
+                              }
+                              const int signal = interrupts ? interrupts->take() : 0;
+                              return signal == 0 ? status : 128 + signal;
+                            },
+                            cmt::command::CommandLine::Operands::files, cmt::command::Tool::Output::report});
 }

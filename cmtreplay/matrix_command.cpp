@@ -197,7 +197,7 @@ int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& opt
 
 }  // namespace
 
-int run_matrix_command(const Options& given) {
+int run_matrix_command(const Options& given, std::optional<command::Interrupts>& interrupts) {
   const Options with_defaults = with_plan(given);
   if (!given.matrix.scoreboard.empty() && given.matrix.traces.empty() && given.matrix.suite.empty()) {
     BoardFile file(given.plot);
@@ -205,12 +205,12 @@ int run_matrix_command(const Options& given) {
   }
   Options options = with_defaults;
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
-  const command::Interrupts interrupts;
+  interrupts.emplace();
   terminal::LiveView line(STDERR_FILENO);
   MatrixSettings settings{.worker = find_worker(),
                           .options = options,
                           .trace = options.trace,
-                          .interrupts = interrupts,
+                          .interrupts = *interrupts,
                           .verifies = options.verify,
                           .is_gate = is_gate(options),
                           .force = options.force};

@@ -52,24 +52,10 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
 
 namespace {
 
-[[noreturn]] void wrong(const std::string& option, const std::string& wanted, const std::string& given) {
-  throw UsageError("--" + option + " is " + wanted + ", not '" + given + "'");
-}
-
-/// The option's value. Throws UsageError if it is none of these words.
-std::string one_of(const CommandLine& line, const std::string& option, const std::vector<std::string>& words) {
-  const std::string given = line.value(option, words.front());
-  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
-  std::string list;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  wrong(option, list, given);
-}
-
 /// A span of time from a second to eleven days, in whole seconds, rounded up. Nothing for other text.
 std::optional<unsigned> whole_seconds(const std::string& text) {
   constexpr std::int64_t second = 1'000'000'000, most = 1'000'000;
-  const auto span = command::parse_duration(text, "s");
+  const auto span = command::parse_duration(text);
   if (!span || *span < second || *span > most * second) return std::nullopt;
   return static_cast<unsigned>((*span + second - 1) / second);
 }
@@ -83,14 +69,14 @@ double pace(const CommandLine& line) {
   const char* const end = given.data() + given.size();
   const auto [stop, error] = std::from_chars(given.data() + (given.starts_with("x") ? 1 : 0), end, factor);
   if (!given.starts_with("x") || error != std::errc() || stop != end || !(factor >= 1e-3 && factor <= 1e6))
-    wrong("pace", "real or xN, N from 0.001 to 1000000", given);
+    command::refuse_value("pace", "real or xN, N from 0.001 to 1000000", given);
   return factor;
 }
 
 /// The value of --clock. By default a replay with --pace reads the system's clock: its time is the program's anyway.
 ClockRuns clock_runs(const CommandLine& line) {
   if (!line.has("clock")) return line.has("pace") ? ClockRuns::none : ClockRuns::memory;
-  return one_of(line, "clock", {"recorded", "system"}) == "recorded" ? ClockRuns::all : ClockRuns::none;
+  return line.word("clock", {"recorded", "system"}) == "recorded" ? ClockRuns::all : ClockRuns::none;
 }
 
 /// The value of --pin: "0", "0,2" or "4-7", as in taskset(1).
@@ -102,7 +88,8 @@ std::vector<int> cpus(const CommandLine& line) {
   const auto number = [&] {
     int value = -1;
     const auto [stop, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < 0 || value >= CPU_SETSIZE) wrong("pin", "a list of CPUs such as 0,2-3", given);
+    if (error != std::errc() || value < 0 || value >= CPU_SETSIZE)
+      command::refuse_value("pin", "a list of CPUs such as 0,2-3", given);
     at = stop;
     return value;
   };
@@ -110,9 +97,9 @@ std::vector<int> cpus(const CommandLine& line) {
     const int first = number();
     const int last = at != end && *at == '-' ? (++at, number()) : first;
     for (int cpu = first; cpu <= last; ++cpu) list.push_back(cpu);
-    if (last < first) wrong("pin", "a list of CPUs such as 0,2-3", given);
+    if (last < first) command::refuse_value("pin", "a list of CPUs such as 0,2-3", given);
     if (at == end) break;
-    if (*at++ != ',') wrong("pin", "a list of CPUs such as 0,2-3", given);
+    if (*at++ != ',') command::refuse_value("pin", "a list of CPUs such as 0,2-3", given);
   }
   return list;
 }
@@ -182,8 +169,7 @@ void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   matrix.traces = line.files();
   matrix.results = line.value("results", "");
   matrix.scoreboard = line.value("scoreboard", "");
-  if (line.has("suite"))
-    matrix.suite = line.value("suite", "") == "" ? "full" : one_of(line, "suite", {"quick", "full"});
+  if (line.has("suite")) matrix.suite = line.value("suite", "") == "" ? "full" : line.word("suite", {"quick", "full"});
   matrix.lists_tasks = line.has("tasks");
   if (line.has("task")) matrix.tasks = line.parsed("task", "", "a number from 1, or two as in 1-8", task_range);
   const std::vector<std::string>& traces = matrix.traces;
@@ -259,11 +245,11 @@ Options parse_options(const CommandLine& line) {
                                                                  "a time of at least 1s, such as 2min", whole_seconds);
   line.refuse_together("runs", {"budget"});
   options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
-  options.trace.strict = one_of(line, "order", {"free", "strict"}) == "strict";
-  options.trace.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
+  options.trace.strict = line.word("order", {"free", "strict"}) == "strict";
+  options.trace.threads = line.word("threads", {"recorded", "1"}) == "recorded";
   options.force = line.has("force");
-  options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
-  options.counterparts = one_of(line, "give-back", {"preloaded", "counterpart"}) == "counterpart";
+  options.touch = line.word("touch", {"page", "none", "first", "all"});
+  options.counterparts = line.word("give-back", {"preloaded", "counterpart"}) == "counterpart";
   options.pace = pace(line);
   options.clock = clock_runs(line);
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;

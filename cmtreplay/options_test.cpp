@@ -41,7 +41,7 @@ TEST_CASE("options: a dash is standard input") { CHECK(options({"-"}).file == "-
 
 TEST_CASE("options: how the trace is replayed") {
   const Options some = options({"--order=strict", "--threads=1", "--pace=x2.5", "--touch=all", "--pin=0,2-3",
-                                "--timeout=7", "--seed=9", "--stream"});
+                                "--timeout=7s", "--seed=9", "--stream"});
   CHECK(some.trace.strict);
   CHECK(!some.trace.threads);
   CHECK(some.pace == 2.5);
@@ -70,10 +70,10 @@ TEST_CASE("options: a new trace's file has the allocator's name in it") {
 
 TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--nothing"}), "unrecognised option '--nothing'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--runs=0"}), "--runs is a number from 1 to 1000, not '0'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--runs=x"}), "--runs is a number from 1 to 1000, not 'x'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--runs=0"}), "--runs: expected a number from 1 to 1000, not '0'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--runs=x"}), "--runs: expected a number from 1 to 1000, not 'x'", UsageError);
   CHECK_THROWS_WITH_AS(options({"a", "-"}), "standard input cannot be one of several traces", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--suite=slow"}), "--suite is quick or full, not 'slow'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--suite=slow"}), "--suite: expected quick or full, not 'slow'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--results=d"}), "expected traces, a folder of traces, or --suite", UsageError);
   CHECK_THROWS_AS(options({"--results=d", "--task=3-2", "a"}), UsageError);
   CHECK_THROWS_WITH_AS(
@@ -81,15 +81,17 @@ TEST_CASE("options: wrong use is said in a line") {
       "-v writes the new trace of one allocator, and 2 are given; -o with %a in its name writes one each", UsageError);
   CHECK_THROWS_WITH_AS(options({"-o", "x", "--alloc=a", "--alloc=b"}),
                        "-o needs %a in its name where several allocators are given", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--order=any"}), "--order is free or strict, not 'any'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--threads=2"}), "--threads is recorded or 1, not '2'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--give-back=any"}), "--give-back is preloaded or counterpart, not 'any'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--touch=some"}), "--touch is page, none, first or all, not 'some'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--pace=2"}), "--pace is real or xN, N from 0.001 to 1000000, not '2'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin is a list of CPUs such as 0,2-3, not '0,'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"--pin=3-1"}), "--pin is a list of CPUs such as 0,2-3, not '3-1'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--order=any"}), "--order: expected free or strict, not 'any'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--threads=2"}), "--threads: expected recorded or 1, not '2'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--give-back=any"}), "--give-back: expected preloaded or counterpart, not 'any'",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(options({"--touch=some"}), "--touch: expected page, none, first or all, not 'some'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pace=2"}), "--pace: expected real or xN, N from 0.001 to 1000000, not '2'",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin: expected a list of CPUs such as 0,2-3, not '0,'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pin=3-1"}), "--pin: expected a list of CPUs such as 0,2-3, not '3-1'", UsageError);
   CHECK_THROWS_AS(options({"--pace=x0"}), UsageError);
-  CHECK_THROWS_WITH_AS(options({"--clock=real"}), "--clock is recorded or system, not 'real'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--clock=real"}), "--clock: expected recorded or system, not 'real'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--timeout=10ms"}),
                        "--timeout: expected a time of at least 1s, such as 2min, not '10ms'", UsageError);
   CHECK_THROWS_AS(options({"--stream", "--prepared"}), UsageError);

@@ -45,7 +45,8 @@ lists them).
 
   -o, --output=FILE
                  write the report as a page that opens offline: memory over
-                 time, and which functions allocated in a span that you choose
+                 time, and which functions allocated in a span that you choose.
+                 A FILE in .txt or .json gets the text or the JSON
   --text         print the findings, for people (the default without -o)
   --json         print the whole report as JSON
 
@@ -74,7 +75,7 @@ lists them).
   --strict       stop at the first defect of a trace; by default defects are
                  reported and counted
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Examples:
   cmtreport app.cmt
@@ -313,5 +314,7 @@ int main(int argc, char** argv) {
                              {"pages"},
                              {"strict"},
                              cmt::command::jobs_option},
-                            run});
+                            run,
+                            cmt::command::CommandLine::Operands::files,
+                            cmt::command::Tool::Output::report});
 }

@@ -24,7 +24,7 @@ constexpr int look_ms = 500;
 /// Turns a size or a time into the form of the tracer's variable.
 std::string bound_for_tracer(const std::string& text) {
   Keep keep{};
-  const auto ns = command::parse_duration(text, "");
+  const auto ns = command::parse_duration(text);
   const std::string bound = ns ? std::to_string(static_cast<std::uint64_t>(*ns)) + "ns" : text;
   return read_keep(bound.c_str(), &keep) ? bound : "";
 }

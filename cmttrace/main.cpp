@@ -85,7 +85,7 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     calls cannot be read
   --detach=PID      end the recording of a process that was attached to
   -h, --help        show this help
-  --version         show the version
+  -V, --version     show the version
 
 Examples:
   cmttrace -o app.cmt -- app

@@ -19,9 +19,8 @@ namespace {
 using command::CommandLine;
 using command::UsageError;
 
-bool parse_follow(const std::string& text) {
-  if (text != "yes" && text != "no") throw UsageError("--follow is yes or no, not '" + text + "'");
-  return text == "yes";
+bool parse_follow(const CommandLine& line, bool otherwise) {
+  return line.has("follow") ? line.word("follow", {"yes", "no"}) == "yes" : otherwise;
 }
 
 /// An option that is passed on in a variable of the tracer (libcmttrace(1)).
@@ -89,8 +88,7 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   const std::string value = line.value(passed.option, "");
   if (passed.units == touched) {
     if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;
-    if (bytes_of(value) < block_page_bytes)
-      throw UsageError("--touched: expected a size from 4K on, auto or off, not '" + value + "'");
+    if (bytes_of(value) < block_page_bytes) command::refuse_value("touched", "a size from 4K on, auto or off", value);
     return value;
   }
   if (passed.units == frames) {
@@ -98,22 +96,20 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > setting_frames_max)
-      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(setting_frames_max) +
-                       ", not '" + value + "'");
+      command::refuse_value("stacks", "a number of frames from 1 to " + std::to_string(setting_frames_max), value);
     return value;
   }
   if (passed.units == step) {
     if (value.empty()) return "1";
     const auto ns = line.parsed(passed.option, "", "a step such as 100us", [](const std::string& text) {
-      const auto parsed = command::parse_duration(text, "");
+      const auto parsed = command::parse_duration(text);
       return parsed && *parsed >= time_step_ns_min ? parsed : std::nullopt;
     });
     return std::to_string(ns) + "ns";
   }
   if (passed.units == duration) {
-    const char* const alone = passed.option == "sample" ? "" : "s";
-    const auto parse = [alone](const std::string& text) { return command::parse_duration(text, alone); };
-    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", parse)) + "ns";
+    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", command::parse_duration)) +
+           "ns";
   }
   const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
   const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
@@ -132,11 +128,11 @@ void parse_attach(const CommandLine& line, Options& options) {
   if (!options.command.empty()) throw UsageError("--attach records a process that runs, and no command");
   line.refuse_together("attach", {"detach", "recover", "rings"});
   options.attach = static_cast<int>(line.number("attach", 0, 1, pid_max));
-  options.follow = parse_follow(line.value("follow", "no"));
+  options.follow = parse_follow(line, false);
   options.force = line.has("force");
   if (!line.has("duration")) return;
-  const auto parse = [](const std::string& text) { return command::parse_duration(text, "s"); };
-  options.duration = std::chrono::nanoseconds(line.parsed("duration", "", "a time such as 10s or 1.5min", parse));
+  options.duration =
+      std::chrono::nanoseconds(line.parsed("duration", "", "a time such as 10s or 1.5min", command::parse_duration));
 }
 
 void parse_detach(const CommandLine& line, Options& options) {
@@ -171,7 +167,7 @@ Options parse_options(const CommandLine& line) {
   if (options.output.empty()) throw UsageError("--output: a name is missing");
   if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
     throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
-  options.follow = parse_follow(line.value("follow", "yes"));
+  options.follow = parse_follow(line, true);
   for (const PassedOn& passed : passed_on) {
     if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
   }

@@ -9,6 +9,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/suggest.h"
 
 namespace cmt::watch {
 namespace {
@@ -37,20 +38,18 @@ Examples:
   cmtwatch record -o app.db 4711
 
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Exit status: 0 done, 1 could not, 2 wrong use; run returns its command's.
 )";
 }
 
 int refuse(const CommandLine& line) {
-  if (!line.files().empty()) throw command::UsageError("unknown command '" + line.files()[0] + "'");
-  std::string names;
-  for (const auto make : all_subcommands) {
-    const bool is_last = make == *std::rbegin(all_subcommands);
-    names += std::string(names.empty() ? "" : is_last ? " or " : ", ") + make().name;
-  }
-  throw command::UsageError("a command is missing: " + names);
+  std::vector<std::string> names;
+  for (const auto make : all_subcommands) names.emplace_back(make().name);
+  if (line.files().empty()) throw command::UsageError("a command is missing: " + command::list_of(names));
+  const std::string& given = line.files()[0];
+  throw command::UsageError("unknown command '" + given + "'" + command::did_you_mean(given, names));
 }
 
 std::optional<Subcommand> find_subcommand(std::string_view name) {
@@ -82,7 +81,7 @@ struct SubcommandTool {
   SubcommandTool(const Subcommand& subcommand, bool launches)
       : name(std::string("cmtwatch ") + subcommand.name),
         help(subcommand.help + R"(  -h, --help         show this help
-  --version          show the version
+  -V, --version      show the version
 
 Exit status: )" +
              subcommand.exit_status + "\n"),
@@ -91,7 +90,8 @@ Exit status: )" +
              help.c_str(),
              options_in(subcommand.help),
              launches ? subcommand.launch : subcommand.run,
-             launches ? CommandLine::Operands::command : CommandLine::Operands::files} {}
+             launches ? CommandLine::Operands::command : CommandLine::Operands::files,
+             subcommand.help.find("  --json") != std::string::npos ? Tool::Output::form : Tool::Output::own} {}
   SubcommandTool(const SubcommandTool&) = delete;
   SubcommandTool& operator=(const SubcommandTool&) = delete;
 };
@@ -100,7 +100,8 @@ int run(int count, char** words) {
   const auto subcommand = find_subcommand(count > 1 ? words[1] : "");
   if (!subcommand) {
     const std::string help = help_text();
-    return command::run(count, words, {"cmtwatch", CMT_VERSION, help.c_str(), {}, refuse});
+    const bool is_unknown = count > 1 && words[1][0] != '-';
+    return command::run(is_unknown ? 2 : count, words, {"cmtwatch", CMT_VERSION, help.c_str(), {}, refuse});
   }
   const bool launches = subcommand->launch && (!subcommand->run || std::any_of(words, words + count, [](auto* word) {
                           return std::string_view(word) == "--";

@@ -45,6 +45,9 @@ that ends a block gets the block's size and its age in lines:
 Without FILE, or where FILE is -, the trace is read from standard input. The log
 of another tool is read too (man trace2cmt lists them).
 
+On a terminal a .cmt is summarised, unless an option of the lines is given.
+
+  --annotate     annotate also on a terminal
   --clock=UNIT   the unit of ages: events (called lines; the default), time
                  (where it was recorded), bytes (allocated meanwhile)
   --leaks        at the end, add a comment line for every block still live
@@ -110,12 +113,15 @@ Who allocates:
                  also look in DIR for separate debug files; may be given more
                  than once
 
+  -o, --output=FILE
+                 write to FILE instead of standard output: .json, .csv, .svg,
+                 .html, .png and .pdf write that form, as --json, --csv, --plot
   --jobs=N       use N threads at most; the default is as many as there are
                  processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Examples:
   lifetimes --summary app.cmt
@@ -211,7 +217,7 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
 /// Returns whether an option asks for a report by stack. Throws UsageError if options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
   for (const char* const what : {"by", "folded", "pprof", "speedscope", "diff"})
-    line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
+    line.refuse_together(what, {"merge", "summary", "counts", "annotate", "leaks", "totals", "plot"});
   for (const char* const what : {"folded", "pprof", "speedscope"})
     line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv", "diff"});
   line.refuse_together("folded", {"pprof", "speedscope"});
@@ -234,10 +240,10 @@ std::string diff_option(const CommandLine& line) {
 
 int run(const CommandLine& line) {
   refuse_baseline_options(line);
-  line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
-  line.refuse_together("counts", {"summary", "json", "csv", "plot", "leaks", "totals"});
+  line.refuse_together("merge", {"summary", "counts", "clock", "strict", "annotate", "leaks", "totals"});
+  line.refuse_together("counts", {"summary", "json", "csv", "plot", "annotate", "leaks", "totals"});
   const bool asks_for_stacks = refuse_stack_options(line);
-  Options options = trace::parse_options(tool, line, {"leaks", "totals"});
+  Options options = trace::parse_options(tool, line, {"annotate", "leaks", "totals"});
   if (line.has("merge")) {
     merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
     return 0;
@@ -251,7 +257,7 @@ int run(const CommandLine& line) {
     report_stacks(options, parse_stack_options(line));
   else if (line.has("counts"))
     count_pairs(options);
-  else if (options.summarises)
+  else if (options.summarises || trace::prefers_summary(options, line, {"annotate", "leaks", "totals"}))
     summarise(options);
   else
     annotate_trace(options);
@@ -276,5 +282,11 @@ std::vector<command::Option> options() {
 
 int main(int argc, char** argv) {
   using namespace cmt::lifetimes;
-  return cmt::command::run(argc, argv, {tool, CMT_VERSION, help_text, cmt::lifetimes::options(), run});
+  return cmt::command::run(argc, argv,
+                           {.name = tool,
+                            .version = CMT_VERSION,
+                            .help = help_text,
+                            .options = cmt::lifetimes::options(),
+                            .run = run,
+                            .output = cmt::command::Tool::Output::all});
 }

@@ -40,6 +40,9 @@ shrinks. A realloc has both, separated by "; ". The trace must have addresses.
 Without FILE, or where FILE is -, the trace is read from standard input. The log
 of another tool is read too (man trace2cmt lists them).
 
+On a terminal a .cmt is summarised, unless an option of the lines is given.
+
+  --annotate     annotate also on a terminal
   --clock=UNIT   the unit of ages: events (called lines; the default), time
                  (where it was recorded), bytes (allocated meanwhile). With
                  --plot it is the unit of the picture's x axis, and the default
@@ -88,12 +91,15 @@ Who holds the pages:
                  also look in DIR for separate debug files; may be given more
                  than once
 
+  -o, --output=FILE
+                 write to FILE instead of standard output: .json, .csv, .svg,
+                 .html, .png and .pdf write that form, as --json, --csv, --plot
   --jobs=N       use N threads at most; the default is as many as there are
                  processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
   -h, --help     show this help
-  --version      show the version
+  -V, --version  show the version
 
 Examples:
   overhead --summary app.cmt
@@ -162,7 +168,7 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
 
 /// Whether the holders of pages are asked for. Throws UsageError where options do not go together.
 bool asks_for_holders(const CommandLine& line) {
-  line.refuse_together("by", {"summary", "plot", "clock", "huge-pages", "leaks", "totals"});
+  line.refuse_together("by", {"summary", "plot", "clock", "annotate", "huge-pages", "leaks", "totals"});
   if (line.has("by")) return true;
   analysis::refuse_without(
       line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "debug-dir"}, "--by");
@@ -171,7 +177,7 @@ bool asks_for_holders(const CommandLine& line) {
 
 int run(const CommandLine& line) {
   const bool is_by_holder = asks_for_holders(line);
-  Options options = trace::parse_options(tool, line, {"huge-pages", "leaks", "totals"});
+  Options options = trace::parse_options(tool, line, {"annotate", "huge-pages", "leaks", "totals"});
   if (!line.has("plot")) {
     for (const char* const form : {"json", "csv", "summary"}) line.refuse_together(form, {"clock"});
   }
@@ -181,7 +187,8 @@ int run(const CommandLine& line) {
     report_holders(options, parse_holder_options(line, options.path), page_shift);
     return 0;
   }
-  if (options.summarises) {
+  if (options.summarises ||
+      trace::prefers_summary(options, line, {"annotate", "clock", "huge-pages", "leaks", "totals"})) {
     summarise(options, page_shift, line.has("clock") ? std::optional(options.clock) : std::nullopt);
     return 0;
   }
@@ -195,9 +202,12 @@ int run(const CommandLine& line) {
 int main(int argc, char** argv) {
   using namespace cmt::overhead;
   const auto value = cmt::command::Option::Takes::value;
-  return cmt::command::run(
-      argc, argv,
-      {tool, CMT_VERSION, help_text,
-       cmt::trace::known_options(cmt::analysis::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
-       run});
+  return cmt::command::run(argc, argv,
+                           {.name = tool,
+                            .version = CMT_VERSION,
+                            .help = help_text,
+                            .options = cmt::trace::known_options(
+                                cmt::analysis::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
+                            .run = run,
+                            .output = cmt::command::Tool::Output::all});
 }

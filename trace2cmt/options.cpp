@@ -27,7 +27,8 @@ const char* const help_text =
     "                      (default: recognised by content)\n"
     "      --pid=N         read only process N of a log of several processes; without\n"
     "                      this, -o app.cmt writes app.N.cmt for each process N\n"
-    "  -o, --output=OUT    write to OUT instead of standard output\n"
+    "  -o, --output=OUT    write to OUT instead of standard output; the ending .txt,\n"
+    "                      .trace, .csv, .parquet or .rep is the form without --to\n"
     "      --to=FORM       the form to write: cmt (the default), text, legacy (the .cmt\n"
     "                      of 2019), rep (of the malloc lab), csv, parquet or\n"
     "                      heaptrack (for heaptrack_print and heaptrack_gui)\n"
@@ -57,7 +58,7 @@ const char* const help_text =
     "                      used); the output is the same for every N\n"
     "      --strict        stop at the first wrong line or event instead of counting it\n"
     "  -h, --help          show this help\n"
-    "      --version       show the version\n"
+    "  -V, --version       show the version\n"
     "\n"
     "Examples:\n"
     "  trace2cmt -o app.cmt heaptrack.app.4711.zst\n"
@@ -87,24 +88,21 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
 
 namespace {
 
-/// "text, cmt or legacy".
-template <class Names>
-std::string any_of(const Names& names) {
-  std::string text;
-  for (auto name = names.begin(); name != names.end(); ++name) {
-    if (name != names.begin()) text += std::next(name) == names.end() ? " or " : ", ";
-    text += *name;
-  }
-  return text;
+/// The form that the ending of the output's name means.
+std::string form_by_ending(std::string_view path) {
+  for (const auto& [ending, form] :
+       {std::pair(".txt", "text"), {".trace", "text"}, {".csv", "csv"}, {".parquet", "parquet"}, {".rep", "rep"}})
+    if (path.ends_with(ending)) return form;
+  return "cmt";
 }
 
 const OutputForm& form_of(const CommandLine& line) {
-  const std::string name = line.value("to", line.has("text") ? "text" : "cmt");
+  const std::string name = line.value("to", line.has("text") ? "text" : form_by_ending(line.value("output", "")));
   const OutputForm* const form = find_output_form(name);
   if (form == nullptr) {
-    std::vector<std::string_view> names;
-    for (const OutputForm& each : output_forms()) names.push_back(each.name);
-    throw UsageError("--to is " + any_of(names) + ", not '" + name + "'");
+    std::vector<std::string> names;
+    for (const OutputForm& each : output_forms()) names.emplace_back(each.name);
+    cmt::command::refuse_value("to", cmt::command::list_of(names), name);
   }
   if (line.has("text") && name != "text") throw UsageError("-s is --to=text, and --to=" + name + " is given too");
   return *form;
@@ -114,7 +112,7 @@ From from_of(const CommandLine& line) {
   From from{.format = line.value("from", "")};
   const auto names = logs::format_names();
   if (line.has("from") && std::find(names.begin(), names.end(), from.format) == names.end()) {
-    throw UsageError("--from is " + any_of(names) + ", not '" + from.format + "'");
+    cmt::command::refuse_value("from", cmt::command::list_of({names.begin(), names.end()}), from.format);
   }
   if (line.has("pid")) from.pid = line.number("pid", 0, 0, std::numeric_limits<std::int64_t>::max());
   return from;
@@ -136,7 +134,7 @@ std::set<std::uint32_t> threads_of(const CommandLine& line) {
     const auto [next, error] = std::from_chars(at, end, thread);
     more = next != end;
     if (error != std::errc() || (more && *next != ',')) {
-      throw UsageError("--thread is a list of threads' numbers as in 0,3, not '" + text + "'");
+      cmt::command::refuse_value("thread", "a list of threads' numbers as in 0,3", text);
     }
     threads.insert(thread);
     at = next;
@@ -147,7 +145,7 @@ std::set<std::uint32_t> threads_of(const CommandLine& line) {
 std::uint64_t time_step_of(const CommandLine& line) {
   if (!line.has("time-resolution")) return 0;
   return line.parsed("time-resolution", "", "a step such as 100us", [](const std::string& text) {
-    const auto ns = cmt::command::parse_duration(text, "");
+    const auto ns = cmt::command::parse_duration(text);
     return ns && *ns > 0 ? std::optional(static_cast<std::uint64_t>(*ns)) : std::nullopt;
   });
 }

@@ -16,7 +16,7 @@ namespace cmt::replay {
 
 using process::Fd;
 
-TraceSource::TraceSource(const std::string& path) : name_(command::input_name(path)), fd_(open_input(path)) {
+TraceSource::TraceSource(const std::string& path) : name_(command::input_name(path)), fd_(command::open_or_wait(path)) {
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
   if (begin_ >= 0) return;
   Fd file(open_temporary_file());

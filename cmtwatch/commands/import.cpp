@@ -35,7 +35,7 @@ std::int64_t written_ns(const std::string& path) {
 }
 
 std::vector<SmapsFile> files_in_order(const command::CommandLine& line) {
-  const std::int64_t interval_ns = line.has("interval") ? parse_time(line, "interval", "ms") : 0;
+  const std::int64_t interval_ns = line.has("interval") ? parse_time(line, "interval") : 0;
   std::vector<SmapsFile> files;
   for (const std::string& path : line.files()) {
     files.push_back({path, written_ns(path)});
@@ -149,8 +149,7 @@ a moment, in the order in which the files were last written. Copies of its
 smaps_rollup are read too: they have the sums of all mappings.
 
   -o, --output=FILE  the recording, which must not exist yet
-  --interval=TIME    take the files in the order given, TIME apart; a number
-                     alone is milliseconds
+  --interval=TIME    take the files in the order given, TIME apart
   --pid=PID          the process's number. Default: 0
   --name=NAME        the process's name. Default: smaps
 )",

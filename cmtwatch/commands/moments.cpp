@@ -92,7 +92,7 @@ int show(const command::CommandLine& line) {
       return tick_at_or_last(database, options.path, *wall_ns, "wall_ns");
     });
   const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
-                                         [](const std::string& text) { return command::parse_duration(text, "s"); });
+                                         [](const std::string& text) { return command::parse_duration(text); });
   return show_moment(options, [&](database::Database& database) {
     return tick_at_or_last(database, options.path, at_ns, "begin_ns");
   });
@@ -223,7 +223,7 @@ PlayOptions parse_play(const command::CommandLine& line) {
   line.refuse_together("speed", {"interval"});
   PlayOptions options{.moment = parse_moment(line)};
   if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
-  if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");
+  if (line.has("interval")) options.interval_ns = parse_time(line, "interval");
   return options;
 }
 
@@ -283,7 +283,7 @@ the arrows and Enter step, Home and End go to either end, q quits. Without a
 terminal the moments are printed one after another.
 
   --speed=X          play X times as fast as it was recorded
-  --interval=TIME    show a moment every TIME; a number alone is milliseconds
+  --interval=TIME    show a moment every TIME
   --pid=PID          only this process
   -v, --verbose      print each process separately
   --bytes            print numbers in bytes

@@ -46,7 +46,7 @@ struct RecordOptions {
 Measures measures_of(const command::CommandLine& line) {
   const std::string names = line.value("measure", "");
   const auto measures = parse_measures(names);
-  if (!measures) throw command::UsageError(std::string("--measure takes ") + measure_names + ", not '" + names + "'");
+  if (!measures) command::refuse_value("measure", measure_names, names);
   return *measures;
 }
 
@@ -62,7 +62,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   options.all = line.has("all");
   options.pause = line.has("pause");
   options.recursive = line.has("recursive");
-  if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
+  if (line.has("keep")) options.keep_ns = parse_time(line, "keep");
   if (line.has("measure")) options.measures = measures_of(line);
   options.plot = parse_plot(line);
   options.folders = parse_folders(line);
@@ -346,8 +346,7 @@ they end or Ctrl-C. An existing recording is continued.
   -o, --output=FILE  the recording
   --all              record every process that may be read
   -r, --recursive    record the descendants too, as they start
-  --interval=TIME    record a moment every TIME. Default: 1s; a number alone is
-                     milliseconds
+  --interval=TIME    record a moment every TIME. Default: 1s
   -f, --frequency=HZ record HZ moments per second
   --count=N          stop after N moments
   --duration=TIME    stop after TIME

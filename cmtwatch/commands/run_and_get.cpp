@@ -316,8 +316,7 @@ error. The command keeps its streams; its exit status is passed on.
   -v, --verbose      print each process's memory at the peak
   -w, --watch        print every sample, not only the peak
   --metric=METRIC    measure pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    take a sample every TIME. Default: 100ms; a number alone is
-                     milliseconds
+  --interval=TIME    take a sample every TIME. Default: 100ms
 )" + std::string(pace_help) +
                   R"(  --peak             print the peak. This is the default
   --no-peak          do not print the peak
@@ -350,8 +349,7 @@ Prints how much memory a process has, once or repeatedly.
   -r, --recursive    measure the process with all its descendants
   -v, --verbose      print each process by name
   --metric=METRIC    measure pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    take a sample every TIME. Default: 1s; a number alone is
-                     milliseconds
+  --interval=TIME    take a sample every TIME. Default: 1s
 )" + std::string(pace_help) +
                   R"(  --peak             print the peak at the end. The default with --watch
   --no-peak          do not print the peak

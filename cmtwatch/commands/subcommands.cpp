@@ -26,9 +26,9 @@ double parse_number(const CommandLine& line, const std::string& name, double lea
   return number;
 }
 
-std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
-  return line.parsed(name, "", "a time such as 10ms or 2s", [&unit](const std::string& text) {
-    const auto time = command::parse_duration(text, unit);
+std::int64_t parse_time(const CommandLine& line, const std::string& name) {
+  return line.parsed(name, "", "a time such as 10ms or 2s", [](const std::string& text) {
+    const auto time = command::parse_duration(text);
     return time == 0 ? std::nullopt : time;
   });
 }
@@ -36,13 +36,13 @@ std::int64_t parse_time(const CommandLine& line, const std::string& name, const 
 Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {
   line.refuse_together("interval", {"frequency"});
   Pace pace{.interval_ns = interval_ns, .cost_share_max = 0.1};
-  if (line.has("interval")) pace.interval_ns = parse_time(line, "interval", "ms");
+  if (line.has("interval")) pace.interval_ns = parse_time(line, "interval");
   const double least = 1e-9;  // of a second's, and of a processor's share: an interval that a clock can count
   if (line.has("frequency"))
     pace.interval_ns = static_cast<std::int64_t>(1e9 / std::max(parse_number(line, "frequency", 0, 1e6), least));
   if (line.has("max-cost")) pace.cost_share_max = std::max(parse_number(line, "max-cost", 0, 100) / 100, least);
   if (line.has("count")) pace.count = line.number("count", 1, 1, std::numeric_limits<std::uint64_t>::max());
-  if (line.has("duration")) pace.duration_ns = parse_time(line, "duration", "s");
+  if (line.has("duration")) pace.duration_ns = parse_time(line, "duration");
   return pace;
 }
 

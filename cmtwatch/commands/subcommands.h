@@ -41,8 +41,8 @@ inline constexpr Subcommand (*all_subcommands[])() = {
     run_subcommand,  get_subcommand,  wss_subcommand,    record_subcommand, peak_subcommand,
     show_subcommand, play_subcommand, import_subcommand, export_subcommand, compare_subcommand};
 
-/// A span of time above 0; a number alone is in `unit`.
-std::int64_t parse_time(const command::CommandLine& line, const std::string& name, const std::string& unit);
+/// A span of time above 0.
+std::int64_t parse_time(const command::CommandLine& line, const std::string& name);
 
 /// A number above `least`, at most `most`.
 double parse_number(const command::CommandLine& line, const std::string& name, double least, double most);

@@ -30,7 +30,7 @@ std::optional<TouchMethod> parse_method(const command::CommandLine& line) {
   const std::string name = line.value("method", "");
   if (name == "idle") return TouchMethod::idle;
   if (name == "referenced") return TouchMethod::referenced;
-  if (line.has("method")) throw command::UsageError("--method is idle or referenced, not '" + name + "'");
+  if (line.has("method")) command::refuse_value("method", "idle or referenced", name);
   return std::nullopt;
 }
 
@@ -97,8 +97,7 @@ that writes clear_refs or the bitmap meanwhile makes the figures wrong.
   --permissions=RWX  measure only mappings with these permissions: r, w, x or
                      several
   --longer-than=N    measure only mappings of more than N pages
-  --interval=TIME    the time from marking to reading. Default: 1s; a number
-                     alone is milliseconds
+  --interval=TIME    the time from marking to reading. Default: 1s
   -f, --frequency=HZ measure HZ intervals per second
   --count=N          stop after N intervals
   --duration=TIME    stop after TIME

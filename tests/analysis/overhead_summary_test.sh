@@ -52,7 +52,7 @@ refused 1 'tags.trace:1: a block without an address: its neighbours cannot be kn
 refused 2 '--huge-pages does not go with --summary' --summary --huge-pages a.trace
 refused 2 '--csv does not go with --json' --csv --json a.trace
 refused 2 '--clock does not go with --json' --json --clock=bytes a.trace
-: | overhead --json | grep '"events": 0' >out || complain "an empty trace"
+overhead --json /dev/null | grep '"events": 0' >out || complain "an empty trace"
 printf 'malloc(8) = 1000<1>\nmalloc(8) = 1000<2>\nfree(1000<2>)\nfree(1000<2>)\n' >bad.trace
 overhead --json bad.trace 2>err | grep '"unknown_ends": 0' >out || complain "a block that ends twice counts as unknown"
 overhead --json bad.trace 2>err | grep '"defects": 2' >out || complain "defects are not counted"

@@ -17,6 +17,6 @@ for tool in lifetimes overhead; do
   "$tool" --plot="$tool.html" --json '<!--<script>.trace' >"$tool.json" 2>err
   ! grep -q 'built without uPlot' err || skip "built without uPlot: $(cat err)"
 done
-: | overhead --plot=empty.html --json >empty.json
+overhead --plot=empty.html --json /dev/null >empty.json
 printf 'malloc(8) = 1000<1>\n' | lifetimes --plot=one.html --json >one.json
 NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/page_test.mjs" lifetimes overhead empty one

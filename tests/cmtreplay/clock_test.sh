@@ -114,7 +114,7 @@ thread_exit() thread=1 time=900000000
 malloc(2000) = 4000000<4> thread=2 time=950000000
 free(1000000<1>) thread=0 time=999000000
 END
-cmtreplay --clock=recorded --alloc=libc --runs=1 --timeout=20 lanes.trace > table 2> words
+cmtreplay --clock=recorded --alloc=libc --runs=1 --timeout=20s lanes.trace > table 2> words
 # The clock is that of the furthest thread of the program, and no thread is more than 1 ms later than it.
 /usr/bin/python3 - > threads.trace << 'END'
 for i in range(1, 400):

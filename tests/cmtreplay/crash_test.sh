@@ -132,7 +132,7 @@ for how in --prepared --stream --order=strict; do
   grep -qx "cmtreplay: $faulty: died at event 2 of 5: signal [0-9]* (.*)" words
   sed 's/66666/77777/' threads.trace > hang.trace
   status=0
-  cmtreplay $how --timeout=5 --alloc=$faulty --alloc=libc --runs=1 --json hang.trace > hang.json 2> words || status=$?
+  cmtreplay $how --timeout=5s --alloc=$faulty --alloc=libc --runs=1 --json hang.trace > hang.json 2> words || status=$?
   test $status = 1
   grep -qx "cmtreplay: $faulty: died at event 2 of 5: no call has returned for 5 s" words
   /usr/bin/python3 -c '

@@ -21,7 +21,7 @@ END
   done
 done
 # A lane that waits for its time does not count as hanging.
-cmtreplay --pace=x0.1 --timeout=1 --alloc=libc --runs=1 <(head -4 t.trace | sed 's/time=10000000/time=140000000/') > table 2> words
+cmtreplay --pace=x0.1 --timeout=1s --alloc=libc --runs=1 <(head -4 t.trace | sed 's/time=10000000/time=140000000/') > table 2> words
 status=0
 cmtreplay --pace=real --runs=1 <(sed 's/ time=.*//' t.trace) > out 2> words || status=$?
 test $status = 1

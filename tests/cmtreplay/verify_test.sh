@@ -124,7 +124,7 @@ grep -q '"death_event": null' report.json
 # An allocator that never returns counts as hanging, at its start and after the last event.
 hangs() {  # hangs FAULT MESSAGE: the allocator with FAULT hangs, with MESSAGE
   local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
-  cmtreplay --verify --timeout=5 --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
+  cmtreplay --verify --timeout=5s --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
   [ $status = 1 ] && grep -qx "cmtreplay: $library: $2" "$1.words" || { echo "$1: $status"; cat "$1.words"; return 1; }
 }
 hangs starts 'a process that loads it has not started for 5 s' &

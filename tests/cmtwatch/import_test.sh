@@ -39,9 +39,9 @@ whole large.db
 9500000000|1577836810000000000' ] || complain "moments: $(ask large.db 'select * from tick')"
 TZ=UTC0 cmtwatch peak large.db >peak.txt || complain "peak: $?"
 diff -u "$SOURCE/tests/cmtwatch/peak.txt" peak.txt || complain "the table of the peak has changed"
-cmtwatch show --at=10 --json large.db | jq -e '.begin_ns == 9500000000 and .processes[0].pid == 4711 and
+cmtwatch show --at=10s --json large.db | jq -e '.begin_ns == 9500000000 and .processes[0].pid == 4711 and
   .processes[0].resident_bytes == 8192 and ([.processes[0].mappings[].name] == ["/bin/a program", "[heap]"])' >/dev/null ||
-  complain "what is gone is still there: $(cmtwatch show --at=10 --json large.db)"
+  complain "what is gone is still there: $(cmtwatch show --at=10s --json large.db)"
 
 # --at by the clock names a second or a millisecond.
 for at in 2020-01-01T00:00:02 '2020-01-01 00:00:09' 2020-01-01T00:00:02.0; do

@@ -12,14 +12,14 @@ wrong 2 "a command is missing"
 wrong 2 "unknown command 'spy'" spy
 wrong 2 "expected one PID" get
 wrong 2 "expected one PID" wss
-wrong 2 "--method is idle or referenced, not 'magic'" wss --method=magic 1
+wrong 2 "--method: expected idle or referenced, not 'magic'" wss --method=magic 1
 wrong 2 "--kind: expected some of heap, anonymous, file and stack, not 'heap,brain'" wss --kind=heap,brain 1
 wrong 2 "--permissions: expected some of r, w and x, not 'rws'" wss --permissions=rws 1
 wrong 2 "--csv does not go with --json" wss --csv --json 1
 wrong 2 "expected the number of a process, not 'x'" get x
 wrong 2 "--metric: expected pss, rss, uss, anon, swap or vm, not 'all'" get --metric=all 1
 wrong 2 "--interval: expected a time" get --interval=0 1
-wrong 2 "--frequency does not go with --interval" get --interval=1 -f 1 1
+wrong 2 "--frequency does not go with --interval" get --interval=1s -f 1 1
 wrong 2 "--frequency: expected a number above 0" get -f 0 1
 wrong 2 "--max-cost: expected a number above 0" get --max-cost=x 1
 wrong 2 "--csv does not go with --json" get --json --csv 1
@@ -28,7 +28,7 @@ wrong 2 "-o FILE is missing" record 1
 wrong 2 "expected PIDs, or --all" record -o x.db
 wrong 2 "expected PIDs, or --all" record -o x.db --all 1
 wrong 2 "expected the number of a process, not 'x'" record -o x.db x
-wrong 2 "--measure takes mappings, stacks," record -o x.db --measure=smaps 1
+wrong 2 "--measure: expected mappings, stacks," record -o x.db --measure=smaps 1
 wrong 125 "expected PIDs" record -o x.db --
 wrong 2 "--pause does not go with --all" record -o x.db --all --pause
 wrong 2 "expected one recording" peak
@@ -42,7 +42,7 @@ wrong 2 "--interval: expected a time" import -o x.db --interval=0 x
 wrong 2 "expected one recording" export --json
 wrong 2 "--json is missing" export x.db
 wrong 2 "expected one recording" play
-wrong 2 "--interval does not go with --speed" play --speed=1 --interval=1 x.db
+wrong 2 "--interval does not go with --speed" play --speed=1 --interval=1s x.db
 wrong 2 "--speed: expected a number above 0" play --speed=0 x.db
 wrong 2 "expected runs to compare" compare
 wrong 125 "a command to run is missing" run --json

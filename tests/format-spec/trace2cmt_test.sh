@@ -189,7 +189,7 @@ while IFS='|' read -r arguments words; do
   says 2 "trace2cmt: $words
 Try 'trace2cmt --help' for more information."
 done <<'END'
---to=xml|--to is cmt, text, legacy, rep, csv, parquet or heaptrack, not 'xml'
+--to=xml|--to: expected cmt, text, legacy, rep, csv, parquet or heaptrack, not 'xml'
 -s --to=csv|-s is --to=text, and --to=csv is given too
 END
 for wrong in --nonsense "--level=0 t" "--level=20 t" "--level=x t" -o --slice "--slice=3" "--thread=1,"; do

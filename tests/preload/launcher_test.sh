@@ -300,7 +300,7 @@ wrong_use() {
   status_of cmttrace
   [ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
   status_of cmttrace --follow=maybe true
-  [ "$status" = 125 ] && grep -q -- '--follow is yes or no' err || complain "--follow: $(cat err)"
+  [ "$status" = 125 ] && grep -q -- '--follow: expected yes or no' err || complain "--follow: $(cat err)"
 }
 
 static_and_sanitized() {

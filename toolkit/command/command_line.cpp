@@ -3,9 +3,12 @@
 
 #include "toolkit/command/command_line.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cassert>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <csignal>
@@ -15,6 +18,9 @@
 #include <utility>
 
 #include "libcmt/text/utf8.h"
+#include "toolkit/command/output_path.h"
+#include "toolkit/command/suggest.h"
+#include "toolkit/files/output_file.h"
 
 namespace cmt::command {
 namespace {
@@ -23,7 +29,7 @@ namespace po = boost::program_options;
 
 po::options_description describe(const std::vector<Option>& options) {
   po::options_description described;
-  described.add_options()("help,h", "")("version", "")("file", po::value<std::vector<std::string>>());
+  described.add_options()("help,h", "")("version,V", "")("file", po::value<std::vector<std::string>>());
   for (const Option& option : options) {
     const std::string names = option.letter == '\0' ? option.name : option.name + "," + option.letter;
     if (option.takes == Option::Takes::nothing)
@@ -66,11 +72,55 @@ int command_begin(int count, const char* const* arguments, const std::vector<Opt
   return count;
 }
 
+/// The message for a word that names no option, such as "--sumary=x".
+std::string unknown_option(std::string_view word, const std::vector<Option>& options) {
+  std::vector<std::string> names{"help", "version"};
+  for (const Option& option : options) names.push_back(option.name);
+  const std::string given(word.substr(0, word.find('=')));
+  std::string message = "unrecognised option '" + std::string(word) + "'";
+  const std::size_t dashes = std::min(given.find_first_not_of('-'), given.size());
+  if (given.size() > 2) message += did_you_mean(given.substr(dashes), names, "--");
+  return message;
+}
+
+/// The words of a list such as "events, time or bytes". Empty if the text is no list of words.
+std::vector<std::string> words_of_list(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min({list.find(", "), list.find(" or "), list.size()});
+    words.emplace_back(list.substr(0, end));
+    if (words.back().empty() || words.back().find(' ') != std::string::npos) return {};
+    list.remove_prefix(std::min(list.size(), end + (list.substr(end).starts_with(", ") ? 2 : 4)));
+  }
+  return words;
+}
+
+/// Dies by the signal, so that a shell sees what ended the tool.
+int end_by_signal(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  return 128 + signal;
+}
+
+/// Runs a tool whose standard output goes to a file.
+int run_into_file(const CommandLine& line, const Tool& tool) {
+  refuse_input_as_output(line.standard_output(), line.files());
+  files::OutputFile file(line.standard_output());
+  if (dup2(file.fd(), STDOUT_FILENO) < 0)
+    throw std::system_error(errno, std::generic_category(), line.standard_output());
+  const int status = tool.run(line);
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), line.standard_output());
+  file.commit();
+  return status;
+}
+
 int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
-  const CommandLine line(count, arguments, tool.options, tool.operands);
+  CommandLine line(count, arguments, tool.options, tool.operands);
   if (line.has("help")) return print(tool.help), 0;
   if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
-  return tool.run(line);
+  if (tool.output != Tool::Output::own)
+    line.choose_output(tool.options, tool.output != Tool::Output::form, tool.output == Tool::Output::all);
+  return line.standard_output().empty() ? tool.run(line) : run_into_file(line, tool);
 }
 
 const std::map<std::string_view, double> duration_units{{"ns", 1},  {"us", 1e3},   {"ms", 1e6},
@@ -78,12 +128,12 @@ const std::map<std::string_view, double> duration_units{{"ns", 1},  {"us", 1e3},
 
 }  // namespace
 
-std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit) {
+std::optional<std::int64_t> parse_duration(std::string_view text) {
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
   const std::string_view given(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  const auto found = duration_units.find(given.empty() ? unit : given);
+  const auto found = duration_units.find(given.empty() && number == 0 ? "ns" : given);
   if (found == duration_units.end() || number * found->second >= 9e18) return std::nullopt;
   return std::llround(number * found->second);
 }
@@ -130,6 +180,8 @@ CommandLine::CommandLine(int count, const char* const* arguments, const std::vec
       auto& values = given_[option.string_key];
       values.insert(values.end(), option.value.begin(), option.value.end());
     }
+  } catch (const po::unknown_option& error) {
+    throw UsageError(unknown_option(error.get_option_name(), options));
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }
@@ -140,6 +192,29 @@ CommandLine::CommandLine(int count, const char* const* arguments, const std::vec
       throw UsageError("--" + option.name + " is given twice");
     }
   }
+}
+
+void CommandLine::choose_output(const std::vector<Option>& options, bool directs, bool directs_all) {
+  const std::string path = value("output", "");
+  if (path.empty() || path == "-") return;
+  const auto is_known = [&](const char* name) {
+    return std::any_of(options.begin(), options.end(), [&](const Option& option) { return option.name == name; });
+  };
+  for (const char* const ending : {".svg", ".html", ".png", ".pdf"}) {
+    if (!path.ends_with(ending) || !is_known("plot") || has("plot")) continue;
+    given_["plot"] = {path};
+    given_.erase("output");
+    return;
+  }
+  bool is_form = false;
+  for (const auto& [ending, form] : {std::pair(".json", "json"), {".csv", "csv"}, {".txt", "text"}}) {
+    if (!path.ends_with(ending) || !is_known(form)) continue;
+    is_form = true;
+    if (!has("json") && !has("csv") && !has("text")) given_[form];
+  }
+  if (!directs || (!is_form && !directs_all)) return;
+  standard_output_ = path;
+  given_.erase("output");
 }
 
 std::vector<std::string> CommandLine::values(const std::string& name) const {
@@ -160,8 +235,7 @@ std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwi
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
-    throw UsageError("--" + name + " is a number from " + std::to_string(least) + " to " + std::to_string(most) +
-                     ", not '" + text + "'");
+    refuse_value(name, "a number from " + std::to_string(least) + " to " + std::to_string(most), text);
   }
   return number;
 }
@@ -174,8 +248,25 @@ std::string CommandLine::checked(const std::string& name,
   return text;
 }
 
-void CommandLine::refuse(const std::string& name, std::string_view wanted, const std::string& given) {
-  throw UsageError("--" + name + ": expected " + std::string(wanted) + ", not '" + given + "'");
+std::string CommandLine::word(const std::string& name, const std::vector<std::string>& words) const {
+  std::string given = value(name, words.front());
+  if (std::find(words.begin(), words.end(), given) == words.end()) refuse_value(name, list_of(words), given);
+  return given;
+}
+
+void refuse_value(const std::string& name, std::string_view wanted, const std::string& given) {
+  const bool is_number = !given.empty() && given.find_first_not_of("0123456789.") == std::string::npos;
+  const bool lacks_unit =
+      is_number && !parse_duration(given) && (wanted.starts_with("a time") || wanted.starts_with("a step"));
+  throw UsageError("--" + name + ": expected " + std::string(wanted) + ", not '" + given + "'" +
+                   (lacks_unit ? "; its unit is missing" : did_you_mean(given, words_of_list(wanted))));
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return list;
 }
 
 void CommandLine::refuse_together(const std::string& first, std::initializer_list<const char*> others) const {
@@ -198,7 +289,8 @@ int run(int count, const char* const* arguments, const Tool& tool) {
   for (const int failed_write : {SIGPIPE, SIGXFSZ}) std::signal(failed_write, SIG_IGN);
   const bool launches = tool.operands == CommandLine::Operands::command;
   try {
-    return run_unguarded(count, arguments, tool);
+    const int status = run_unguarded(count, arguments, tool);
+    return launches || status <= 128 ? status : end_by_signal(status - 128);
   } catch (const UsageError& error) {
     complain(tool.name, error.what());
     std::fprintf(stderr, "Try '%s --help' for more information.\n", tool.name);
@@ -208,9 +300,7 @@ int run(int count, const char* const* arguments, const Tool& tool) {
     return launches ? status_failed : 1;
   } catch (const std::exception& error) {
     if (is_closed_pipe(error)) {
-      std::signal(SIGPIPE, SIG_DFL);
-      std::raise(SIGPIPE);
-      return 128 + SIGPIPE;
+      return end_by_signal(SIGPIPE);
     }
     complain(tool.name, error.what());
     return launches ? status_failed : 1;

@@ -20,6 +20,13 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws a UsageError: the value of `--name` is not what is `wanted`. If that is a list, as in "events, time or
+/// bytes", suggests the word that was mistyped.
+[[noreturn]] void refuse_value(const std::string& name, std::string_view wanted, const std::string& given);
+
+/// "yes, no or auto".
+std::string list_of(const std::vector<std::string>& words);
+
 /// One option of a tool, `--name`, and `-letter` where it has one.
 struct Option {
   /// `value_or_nothing`: `--name` or `--name=VALUE`.
@@ -36,8 +43,9 @@ class CommandLine {
   /// Whether the words after the options are files of the tool, or a command that the tool starts.
   enum class Operands { files, command };
 
-  /// Throws UsageError for an option that is not in `options`. `--help` (`-h`) and `--version` are always known. A
-  /// command begins at the first word that is no option (or after `--`); its own options are left alone.
+  /// Throws UsageError, which suggests an option, for one that is not in `options`. `--help` (`-h`) and `--version`
+  /// (`-V`) are always known. A command begins at the first word that is no option (or after `--`); its own options are
+  /// left alone.
   CommandLine(int count, const char* const* arguments, const std::vector<Option>& options,
               Operands operands = Operands::files);
 
@@ -54,21 +62,32 @@ class CommandLine {
   /// reason to refuse it.
   std::string checked(const std::string& name, const std::function<std::string(const std::string&)>& fault) const;
 
-  /// The value of an option, or `otherwise`, parsed. `parse` returns an optional. If it is empty, throws a UsageError
-  /// that says what is `wanted`.
+  /// The value of an option, or `otherwise`, parsed. `parse` returns an optional. If it is empty, calls refuse_value().
   template <class Parse>
   auto parsed(const std::string& name, const std::string& otherwise, std::string_view wanted, Parse parse) const {
     const std::string text = value(name, otherwise);
     const auto result = parse(text);
-    if (!result) refuse(name, wanted, text);
+    if (!result) refuse_value(name, wanted, text);
     return *result;
   }
+
+  /// The value of an option, one of these words; the first one if it is not given. Calls refuse_value() for others.
+  std::string word(const std::string& name, const std::vector<std::string>& words) const;
 
   /// All values, in order.
   std::vector<std::string> values(const std::string& name) const;
 
   /// Throws UsageError where one of the others is given beside the first.
   void refuse_together(const std::string& first, std::initializer_list<const char*> others) const;
+
+  /// The file that gets the tool's standard output, by choose_output(). Empty: none.
+  const std::string& standard_output() const { return standard_output_; }
+
+  /// Takes the ending of `--output=FILE` for the form to write, unless an option names one. The endings .json, .csv and
+  /// .txt mean `--json`, `--csv` and `--text`. With .svg, .html, .png and .pdf, `--plot=FILE` replaces `--output`.
+  /// `directs`: the other three forms go to the standard output, for which the file is opened, and `--output` is no
+  /// longer given. `directs_all`: so do all names with other endings.
+  void choose_output(const std::vector<Option>& options, bool directs, bool directs_all);
 
   /// The operands: files, or a command and its arguments.
   const std::vector<std::string>& files() const { return files_; }
@@ -77,15 +96,15 @@ class CommandLine {
   std::string file() const;
 
  private:
-  [[noreturn]] static void refuse(const std::string& name, std::string_view wanted, const std::string& given);
-
   std::map<std::string, std::vector<std::string>> given_;
   std::vector<std::string> files_;
+  std::string standard_output_;
 };
 
-/// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". A number alone is in `unit`, and is
-/// refused if `unit` is empty. Returns nothing for any other text, and for spans of more than 285 years.
-std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit);
+/// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". Only 0 needs no unit: what a number
+/// alone means would have to be learned for each option. Returns nothing for any other text, and for spans of more than
+/// 285 years.
+std::optional<std::int64_t> parse_duration(std::string_view text);
 
 /// Writes a text and flushes it, so that a full disk is noticed. Characters that a terminal would obey become blanks,
 /// but for ends of lines and tabs: the text may hold names from traces and of processes. Throws std::system_error.
@@ -121,6 +140,11 @@ struct Tool {
   /// A tool with the operands `command` is a launcher. It exits with the command's status; so its own failures, wrong
   /// use included, are 125, as with env(1).
   CommandLine::Operands operands = CommandLine::Operands::files;
+
+  /// The meaning of `--output=FILE`. `own`: the tool's. `form`: its ending is the form. `report`: also, the standard
+  /// output goes to a FILE of such a form. `all`: to every FILE (CommandLine::choose_output).
+  enum class Output { own, form, report, all };
+  Output output = Output::own;
 };
 
 /// The statuses of a launcher that could not launch: the command was found but did not start, or was not found.
@@ -135,9 +159,10 @@ constexpr int status_not_found = 127;
 bool is_closed_pipe(const std::exception& error);
 
 /// Runs a tool; every main() calls this. Prints --help and --version on standard output. An exception becomes one line
-/// on standard error. The exit status is then 2 for a UsageError, 1 for all others, and 125 from a launcher. A closed
-/// pipe ends the tool as SIGPIPE would. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has
-/// to restore them in its child.
+/// on standard error. The exit status is then 2 for a UsageError, 1 for all others, and 125 from a launcher. A tool
+/// that is no launcher and returns 128 + N was interrupted by signal N, which ends it here. A closed pipe ends the tool
+/// as SIGPIPE would. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has to restore them in
+/// its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

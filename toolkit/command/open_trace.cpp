@@ -13,17 +13,20 @@
 
 #include <bzlib.h>
 #include <lzma.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <new>
 #include <system_error>
 
 #include "libcmt/trace/source.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/logs/log_source.h"
 
 namespace cmt::command {
@@ -226,7 +229,16 @@ class DecompressedBytes : public Bytes {
 
 }  // namespace
 
-std::unique_ptr<Input> open_decompressed(const std::string& path) { return open_decompressed(open_input(path), path); }
+int open_or_wait(const std::string& path) {
+  const int fd = open_input(path);
+  if (path == "-" && isatty(fd) == 1)
+    complain(program_invocation_short_name, "waits for a trace from the terminal: give a FILE, or end with Ctrl-D");
+  return fd;
+}
+
+std::unique_ptr<Input> open_decompressed(const std::string& path) {
+  return open_decompressed(open_or_wait(path), path);
+}
 
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name) {
   auto input = std::make_unique<Input>(fd, name);
@@ -236,7 +248,7 @@ std::unique_ptr<Input> open_decompressed(int fd, const std::string& name) {
 }
 
 Reader open_trace(const std::string& path, ReadOptions options) {
-  return open_trace(open_input(path), path, std::move(options));
+  return open_trace(open_or_wait(path), path, std::move(options));
 }
 
 Reader open_trace(int fd, const std::string& name, ReadOptions options) {
@@ -247,7 +259,10 @@ Reader open_trace(int fd, const std::string& name, ReadOptions options, const lo
   const auto choose = [&](std::unique_ptr<Input> input, const ReadOptions& read_options, DefectLog& log) {
     return logs::choose_any_source(std::move(input), from, read_options, log);
   };
-  return Reader(std::make_unique<Reader::Impl>(open_decompressed(fd, name), std::move(options), choose));
+  std::unique_ptr<Input> input = open_decompressed(fd, name);
+  if (input_name(name) == input_name("-") && input->peek(1).empty() && input->missing().empty())
+    throw FormatError(input_name(name), "the trace is empty");
+  return Reader(std::make_unique<Reader::Impl>(std::move(input), std::move(options), choose));
 }
 
 bool can_be_read_again(const std::string& path) {

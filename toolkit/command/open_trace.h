@@ -22,7 +22,12 @@ std::unique_ptr<Input> open_decompressed(const std::string& path);
 /// The same of an open file, which the input closes. Messages contain `name`.
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 
-/// A reader of a trace or of the log of another tool, which may be compressed.
+/// Opens a file, or standard input if `path` is "-". If that is a terminal, says on standard error that the tool waits
+/// for it. The caller closes the descriptor. Throws std::system_error.
+int open_or_wait(const std::string& path);
+
+/// A reader of a trace or of the log of another tool, which may be compressed. Throws FormatError if standard input is
+/// empty: then the command before it in the pipe has failed.
 Reader open_trace(const std::string& path, ReadOptions options = {});
 Reader open_trace(int fd, const std::string& name, ReadOptions options = {});
 

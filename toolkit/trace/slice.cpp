@@ -20,7 +20,7 @@ std::optional<SliceBound> parse_bound(std::string_view text) {
   std::uint64_t events = 0;
   if (const auto [at, error] = std::from_chars(text.data(), end, events); error == std::errc() && at == end)
     return SliceBound{SliceBound::Unit::events, events};
-  const auto nanoseconds = command::parse_duration(text, "");
+  const auto nanoseconds = command::parse_duration(text);
   if (!nanoseconds) return std::nullopt;
   return SliceBound{SliceBound::Unit::time, static_cast<std::uint64_t>(*nanoseconds)};
 }

@@ -3,9 +3,12 @@
 #include "toolkit/trace/trace_tool.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 
+#include "libcmt/format/coding.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
@@ -15,9 +18,10 @@ namespace cmt::trace {
 
 std::vector<command::Option> known_options(std::vector<command::Option> own) {
   const auto value = command::Option::Takes::value;
-  const std::vector<command::Option> shared{{"clock", value}, {"csv"},         {"json"},
-                                            {"leaks"},        {"plot", value}, {"strict"},
-                                            {"summary"},      {"totals"},      command::jobs_option};
+  const std::vector<command::Option> shared{
+      {"annotate"},        {"clock", value}, {"csv"},     {"json"},   {"leaks"},
+      {"plot", value},     {"strict"},       {"summary"}, {"totals"}, {"output", value, 'o'},
+      command::jobs_option};
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
 }
@@ -51,6 +55,16 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;
   return options;
+}
+
+bool prefers_summary(const Options& options, const command::CommandLine& line,
+                     std::initializer_list<const char*> asks) {
+  if (std::any_of(asks.begin(), asks.end(), [&](const char* option) { return line.has(option); })) return false;
+  if (isatty(STDOUT_FILENO) == 0 || !command::can_be_read_again(options.path)) return false;
+  const auto input = command::open_decompressed(options.path);
+  if (!options.path.ends_with(".cmt") && !input->peek(format::magic.size()).starts_with(format::magic)) return false;
+  command::complain(options.tool, "shows the summary; --annotate prints each event, as into a pipe or a file");
+  return true;
 }
 
 Trace::Trace(const Options& options, bool addresses, bool stacks)

@@ -182,6 +182,10 @@ class Trace {
   std::function<Reader()> reopen_;
 };
 
+/// Whether a person who asked for no form sees the summary. The trace is a .cmt, and the output is a terminal. None of
+/// the options `asks`, which are about annotated lines, is given. Says how to get those lines.
+bool prefers_summary(const Options& options, const command::CommandLine& line, std::initializer_list<const char*> asks);
+
 /// The first block that a trace makes. A lower tag is of a block from before the trace, whose end is no defect. The end
 /// of an unknown block with a higher tag is one: the block has ended already.
 class FirstTag {

@@ -8,7 +8,7 @@
 namespace cmt::trace2cmt {
 
 cmt::Reader open_log(const std::string& path, const From& from, cmt::ReadOptions options) {
-  return open_log(cmt::open_input(path), path, from, std::move(options));
+  return open_log(cmt::command::open_or_wait(path), path, from, std::move(options));
 }
 
 cmt::Reader open_log(int fd, const std::string& name, const From& from, cmt::ReadOptions options) {

@@ -13,13 +13,14 @@
 
 #include "libcmt/format/sections.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/command/open_trace.h"
 
 namespace cmt::trace2cmt {
 
 using cmt::format::SectionStart;
 
 TraceFile::TraceFile(const std::string& path, From from)
-    : from_(std::move(from)), fd_(cmt::open_input(path)), input_(std::make_unique<cmt::Input>(fd_, path)) {
+    : from_(std::move(from)), fd_(cmt::command::open_or_wait(path)), input_(std::make_unique<cmt::Input>(fd_, path)) {
   if (input_->can_seek()) return;
   const std::unique_ptr<cmt::Input> pipe = std::move(input_);
   const int pipe_fd = std::exchange(fd_, cmt::open_temporary_file());
