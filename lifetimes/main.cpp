@@ -40,7 +40,7 @@ const char help_text[] =
 Annotates a trace, text or .cmt, with the lifetimes of its blocks. Each line
 that ends a block gets the block's size and its age in lines:
 
-  free(81d3b83a0<6656>)                         # 16 bytes, allocated 1 lines ago
+  free(81d3b83a0<6656>)                       # 16 bytes, allocated 1 lines ago
 
 Without FILE, or where FILE is -, the trace is read from standard input. The log
 of another tool is read too (man trace2cmt lists them).

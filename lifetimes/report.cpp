@@ -109,8 +109,8 @@ output::Columns<SizeRow> size_columns(const Summary& summary) {
   columns.add("longest", lifetime + "max", age);
   columns.add_computed("at peak", [](const SizeRow& row) { return with_commas(row.peak.blocks); });
   columns.add_computed("bytes", [](const SizeRow& row) { return output::bytes_text(row.peak.bytes); });
-  columns.add("at end", "leaked_blocks", with_commas);
-  columns.add("bytes", "leaked_bytes", output::bytes_text);
+  columns.add("at end", "end_live_blocks", with_commas);
+  columns.add("bytes", "end_live_bytes", output::bytes_text);
   if (summary.untouched_peak_sum() != unknown) columns.add("never touched", "untouched_bytes", output::bytes_text);
   return columns;
 }

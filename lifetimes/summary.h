@@ -101,8 +101,8 @@ void describe_counts(Visitor& field, S& size) {
 }
 template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe_leaks(Visitor& field, S& size) {
-  field("leaked_blocks", size.leaked.blocks, "blocks still live at the end");
-  field("leaked_bytes", size.leaked.bytes, "their bytes");
+  field("end_live_blocks", output::renamed(size.leaked.blocks, "leaked_blocks"), "blocks still live at the end");
+  field("end_live_bytes", output::renamed(size.leaked.bytes, "leaked_bytes"), "their bytes");
 }
 template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe_untouched(Visitor& field, S& size) {
@@ -165,7 +165,7 @@ void describe(Visitor& field, S& summary) {
   field("peak_live_bytes_max", summary.peak_bytes_max(), "the greatest of the inputs' peaks: all together had no less");
   field("peak_live_bytes_sum", summary.peak_sum().bytes, "the sum of the inputs' peaks: all together had no more");
   field("kinds", output::by_name(summary.by_kind, kind_name), "events by kind, those that occur");
-  field("failed", summary.failed, "calls that were refused");
+  field("refused_calls", output::renamed(summary.failed, "failed"), "calls that were refused");
   field("unknown_ends", summary.unknown_ends, "frees of unknown blocks: made before the trace began, or not recorded");
   field("chain_max", summary.chain_max, "the most reallocations of one block");
   field("chains", output::by_class<AgeClasses>(summary.chains),

@@ -52,8 +52,8 @@ void describe(Visitor& field, U& use) {
   field("allocated_bytes", use.allocated.bytes, "bytes asked for by them");
   field("peak_blocks", use.peak.blocks, "blocks live at the peak of live bytes, of a slice at its peak");
   field("peak_bytes", use.peak.bytes, "their bytes");
-  field("leaked_blocks", use.leaked.blocks, "blocks still live at the end");
-  field("leaked_bytes", use.leaked.bytes, "their bytes");
+  field("end_live_blocks", output::renamed(use.leaked.blocks, "leaked_blocks"), "blocks still live at the end");
+  field("end_live_bytes", output::renamed(use.leaked.bytes, "leaked_bytes"), "their bytes");
   field("temporary_blocks", use.temporary, "blocks freed by the next event of the thread that made them");
   field("short_lived_blocks", use.short_lived, "blocks that ended with a lifetime up to short_lived_max");
   field("other_thread_blocks", use.other_thread, "blocks ended by another thread than the one that made them");

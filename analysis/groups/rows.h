@@ -44,7 +44,10 @@ struct Prefixed {
   std::string prefix;
   template <class T>
   void operator()(std::string_view key, const T& value, std::string_view doc) {
-    field(prefix + std::string(key), value, doc);
+    if constexpr (output::detail::is_a<T, output::Renamed>)
+      field(prefix + std::string(key), output::renamed(value.value, prefix + value.old_key), doc);
+    else
+      field(prefix + std::string(key), value, doc);
   }
 };
 

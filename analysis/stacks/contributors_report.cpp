@@ -87,8 +87,8 @@ output::Columns<ContributorRow> contributor_columns(const Contributors& report) 
   columns.add("allocated", "allocated_bytes", bytes_text);
   columns.add("blocks", "allocated_blocks", with_commas);
   columns.add("temporary", "temporary_blocks", with_commas);
-  columns.add("at end", "leaked_bytes", bytes_text);
-  columns.add("blocks", "leaked_blocks", with_commas);
+  columns.add("at end", "end_live_bytes", bytes_text);
+  columns.add("blocks", "end_live_blocks", with_commas);
   if (const std::string_view own = own_title(report.metric); !own.empty())
     columns.add_computed(std::string(own), [=](const ContributorRow& row) { return figure_of(row.self); });
   if (is_of_stacks(report.by)) {

@@ -85,7 +85,8 @@ template <class Visitor, output::DescribedAs<TraceFacts> Facts>
 void describe(Visitor& field, Facts& facts) {
   field("events", facts.events, "events in the trace");
   field("calls", facts.calls, "events that are replayed as calls");
-  field("failed_calls", facts.failed_calls, "calls that were refused when recorded, and are left out");
+  field("refused_calls", output::renamed(facts.failed_calls, "failed_calls"),
+        "calls that were refused when recorded, and are left out");
   field("unknown_blocks", facts.unknown_blocks,
         "events that free or resize a block that the trace does not know; the frees are left out");
   field("other_events", facts.other_events,
@@ -93,7 +94,8 @@ void describe(Visitor& field, Facts& facts) {
   field("defects", facts.defects, "things in the trace that are missing, altered or left out");
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
   field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");
-  field("peak_live_bytes_event", facts.peak_live_bytes_event, "the event with which that peak was reached, from 1");
+  field("peak_event", output::renamed(facts.peak_live_bytes_event, "peak_live_bytes_event"),
+        "the event with which that peak was reached, from 1");
   field("peak_live_blocks", facts.peak_live.blocks, "at their own peak");
   field("end_live_bytes", facts.end_live.bytes, "bytes that were never freed");
   field("end_live_blocks", facts.end_live.blocks, "their blocks");

@@ -320,8 +320,8 @@ void describe(Visitor& field, S& sizes) {
   field("cells", output::as_tuples(sizes.cells), "blocks that have ended: [class of size, class of lifetime, blocks]");
   field("allocated_blocks", sizes.allocated_blocks, "blocks made, by class of sizes");
   field("allocated_bytes", sizes.allocated_bytes, "bytes asked for by them");
-  field("alive_at_end", sizes.alive_at_end, "blocks still live at the end");
-  field("alive_at_end_bytes", sizes.alive_at_end_bytes, "their bytes");
+  field("end_live_blocks", output::renamed(sizes.alive_at_end, "alive_at_end"), "blocks still live at the end");
+  field("end_live_bytes", output::renamed(sizes.alive_at_end_bytes, "alive_at_end_bytes"), "their bytes");
 }
 
 /// A number of a finding.

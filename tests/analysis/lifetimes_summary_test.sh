@@ -55,6 +55,10 @@ for clock in events bytes; do
   lifetimes --merge --json a.json b.json >merged.json
   for file in all merged; do sed '/"inputs"/,/"peak_live_bytes_sum"/d' $file.json >$file.rest; done
   diff all.rest merged.rest >difference || complain "merged by $clock: $(head -n 5 difference)"
+  # Keys of 0.1.0 are read, and those of this version without them.
+  sed '/"end_live_/d; /"refused_calls"/d' merged.json >old.json
+  sed '/"leaked_/d; /"failed"/d' merged.json >new.json
+  for keys in old new; do lifetimes --merge --json $keys.json | cmp -s - <(lifetimes --merge --json merged.json) || complain "keys: $keys"; done
   [ "$(grep -c '"peak_event"' merged.json)" = 2 ] || complain "merged: not two peaks"
 done
 lifetimes --merge --json merged.json | cmp - merged.json || complain "merging one is not the same"
@@ -76,11 +80,11 @@ refused() {  # refused STATUS WORDS OPTION...
 lifetimes --json --clock=bytes a.trace >bytes.json
 lifetimes --json a.trace >events.json
 sed 's/lifetimes\/1/lifetimes\/9/' events.json >later.json
-sed 's/"failed": 0,//' events.json >short.json
+sed 's/"failed": 0,//; s/"refused_calls": 0,//' events.json >short.json
 head -c 1000 events.json >cut.json
 refused 1 'bytes.json: its lifetimes are by another clock than those of events.json' --merge events.json bytes.json
 refused 1 'later.json: not a summary: not of schema cmt.lifetimes/1' --merge later.json
-refused 1 'short.json: not a summary: no "failed"' --merge short.json
+refused 1 'short.json: not a summary: no "refused_calls"' --merge short.json
 refused 1 'cut.json: offset 0x3e8: no JSON' --merge cut.json
 refused 1 'a.trace: offset 0x0: no JSON' --merge a.trace
 refused 1 'none.json: No such file or directory' --merge none.json

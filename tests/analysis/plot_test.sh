@@ -35,9 +35,9 @@ for tool in lifetimes overhead; do
   printf 'malloc(8) = 1000<1>\n' | "$tool" --plot=a.svg
   [ "$(tail -c 7 a.svg)" = "</svg>" ] && [ "$(grep -c '</svg>' a.svg)" = 1 ] || complain "$tool: rests of the old picture"
   # Pictures of nothing.
-  : | "$tool" --plot=none.svg
+  "$tool" --plot=none.svg /dev/null
   grep -q 'nothing to show' none.svg || complain "$tool: an empty picture does not say so"
-  : | "$tool" --plot=none.html
+  "$tool" --plot=none.html /dev/null
 
   # Pictures that cannot be drawn are refused.
   status=0; "$tool" --plot=a.gif a.trace 2>err || status=$?

@@ -15,6 +15,7 @@ for tool in trace2cmt cmtreplay lifetimes overhead cmtreport; do
   done
   cp out help
   grep -q "^Usage: $tool " help || complain "--help does not say how to call it"
+  [ "$(wc -L <help)" -le 80 ] || complain "--help has lines of $(wc -L <help) columns"
 
   for option in -V --version; do
     run $option

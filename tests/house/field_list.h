@@ -42,7 +42,19 @@ class FieldLister {
   FieldLister(std::vector<FieldDoc>& list, std::string prefix) : list_(list), prefix_(std::move(prefix)) {}
 
   template <class T>
-  void operator()(std::string_view key, const T&, std::string_view doc) {
+  void operator()(std::string_view key, const T& value, std::string_view doc) {
+    if constexpr (is_a<T, Renamed>) {
+      (*this)(key, value.value, doc);
+      (*this)(value.old_key, value.value, "the same, until 0.3: " + std::string(key));
+      return;
+    } else {
+      list(key, value, doc);
+    }
+  }
+
+ private:
+  template <class T>
+  void list(std::string_view key, const T&, std::string_view doc) {
     FieldDoc field{prefix_ + std::string(key), {}, std::string(doc)};
     if constexpr (is_a<T, Omittable>) {
       field.may_be_absent = true;
@@ -56,7 +68,6 @@ class FieldLister {
     }
   }
 
- private:
   template <class T>
   void add(FieldDoc field) {
     field.type = type_name<T>();

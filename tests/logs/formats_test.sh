@@ -78,7 +78,7 @@ says 1 "trace2cmt: mtrace.log: not a .cmt of 2019"
 run trace2cmt -s --from=text mtrace.text
 cmp -s out mtrace.text || complain "--from=text"
 run trace2cmt --from=word mtrace.log
-says 2 "trace2cmt: --from is text, cmt, legacy, android, dtrace, heaptrack, kdump, logalloc, ltrace, mtrace, rep or valgrind, not 'word'
+says 2 "trace2cmt: --from: expected text, cmt, legacy, android, dtrace, heaptrack, kdump, logalloc, ltrace, mtrace, rep or valgrind, not 'word'
 Try 'trace2cmt --help' for more information."
 
 # Several processes: one is chosen, or each goes to a file of its own.

@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "toolkit/output/json.h"
@@ -54,6 +55,14 @@ struct Nullable {
 template <class Optional>
 struct Omittable {
   Optional& optional;
+};
+
+/// A member whose key was another one in 0.1.0. JSON has both keys until 0.3, and a reader takes either. CSV keeps the
+/// old title until then.
+template <class Value>
+struct Renamed {
+  Value& value;
+  std::string old_key;
 };
 
 /// A vector of described structs that are written as arrays of their values: [[1, 8], [2, 16]].
@@ -105,6 +114,10 @@ template <class Optional>
 Omittable<Optional> omit_if_empty(Optional& optional) {
   return {optional};
 }
+template <class Value>
+Renamed<Value> renamed(Value& value, std::string old_key) {
+  return {value, std::move(old_key)};
+}
 template <class List>
 Tuples<List> as_tuples(List& list) {
   return {list};
@@ -155,7 +168,10 @@ class JsonFields {
   template <class T>
   void operator()(std::string_view key, const T& value, std::string_view /*doc*/) {
     using namespace detail;
-    if constexpr (is_a<T, Nullable>) {
+    if constexpr (is_a<T, Renamed>) {
+      (*this)(key, value.value, {});
+      (*this)(value.old_key, value.value, {});
+    } else if constexpr (is_a<T, Nullable>) {
       json_.field(key, value.value());
     } else if constexpr (is_a<T, Omittable>) {
       if (value.optional) (*this)(key, *value.optional, {});
@@ -258,7 +274,8 @@ namespace detail {
 struct CsvTitles {
   std::string text;
   template <class T>
-  void operator()(std::string_view key, const T&, std::string_view) {
+  void operator()(std::string_view key, const T& value, std::string_view) {
+    if constexpr (is_a<T, Renamed>) return (*this)(value.old_key, value.value, {});
     static_assert(!is_a<T, std::vector>, "a row of CSV has no room for a list");
     text += (text.empty() ? "" : ",") + std::string(key);
   }
@@ -276,7 +293,9 @@ struct CsvCells {
   }
   template <class T>
   void append(const T& value) {
-    if constexpr (is_a<T, Nullable>) {
+    if constexpr (is_a<T, Renamed>) {
+      append(value.value);
+    } else if constexpr (is_a<T, Nullable>) {
       append(value.value());
     } else if constexpr (is_a<T, std::optional>) {
       if (value) append(*value);

@@ -52,6 +52,16 @@ void describe(Visitor& field, R& report) {
   field("samples", report.samples, "plain");
 }
 
+/// Its key was "failed" in an older version.
+struct Calls {
+  std::uint64_t refused = 0;
+};
+
+template <class Visitor, cmt::output::DescribedAs<Calls> C>
+void describe(Visitor& field, C& calls) {
+  field("refused_calls", cmt::output::renamed(calls.refused, "failed"), "that returned NULL");
+}
+
 /// Classes of two numbers each: 0-1, 2-3, …
 struct Pairs {
   static constexpr std::size_t count = 3;
@@ -114,6 +124,16 @@ TEST_CASE("fields: CSV has a title for each field and an empty cell where a valu
   CHECK(cmt::output::csv_row(Row{"a,\"b\"", 5, 8, 0.25, false}) == "\"a,\"\"b\"\"\",5,8,0.25,false,16\n");
   const Row unknown_row{.name = "c", .usable_bytes = {}, .ratio = std::numeric_limits<double>::quiet_NaN()};
   CHECK(cmt::output::csv_row(unknown_row) == "c,,,,true,0\n");
+}
+
+TEST_CASE("fields: JSON and the list have a renamed field under both keys, CSV under the old one") {
+  CHECK(cmt::output::json_text(Calls{3}) == "{\n  \"refused_calls\": 3,\n  \"failed\": 3\n}\n");
+  CHECK(cmt::output::csv_titles<Calls>() == "failed\n");
+  CHECK(cmt::output::csv_row(Calls{3}) == "3\n");
+  const auto list = cmt::output::list_fields<Calls>();
+  CHECK(list.size() == 2);
+  CHECK(list.back().key == "failed");
+  CHECK(list.back().doc == "the same, until 0.3: refused_calls");
 }
 
 TEST_CASE("fields: the list names every field with those that it is within") {

@@ -52,11 +52,15 @@ class FieldReader {
   template <class T>
   void operator()(std::string_view key, T&& value, std::string_view /*doc*/) {
     using namespace detail;
-    constexpr bool assignable = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
-    if constexpr (is_a<std::remove_reference_t<T>, Nullable> || is_a<std::remove_reference_t<T>, Omittable>) {
-      if (!object_.contains(std::string(key))) return;  // left out is null: JSON of older versions lacks some
+    if constexpr (is_a<std::remove_reference_t<T>, Renamed>) {
+      (*this)(object_.contains(value.old_key) ? std::string_view(value.old_key) : key, value.value, {});
+    } else {
+      constexpr bool assignable = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+      if constexpr (is_a<std::remove_reference_t<T>, Nullable> || is_a<std::remove_reference_t<T>, Omittable>) {
+        if (!object_.contains(std::string(key))) return;  // left out is null: JSON of older versions lacks some
+      }
+      if constexpr (assignable || is_wrapper<T>) read(member(object_, key), value);
     }
-    if constexpr (assignable || is_wrapper<T>) read(member(object_, key), value);
   }
 
   template <class T>

@@ -172,6 +172,7 @@ class Columns {
 
     template <class T>
     void operator()(std::string_view key, const T& value, std::string_view /*doc*/) {
+      if constexpr (detail::is_a<T, Renamed>) return (*this)(key, value.value, {});
       for (std::size_t i = 0; i < cells.size(); ++i) {
         const Column& column = columns.columns_[i];
         if (column.key == key) cells[i] = (*column.form)(value).value_or(column.none);

@@ -20,13 +20,13 @@ template <class Visitor, output::DescribedAs<Totals> T>
 void describe(Visitor& field, T& totals) {
   field("events", totals.events, "calls, threads' starts and ends, marks, samples and touches");
   field("by_kind", output::by_name(totals.by_kind, kind_name), "events of each kind that occurs");
-  field("failed_calls", totals.failed, "allocations that were refused");
+  field("refused_calls", output::renamed(totals.failed, "failed_calls"), "allocations that were refused");
   field("threads", totals.threads, "threads that made an event");
   field("allocated_blocks", totals.allocations, "blocks that were allocated");
   field("allocated_bytes", totals.allocated_bytes, "bytes asked for by all allocations");
   field("peak_live_blocks", totals.peak_live_blocks, "most blocks that were live at once");
   field("peak_live_bytes", totals.peak_live_bytes, "most bytes that were live at once");
-  field("peak_live_bytes_event", totals.peak_live_bytes_event,
+  field("peak_event", output::renamed(totals.peak_live_bytes_event, "peak_live_bytes_event"),
         "the first event, from 1, at which so many bytes were live");
   field("end_live_blocks", totals.end_live_blocks, "blocks live at the end");
   field("end_live_bytes", totals.end_live_bytes, "bytes live at the end");
