@@ -15,7 +15,7 @@ cmtwatch play three.db >all || complain "play: $?"
 at 3600.000 s
 at 7200.000 s' ] || complain "play: $(cat all)"
 for i in 1 2 3; do
-  cmtwatch show --at=$((3600 * (i - 1))) three.db >moment
+  cmtwatch show --at=$((3600 * (i - 1)))s three.db >moment
   grep -qxF "$(grep heap moment)" all && grep -q " /name/$i$" all || complain "moment $i: $(cat all)"
 done
 ! LC_ALL=C grep -q "$(printf '\033')" all || complain "control characters"
