@@ -169,6 +169,7 @@ void convert_events(const Options& options) {
   if (options.symbolise)
     sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, options.root, say));
   const cmt::Repairs repairs = inputs.repairs() += refused;
+  sink->use_stretches(inputs.stretches());
   sink->finish(repairs, inputs.truncated());
   output.commit();
   say_left_out(left_out);

@@ -56,7 +56,7 @@ void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, co
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));
   }
-  writer.finish(reader.repairs(), reader.truncated());
+  writer.finish(reader.repairs(), reader.truncated(), reader.stretches());
 }
 
 }  // namespace cmt::replay

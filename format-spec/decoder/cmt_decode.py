@@ -51,6 +51,9 @@ REPAIRS = ["not_understood", "unmatched_free", "unmatched_realloc", "order_race"
            "contradiction", "unknown_kind", "overlap", "time_back", "other_address"]
 
 
+STRETCH = ["elapsed", "ran", "waited", "held", "busy"]
+
+
 def totals(cursor):
     stated = {name: cursor.varint("the flag of truncation", 1 if name == "broke off" else MASK) for name in TOTALS}
     # "The number of kinds (at most 64); and for each kind, by its value, the number of its events."
@@ -65,6 +68,13 @@ def totals(cursor):
             left -= count
             if count and kind < len(REPAIRS):
                 stated["repairs by kind"][REPAIRS[kind]] = count
+    # "If the next four bytes are `RUNS`, the stretches of the recording follow. First comes their number (at most
+    # 65,536). Then each has the five times of the table, in ns, at most 2^62."
+    stated["stretches"] = []
+    if cursor.data[cursor.at:cursor.at + 4] == b"RUNS":
+        cursor.bytes(4)
+        for _ in range(cursor.varint("the number of stretches", 65536)):
+            stated["stretches"].append([cursor.varint("a time of a stretch", 1 << 62) for _ in STRETCH])
     return stated
 
 
@@ -98,7 +108,7 @@ class Counted:
     def all(self, stated):
         return {**self.now, "threads": len(self.threads), "kinds": self.kinds,
                 "broke off": stated["broke off"], "repairs": stated["repairs"],
-                "repairs by kind": stated["repairs by kind"]}
+                "repairs by kind": stated["repairs by kind"], "stretches": stated["stretches"]}
 
 
 # ## A whole file
@@ -213,6 +223,8 @@ def print_text(decoder, path):
     if decoder.broke_off:
         print(f"cmt_decode: warning: {path}: the trace breaks off; all that is whole was read", file=sys.stderr)
     if lines:
+        for stretch in decoder.totals["stretches"] if decoder.totals else []:
+            out.write(b"#stretch %s\n" % " ".join(f"{name}={ns}" for name, ns in zip(STRETCH, stretch)).encode())
         by_kind = dict(decoder.totals["repairs by kind"]) if decoder.totals else {}
         if decoder.unknown_kinds:
             by_kind["unknown_kind"] = by_kind.get("unknown_kind", 0) + decoder.unknown_kinds

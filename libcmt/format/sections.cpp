@@ -203,6 +203,18 @@ void put_counts(std::string& out, std::span<const std::uint64_t> counts, std::si
   for (const std::uint64_t count : counts) put_varint(out, count);
 }
 
+constexpr std::uint32_t stretches_mark = 0x534e5552;  // "RUNS"
+
+void put_stretches(std::string& out, const std::vector<RunStretch>& stretches) {
+  put_u32(out, stretches_mark);
+  put_varint(out, stretches.size());
+  for (const RunStretch& stretch : stretches) {
+    for (const std::uint64_t ns :
+         {stretch.elapsed_ns, stretch.ran_ns, stretch.waited_ns, stretch.held_ns, stretch.busy_ns})
+      put_varint(out, ns);
+  }
+}
+
 std::string put_totals(const Totals& totals) {
   std::string out;
   put_varint(out, totals.truncated ? 1 : 0);
@@ -213,8 +225,10 @@ std::string put_totals(const Totals& totals) {
     put_varint(out, value);
   }
   put_counts(out, totals.by_kind, kinds_of_first_version);
-  if (totals.repairs.total() == totals.repairs.other) return out;
-  put_counts(out, totals.repairs.by_kind, repairs_of_first_version);
+  const bool has_stretches = !totals.stretches.empty(), has_repairs = totals.repairs.total() != 0;
+  if (totals.repairs.total() != totals.repairs.other || (has_stretches && has_repairs))
+    put_counts(out, totals.repairs.by_kind, repairs_of_first_version);
+  if (has_stretches) put_stretches(out, totals.stretches);
   return out;
 }
 
@@ -231,6 +245,21 @@ void take_repairs(Cursor& cursor, Repairs& repairs) {
   }
 }
 
+/// `rest`: the bytes after the fields that come before. They may be those of a later version.
+std::vector<RunStretch> take_stretches(std::string_view rest) {
+  Cursor cursor(rest);
+  if (rest.size() < sizeof stretches_mark || cursor.u32() != stretches_mark) return {};
+  const std::uint64_t count = cursor.varint(stretches_limit, "the number of stretches");
+  std::vector<RunStretch> stretches;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    RunStretch& stretch = stretches.emplace_back();
+    for (std::uint64_t* ns :
+         {&stretch.elapsed_ns, &stretch.ran_ns, &stretch.waited_ns, &stretch.held_ns, &stretch.busy_ns})
+      *ns = cursor.varint(stretch_ns_limit, "a time of a stretch");
+  }
+  return stretches;
+}
+
 Totals take_totals(std::string_view header) {
   Cursor cursor(header);
   Totals totals;
@@ -244,6 +273,12 @@ Totals take_totals(std::string_view header) {
   const std::uint64_t kinds = cursor.varint(kind_limit, "the number of kinds");
   for (std::uint64_t i = 0; i < kinds; ++i) totals.by_kind[i] = cursor.varint();
   if (totals.repairs.other != 0 && !cursor.at_end()) take_repairs(cursor, totals.repairs);
+  const std::uint64_t at = cursor.offset();
+  try {
+    totals.stretches = take_stretches(header.substr(at));
+  } catch (const WireError& error) {
+    throw WireError(at + error.offset(), error.what());
+  }
   return totals;
 }
 

@@ -39,9 +39,23 @@ TEST_CASE("sections: totals come back, and bytes may follow") {
   totals.peak_live_bytes_event = ~0ull;
   totals.truncated = true;
   totals.by_kind[24] = 3;
-  CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
+  CHECK(put_totals(take_totals(put_totals(totals))) == put_totals(totals));
   totals.by_kind[63] = 4;
+  totals.stretches = {{.elapsed_ns = 20'000'000, .ran_ns = 7, .waited_ns = 300, .held_ns = 1, .busy_ns = 99}, {}};
   CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
+}
+
+TEST_CASE("sections: stretches come back with any repairs, and a number of them above the limit is refused") {
+  Totals totals;
+  totals.stretches = {{.elapsed_ns = 5, .ran_ns = 4}};
+  for (const auto& repairs : {Repairs{}, Repairs{.other = 3}, Repairs{.by_kind = {0, 2}, .other = 1}}) {
+    totals.repairs = repairs;
+    const Totals back = take_totals(put_totals(totals));
+    CHECK(back.stretches == totals.stretches);
+    CHECK(back.repairs.total() == repairs.total());
+  }
+  totals = Totals();
+  CHECK_THROWS_AS(take_totals(put_totals(totals) + "RUNS\xff\xff\xff\x7f"), WireError);
 }
 
 TEST_CASE("sections: the tail is 32 bytes, and known by its start") {

@@ -178,14 +178,55 @@ std::string start_text(std::uint64_t unix_seconds) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-void append_end(std::string& out, const Repairs& repairs, bool truncated) {
+namespace {
+
+constexpr std::string_view stretch_begin = "#stretch";
+
+/// The fields of a stretch's line, in their order.
+template <class Stretch, class Visitor>
+void visit_times(Stretch& stretch, Visitor visit) {
+  visit(" elapsed=", stretch.elapsed_ns);
+  visit(" ran=", stretch.ran_ns);
+  visit(" waited=", stretch.waited_ns);
+  visit(" held=", stretch.held_ns);
+  visit(" busy=", stretch.busy_ns);
+}
+
+}  // namespace
+
+std::optional<RunStretch> take_stretch(std::string_view line) {
+  if (!line.starts_with(stretch_begin)) return std::nullopt;
+  line.remove_prefix(stretch_begin.size());
+  RunStretch stretch;
+  bool is_right = true;
+  visit_times(stretch, [&](std::string_view key, std::uint64_t& ns) {
+    is_right = is_right && line.starts_with(key);
+    if (!is_right) return;
+    const char* const end = line.data() + line.size();
+    const auto [rest, error] = std::from_chars(line.data() + key.size(), end, ns);
+    is_right = error == std::errc() && ns <= stretch_ns_limit;
+    line = {rest, end};
+  });
+  return is_right ? std::optional(stretch) : std::nullopt;
+}
+
+void append_end(std::string& out, const Totals& totals) {
+  const Repairs& repairs = totals.repairs;
+  for (const RunStretch& stretch : totals.stretches) {
+    out += stretch_begin;
+    visit_times(stretch, [&out](std::string_view key, std::uint64_t ns) {
+      out += key;
+      append_number(out, ns);
+    });
+    out += '\n';
+  }
   if (repairs.total() != 0) append_metadata(out, "repairs", std::to_string(repairs.total()));
   for (int i = 0; i < repair_count; ++i) {
     const auto repair = static_cast<Repair>(i);
     if (repairs[repair] == 0) continue;
     append_metadata(out, "repairs_" + std::string(name(repair)), std::to_string(repairs[repair]));
   }
-  append_metadata(out, "end", truncated ? "truncated" : "complete");
+  append_metadata(out, "end", totals.truncated ? "truncated" : "complete");
 }
 
 }  // namespace text

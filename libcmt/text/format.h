@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,10 @@ void append_header(std::string& out, const Header& header);
 /// The header's `start` for seconds since 1970: "2026-11-22T00:53:10Z". Empty if the C library cannot express the year.
 std::string start_text(std::uint64_t unix_seconds);
 
-/// Appends the line that ends a text with a header.
-void append_end(std::string& out, const Repairs& repairs, bool truncated);
+/// Appends the lines that end a text with a header.
+void append_end(std::string& out, const Totals& totals);
+
+/// Reads the line of a stretch of the recording. Returns nothing for any other line, which is a comment then.
+std::optional<RunStretch> take_stretch(std::string_view line);
 
 }  // namespace cmt::text

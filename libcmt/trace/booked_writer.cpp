@@ -7,6 +7,7 @@
 #include <bit>
 #include <cassert>
 #include <limits>
+#include <utility>
 
 namespace cmt {
 namespace {
@@ -83,9 +84,10 @@ std::vector<LiveBlock> BookedWriter::list_live_blocks() const {
   return blocks;
 }
 
-void BookedWriter::finish(const Repairs& repairs, bool truncated) {
+void BookedWriter::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
   tally_.totals().repairs = repairs;
   tally_.totals().truncated = truncated;
+  tally_.totals().stretches = std::move(stretches);
   sink_->finish(tally_.totals());
 }
 

@@ -31,7 +31,7 @@ class BookedWriter : private LiveBlockSource {
 
   /// As with Writer.
   void use_stacks(const StackTable& stacks) { sink_->use_stacks(stacks); }
-  void finish(const Repairs& repairs, bool truncated);
+  void finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches = {});
   const Totals& totals() const { return tally_.totals(); }
 
  private:

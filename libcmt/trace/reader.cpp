@@ -119,6 +119,8 @@ bool Reader::truncated() const { return impl_->truncated(); }
 
 const std::optional<Totals>& Reader::totals() const { return impl_->source_->totals(); }
 
+const std::vector<RunStretch>& Reader::stretches() const { return impl_->source_->stretches(); }
+
 std::uint64_t Reader::bytes_read() const { return impl_->source_->bytes_taken(); }
 
 std::uint64_t Reader::bytes_total() const { return impl_->input_->file_size(); }

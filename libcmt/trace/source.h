@@ -135,6 +135,7 @@ class Source {
   const Header& header() const { return header_; }
   const StackTable& stacks() const { return stacks_; }
   const std::optional<Totals>& totals() const { return totals_; }
+  const std::vector<RunStretch>& stretches() const { return totals_ ? totals_->stretches : stretches_; }
   bool truncated() const { return truncated_; }
   const Repairs& repairs() const { return repairs_; }
 
@@ -144,6 +145,7 @@ class Source {
   Header header_;
   StackTable stacks_;
   std::optional<Totals> totals_;
+  std::vector<RunStretch> stretches_;  // of an input without totals
   bool truncated_ = false;
   Repairs repairs_;  // that the input states, or that are no defects (events of unknown kinds)
 };

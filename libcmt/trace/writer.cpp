@@ -3,6 +3,7 @@
 #include "cmt/writer.h"
 
 #include <string>
+#include <utility>
 
 #include "libcmt/text/parser.h"
 #include "libcmt/trace/file/cmt_sink.h"
@@ -47,9 +48,10 @@ void Writer::use_stacks(const StackTable& stacks) { impl_->sink_->use_stacks(sta
 
 void Writer::flush() { impl_->sink_->flush(); }
 
-void Writer::finish(const Repairs& repairs, bool truncated) {
+void Writer::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
   impl_->ledger_.totals().repairs = repairs;
   impl_->ledger_.totals().truncated = truncated;
+  impl_->ledger_.totals().stretches = std::move(stretches);
   impl_->sink_->finish(impl_->ledger_.totals());
 }
 

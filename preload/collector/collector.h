@@ -43,9 +43,12 @@ Recovered recover(const std::string& rings, std::vector<std::string> outputs);
 /// `executed`: the process has become another one by exec.
 enum class ProcessEnd { none, exited, killed, unknown, executed };
 
+class RunTimes;
+
 /// The state that the threads of a session share, apart from the backlog. One thread writes each field.
 struct SessionState {
-  const int finished_fd;  ///< readable when is_finished has been set
+  const int finished_fd;          ///< readable when is_finished has been set
+  RunTimes* run_times = nullptr;  ///< null: the trace has no times
   // By the watch thread. The two of the end are written before process_end.
   std::atomic<ProcessEnd> process_end = ProcessEnd::none;
   std::atomic<int> wait_status = -1;             ///< as of wait(2); -1: not known

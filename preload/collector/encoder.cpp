@@ -19,6 +19,7 @@
 #include <span>
 #include <string_view>
 
+#include "preload/collector/run_times.h"
 #include "preload/settings_list.h"
 #include "preload/text.h"
 
@@ -119,11 +120,13 @@ bool Encoder::handle(WorkItem& item) {
       write_checkpoint(item.request);
       return true;
     case WorkItem::Type::finish:
+      note_run_times();
       finish(false);
       give_verdict(verdict_enough, "");  // other threads may still record
       answer(item.request);
       return false;
     case WorkItem::Type::end: {
+      note_run_times();
       // The rings of a process that a signal has ended are whole.
       finish(state_.process_end == ProcessEnd::unknown && memory_.control().leaving == 0);
       return false;
@@ -304,6 +307,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   progress_.bytes = outputs_.bytes();
   progress_.cut_ns = cut.clock_ns;
   if (stopped_by_ == nullptr) return;
+  note_run_times();
   finish(false);
   give_verdict(verdict_enough, "");
 }
@@ -374,6 +378,7 @@ void Encoder::save_rings() {
 
 void Encoder::write_checkpoint(std::uint32_t request) {
   outputs_.begin_checkpoint();
+  note_run_times();  // not in the copy: the watch thread may hold the lock
   const pid_t copy = ::fork();
   if (copy == 0) {
     int status = 0;
@@ -397,6 +402,10 @@ void Encoder::write_checkpoint(std::uint32_t request) {
   answer(request);
 }
 
+void Encoder::note_run_times() {
+  if (state_.run_times != nullptr) stretches_ = state_.run_times->stretches();
+}
+
 void Encoder::finish(bool truncated) {
   if (outputs_.is_whole() && order_.is_empty()) return;
   order_.merge_all();
@@ -408,7 +417,7 @@ void Encoder::finish(bool truncated) {
         (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
     order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
   }
-  outputs_.finish(repairs(), truncated || memory_.control().stopped != 0);
+  outputs_.finish(repairs(), truncated || memory_.control().stopped != 0, stretches_);
 }
 
 // When the first process of a container ends, the kernel kills all others, also the collectors of programs that have

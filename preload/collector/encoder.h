@@ -80,6 +80,7 @@ class Encoder {
   bool must_save_rings() const;
   void save_rings();
   void write_checkpoint(std::uint32_t request);
+  void note_run_times();
   void finish(bool truncated);
   void answer(std::uint32_t request);
   void give_verdict(std::uint32_t verdict, const std::string& message);
@@ -97,6 +98,7 @@ class Encoder {
   Outputs outputs_;  // reads the live blocks of order_
   std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_, flush_asked_ns_ = 0;
   std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
+  std::vector<RunStretch> stretches_;                   // as of the last note_run_times()
   const char* stopped_by_ = nullptr;                    // the limit that ended the trace
   std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time
   int error_ = 0;                                       // the errno that ended the trace, or 0

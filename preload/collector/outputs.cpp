@@ -2,6 +2,7 @@
 
 #include "preload/collector/outputs.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "libcmt/text/format.h"
 
@@ -22,6 +24,13 @@ constexpr int level = 1;
 /// The value of the key `origin` (format-spec/text.md).
 const char* origin_of(const Control& control) {
   return control.forked == 0 ? "start" : control.forked == 1 ? "fork" : "attach";
+}
+
+/// How many processors the program may use.
+int processors_of(const Control& control) {
+  cpu_set_t set;
+  if (::sched_getaffinity(static_cast<pid_t>(process_of(&control)), sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
 Header header_of(const Control& control, bool has_times) {
@@ -38,6 +47,7 @@ Header header_of(const Control& control, bool has_times) {
                      {"origin", origin_of(control)},
                      {"allocator", control.allocator[0] != 0 ? control.allocator : control.program},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
+  if (has_times) header.metadata.emplace_back("processors", std::to_string(processors_of(control)));
   if (control.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(control.touched_min));
   return header;
 }
@@ -101,10 +111,11 @@ void Outputs::undo_checkpoint() {
   resume_at_.clear();
 }
 
-void Outputs::finish(const Repairs& repairs, bool truncated) {
+void Outputs::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
   Totals totals = tally_.totals();
   totals.repairs = repairs;
   totals.truncated = truncated;
+  totals.stretches = std::move(stretches);
   for_each_file([&](File& file) { file.sink->finish(totals); });
 }
 

@@ -22,6 +22,7 @@
 #include "preload/collector/encoder.h"
 #include "preload/collector/idle_worker.h"
 #include "preload/collector/pages/page_watcher.h"
+#include "preload/collector/run_times.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -215,7 +216,9 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   const std::string folder = (std::filesystem::path(".") / control.paths[0]).parent_path();
   const Settings settings = settings_for(folder);
   control.times = settings.has_times;
-  SessionState state{.finished_fd = ::eventfd(0, EFD_CLOEXEC)};
+  std::optional<RunTimes> run_times;
+  if (settings.has_times) run_times.emplace(control);
+  SessionState state{.finished_fd = ::eventfd(0, EFD_CLOEXEC), .run_times = run_times ? &*run_times : nullptr};
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   std::uint64_t drain_cpu_ns = 0;

@@ -27,6 +27,7 @@
 #include "preload/collector/collector.h"
 #include "preload/collector/encoder.h"
 #include "preload/collector/pages/resident_rings.h"
+#include "preload/collector/run_times.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -72,7 +73,8 @@ class WatchThread {
 
   void run() {
     Control& control = memory_.control();
-    const std::uint64_t period_ns = sample_ns_ != 0 ? std::min(sample_ns_, tick_ns) : tick_ns;
+    const std::uint64_t look_ns = state_.run_times != nullptr ? StretchTable::stretch_ns_min : tick_ns;
+    const std::uint64_t period_ns = std::min(sample_ns_ != 0 ? std::min(sample_ns_, tick_ns) : tick_ns, look_ns);
     std::uint64_t sampled_ns = clock_ns(), slow_tick_at_ns = clock_ns();
     while (!state_.is_finished && state_.process_end == ProcessEnd::none) {
       pollfd fds[] = {{process_fd_, POLLIN, 0},
@@ -92,7 +94,9 @@ class WatchThread {
                                ? (fds[0].revents & POLLIN) != 0
                                : ::kill(static_cast<pid_t>(process_of(&control)), 0) != 0 && errno == ESRCH;
       const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
+      if (state_.run_times != nullptr && !is_gone) state_.run_times->look_if_due(now);
       if (is_gone) {
+        if (state_.run_times != nullptr) state_.run_times->look();
         state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         state_.process_end = find_process_end();
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {

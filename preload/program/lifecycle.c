@@ -266,6 +266,23 @@ bool enter_recording(void) {
   return thread_self.generation == recording_generation();
 }
 
+// The kernel forgets what a thread has waited for a processor when the thread ends, so that the collector could not
+// ask. /proc/thread-self/schedstat has "RAN WAITED SLICES".
+static void report_waits(void) {
+  if (sandbox_entered || !tracing.control->times) return;
+  char text[64];
+  const long file = sys(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const long length = sys(SYS_read, file, text, sizeof text);
+  sys(SYS_close, file);
+  uint64_t waited_ns = 0;
+  long at = 0;
+  while (at < length && text[at] != ' ') at++;
+  for (at++; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+    waited_ns = waited_ns * 10 + (uint64_t)(text[at] - '0');
+  __atomic_fetch_add(&tracing.control->ended_wait_ns, waited_ns, __ATOMIC_RELAXED);
+}
+
 // Other destructors may run after ours and call free: ours asks to be called again until the last round.
 static void thread_ends(void* unused) {
   (void)unused;
@@ -273,6 +290,7 @@ static void thread_ends(void* unused) {
     notice_thread_end();
   } else if (recording_is_on()) {
     must(thread_self.ring != NULL);
+    report_waits();
     record_long(&(struct Call){.kind = kind_thread_exit}, NULL);
     __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
   }

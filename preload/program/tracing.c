@@ -152,7 +152,7 @@ static void wait_for_limit(struct Ring* ring, uint64_t seen, struct Patience* pa
   wait_patiently(patience, (const uint32_t*)&ring->limit, (uint32_t)seen);
 }
 
-static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
+static bool await_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
   *limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
   const uint32_t generation = tracing.generation;
   for (struct Patience patience = {0}; position + count > *limit;) {
@@ -176,6 +176,19 @@ static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_
     *limit = now;
   }
   return true;
+}
+
+// In a sandbox the clock may not be read.
+static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
+  struct Control* const control = tracing.control;
+  const bool is_full = position + count > __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+  if (!is_full || sandbox_entered) return await_limit(ring, position, count, limit);
+  const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+  const bool has_room = await_limit(ring, position, count, limit);
+  // Not in a child that a signal handler has forked meanwhile: it has no rings yet, or others.
+  if (tracing.control == control)
+    __atomic_fetch_add(&control->held_ns, clock_ns(CLOCK_MONOTONIC) - begin_ns, __ATOMIC_RELAXED);
+  return has_room;
 }
 
 bool wait_for_room(struct Ring* ring, uint64_t position, uint64_t count) {

@@ -73,7 +73,7 @@ void encode(const std::filesystem::path& text) {
       if (!writer.add(event)) throw cmt::FormatError(text.string(), "an event contradicts those before");
     }
   }
-  writer.finish(reader.repairs(), reader.truncated());
+  writer.finish(reader.repairs(), reader.truncated(), reader.stretches());
   close(fd);
 }
 

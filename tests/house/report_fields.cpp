@@ -108,6 +108,7 @@ void print_info_report() {
   print_fields(cmt::output::list_fields<cmt::trace2cmt::Info>());
   print_fields(cmt::output::list_fields<cmt::Totals>());
   print_fields(cmt::output::list_fields<cmt::trace2cmt::StackCounts>());
+  print_fields(cmt::output::list_fields<cmt::trace2cmt::RunTimes>());
   print_fields(cmt::output::list_fields<cmt::trace2cmt::TouchCounts>());
   print_fields(cmt::output::list_fields<cmt::trace2cmt::Layout>());
 }

@@ -120,4 +120,10 @@ CMTTRACE_TIME=100us CMTTRACE_WAIT=1 CMTTRACE_STATUS=steps LD_PRELOAD=$TRACER CMT
 events=$(grep -c 'time=' steps.trace) times=$(grep -o 'time=[0-9]*' steps.trace | sort -u | wc -l)
 [ "$times" -gt 5 ] && [ $((times * 3)) -lt "$events" ] || complain "$times times of $events events"
 [ "$(sed -n 's/.* time_step_ns=\([0-9]*\) .*/\1/p' steps)" -ge 100000 ] || complain "the longest step: $(cat steps)"
+
+# With times the trace says how much the program ran and waited.
+[ "$(grep -c '^#stretch elapsed=[1-9][0-9]* ran=[0-9]* waited=[0-9]* held=[0-9]* busy=[0-9]*$' steps.trace)" -ge 1 ] &&
+  grep -q '^#cmt processors=[1-9]' steps.trace || complain "no stretches"
+trace2cmt --info steps.trace | grep -q '^  elapsed  .*the threads ran for .* for the recorder$' || complain "--info: elapsed"
+trace2cmt --info --json steps.trace | grep -q '"processor_wait_ns": *[0-9]' || complain "--info --json"
 [ "$failed" = 0 ]

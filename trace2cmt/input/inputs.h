@@ -39,6 +39,10 @@ class Inputs {
   cmt::Header header() const;
 
   /// The table of the events' stacks, which grows as they are read.
+  /// The stretches of the recording, at its end. Nothing of several inputs, whose times are apart.
+  std::vector<cmt::RunStretch> stretches() const {
+    return files_.size() > 1 ? std::vector<cmt::RunStretch>() : files_.front().reader.stretches();
+  }
   const cmt::StackTable& stacks() const { return files_.size() > 1 ? joined_stacks_ : files_.front().reader.stacks(); }
 
   /// Calls `visit` with each event until it returns false. An event's label is valid until the call returns.

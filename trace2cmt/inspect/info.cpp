@@ -197,6 +197,12 @@ std::string stacks_text(const StackCounts& stacks) {
          with_commas(stacks.named_frames) + " with names) in " + counted(stacks.modules, "module");
 }
 
+std::string run_text(const cmt::RunStretch& sum) {
+  const auto text = [](std::uint64_t ns) { return time_text(static_cast<double>(ns)); };
+  return text(sum.elapsed_ns) + "; the threads ran for " + text(sum.ran_ns) + ", waited " + text(sum.waited_ns) +
+         " for a processor, " + text(sum.held_ns) + " for the recorder";
+}
+
 std::string touches_text(const TouchCounts& touches) {
   std::string text = bytes_text(touches.touched_bytes) + " on " + counted(touches.touched_pages, "page") + " of 4 KiB";
   if (touches.resident_bytes == 0) return text;
@@ -224,6 +230,7 @@ std::string facts_text(const Info& info) {
   add("recorded", recorded_text(info.header));
   if (totals.events == 0) return without_heading(table);
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
+  if (info.run_times.stretches != 0) add("elapsed", run_text(info.run_times.sum));
   add("threads", with_commas(totals.threads));
   add("allocated", bytes_text(totals.allocated_bytes) + " in " + counted(totals.allocations, "block"));
   add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event));
@@ -276,6 +283,8 @@ Info info_of(const TraceFile& file, unsigned jobs) {
     if (info.header.has_times && !reader.blocks().empty()) info.last_time_ns = last_time_of(reader);
   }
   if (!info.totals_stated || info.header.touched_min() != 0) count_events(reader, info);
+  info.run_times.stretches = reader.stretches().size();
+  for (const cmt::RunStretch& stretch : reader.stretches()) info.run_times.sum += stretch;
   reader.read_stacks();
   info.stacks = counts_of(reader.stacks());
   info.header.has_stacks |= info.stacks.nodes != 0;
@@ -322,6 +331,7 @@ std::string to_json(const Info& info) {
   cmt::output::write_fields(json, info);
   cmt::output::write_fields(json, info.totals);
   cmt::output::write_fields(json, info.stacks);
+  if (info.run_times.stretches != 0) cmt::output::write_fields(json, info.run_times);
   if (info.touches) cmt::output::write_fields(json, *info.touches);
   if (info.layout) cmt::output::write_fields(json, *info.layout);
   json.end_object();

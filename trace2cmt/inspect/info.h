@@ -87,6 +87,21 @@ void describe(Visitor& field, S& stacks) {
   field("stack_nodes", stacks.nodes, "nodes of the tree of call stacks");
 }
 
+/// The sums of the stretches of the recording.
+struct RunTimes {
+  std::uint64_t stretches = 0;
+  cmt::RunStretch sum;
+};
+
+template <class Visitor, cmt::output::DescribedAs<RunTimes> R>
+void describe(Visitor& field, R& times) {
+  field("stretches", times.stretches, "stretches of the recording, of which the next figures are sums");
+  field("elapsed_ns", times.sum.elapsed_ns, "from the start of the recording to the last look at the program");
+  field("ran_ns", times.sum.ran_ns, "processor time of all threads");
+  field("processor_wait_ns", times.sum.waited_ns, "time for which threads waited for a processor");
+  field("recorder_wait_ns", times.sum.held_ns, "time for which threads waited for the recorder");
+}
+
 /// An entry of the trace's header.
 struct MetadataEntry {
   std::string key, value;
@@ -133,6 +148,7 @@ struct Info {
   std::optional<std::uint64_t> last_time_ns;  ///< time of the last event that has one
   std::optional<Layout> layout;               ///< only for a .cmt
   StackCounts stacks;
+  RunTimes run_times;                  ///< no stretches: not recorded
   std::optional<TouchCounts> touches;  ///< only if touched pages were recorded
 
   double per_event(std::uint64_t bytes) const;

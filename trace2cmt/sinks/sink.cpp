@@ -22,12 +22,16 @@ class WriterSink : public Sink {
                 {.format = format, .level = settings.level, .threads = settings.jobs}) {}
 
   bool add(const cmt::Event& event) override { return writer_.add(event); }
-  void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
+  void finish(const cmt::Repairs& repairs, bool truncated) override {
+    writer_.finish(repairs, truncated, std::move(stretches_));
+  }
+  void use_stretches(const std::vector<cmt::RunStretch>& stretches) override { stretches_ = stretches; }
   const cmt::Totals& totals() const override { return writer_.totals(); }
   void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
 
  private:
   cmt::Writer writer_;
+  std::vector<cmt::RunStretch> stretches_;
 };
 
 /// The same for a source that knows the live blocks.
@@ -40,12 +44,16 @@ class BookedSink : public Sink {
   bool add(const cmt::Event&) override { return false; }
   bool takes_booked() const override { return true; }
   void add_booked(std::span<const cmt::Event> events) override { writer_.add(events); }
-  void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
+  void finish(const cmt::Repairs& repairs, bool truncated) override {
+    writer_.finish(repairs, truncated, std::move(stretches_));
+  }
+  void use_stretches(const std::vector<cmt::RunStretch>& stretches) override { stretches_ = stretches; }
   const cmt::Totals& totals() const override { return writer_.totals(); }
   void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
 
  private:
   cmt::BookedWriter writer_;
+  std::vector<cmt::RunStretch> stretches_;
 };
 
 template <cmt::Format format>

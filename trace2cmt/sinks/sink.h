@@ -26,6 +26,8 @@ class Sink {
   /// cmt::Writer::add().
   virtual bool add(const cmt::Event& event) = 0;
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
+  /// To be called before finish() with the stretches of the recording. Forms without them ignore it.
+  virtual void use_stretches(const std::vector<cmt::RunStretch>&) {}
 
   /// Whether the sink takes events by add_booked() instead of add(). It then takes all events so.
   virtual bool takes_booked() const { return false; }

@@ -92,13 +92,38 @@ struct RunningTotals {
   std::uint64_t end_live_bytes = 0;
 };
 
+/// A part of a recording, and how long the program's threads ran and waited in it. The stretches of a trace follow each
+/// other from its start. They show how much slower the recorded run was than one without the recorder, or on a machine
+/// of its own. A recorder that writes times states them.
+struct RunStretch {
+  std::uint64_t elapsed_ns = 0;
+  std::uint64_t ran_ns = 0;     ///< processor time of all threads
+  std::uint64_t waited_ns = 0;  ///< for a processor, all threads together
+  std::uint64_t held_ns = 0;    ///< for the recorder, all threads together
+  std::uint64_t busy_ns = 0;    ///< of the thread that ran and waited for a processor longest, both together
+
+  bool operator==(const RunStretch&) const = default;
+  RunStretch& operator+=(const RunStretch& more) {
+    elapsed_ns += more.elapsed_ns;
+    ran_ns += more.ran_ns;
+    waited_ns += more.waited_ns;
+    held_ns += more.held_ns;
+    busy_ns += more.busy_ns;
+    return *this;
+  }
+};
+
+inline constexpr std::uint64_t stretches_limit = 1 << 16;                  ///< of a trace
+inline constexpr std::uint64_t stretch_ns_limit = std::uint64_t{1} << 62;  ///< of each time of a stretch
+
 /// The figures that a trace states at its end. Only a whole .cmt has them.
 struct Totals : RunningTotals {
   std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
   std::uint64_t failed = 0;                         ///< refused calls
   std::uint64_t threads = 0;                        ///< number of threads with an event
-  Repairs repairs;         ///< lines or events that were dropped or altered when the trace was written
-  bool truncated = false;  ///< the recording itself broke off
+  Repairs repairs;                    ///< lines or events that were dropped or altered when the trace was written
+  bool truncated = false;             ///< the recording itself broke off
+  std::vector<RunStretch> stretches;  ///< empty: not recorded
 };
 
 }  // namespace cmt

@@ -125,6 +125,9 @@ class Reader {
   /// The totals that a whole .cmt states. They are known at once if the input can seek, else at its end.
   const std::optional<Totals>& totals() const;
 
+  /// The stretches of the recording. They are known at once if the input is a .cmt and can seek, else at its end.
+  const std::vector<RunStretch>& stretches() const;
+
   /// Bytes read so far, and the size of the input (0: not known), for a progress display.
   std::uint64_t bytes_read() const;
   std::uint64_t bytes_total() const;

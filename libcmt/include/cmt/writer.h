@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cmt/event.h"
 #include "cmt/header.h"
@@ -50,8 +51,8 @@ class Writer {
   /// Writes the events so far to the file, in a whole block of the stream, however small.
   void flush();
 
-  /// Ends the trace. `repairs` and `truncated` become part of its totals.
-  void finish(const Repairs& repairs = {}, bool truncated = false);
+  /// Ends the trace. `repairs`, `truncated` and `stretches` become part of its totals.
+  void finish(const Repairs& repairs = {}, bool truncated = false, std::vector<RunStretch> stretches = {});
 
   /// The totals of the events so far.
   const Totals& totals() const;

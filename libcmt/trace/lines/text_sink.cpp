@@ -108,7 +108,7 @@ void TextSink::flush() {
 void TextSink::finish(const Totals& totals) {
   end_tasks();
   stacks_.append_end(buffer_);
-  if (has_end_) text::append_end(buffer_, totals.repairs, totals.truncated);
+  if (has_end_) text::append_end(buffer_, totals);
   write_buffer();
 }
 

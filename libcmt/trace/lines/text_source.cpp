@@ -83,7 +83,7 @@ namespace {
 void parse_line(text::Parser& parser, std::string_view line, std::uint64_t number, LinePiece& piece) {
   if (!text::StackLineReader::is_definition(line)) {
     const text::Line& parsed = parser.parse(line);
-    if (parsed.sort == text::Line::Sort::blank) return;
+    if (parsed.sort == text::Line::Sort::blank && !text::take_stretch(line)) return;
     if (parsed.sort == text::Line::Sort::event && parsed.event.label.empty()) {
       piece.events.push_back(parsed.event);
       piece.lines.push_back(text::without_annotation(line));
@@ -145,6 +145,10 @@ void TextSource::take(std::string_view line) {
   if (wants_stacks_ && text::StackLineReader::is_definition(line)) {
     const std::string_view expected = stack_lines_.take(line);
     if (!expected.empty()) wrong("expected " + std::string(expected) + ": " + std::string(line.substr(0, 80)));
+    return;
+  }
+  if (const auto stretch = text::take_stretch(line); stretch && stretches_.size() < stretches_limit) {
+    stretches_.push_back(*stretch);
     return;
   }
   const text::Line& parsed = parser_.parse(line);

@@ -53,6 +53,18 @@ TEST_CASE("text: with a header, the end says whether the recording broke off; wi
   CHECK(!fixture::read_all("malloc(8) = 1<1>\n").truncated);
 }
 
+TEST_CASE("text: stretches of the recording come back, and a line that is not whole is a comment") {
+  const std::string text =
+      "#cmt text=1\nmalloc(8) = 10<1>\n#stretch elapsed=20 ran=5 waited=9 held=1 busy=15\n"
+      "#stretch elapsed=20\n#stretch elapsed=7 ran=0 waited=0 held=0 busy=0\n#cmt end=complete\n";
+  for (const unsigned threads : {1u, 2u}) {
+    Reader reader(fixture::file_of(text), "app", {.threads = threads});
+    while (!reader.read().empty()) continue;
+    CHECK(reader.defects() == 0);
+    CHECK(reader.stretches() == std::vector<RunStretch>{{20, 5, 9, 1, 15}, {.elapsed_ns = 7}});
+  }
+}
+
 TEST_CASE("text: another version and too many header lines are refused, metadata too late is dropped") {
   CHECK(fixture::read_all("#cmt text=2\n").error == "app:1: text version 2; this reader knows version 1");
   std::string many = "#cmt text=1\n";

@@ -1,0 +1,85 @@
+/// Measures how much the recorded program ran and waited, so that a replay knows how much slower the recording made it.
+///
+/// A program of 0.1 s may take 5 s while it is recorded on a busy machine. Then 20 s of sleep follow. The replay is to
+/// scale the first part and to leave the sleep. So the recording is divided into stretches of 20 ms, each with the time
+/// that threads ran, waited for a processor and waited for the recorder. Stretches without waiting become one.
+///
+/// The kernel has the times of each thread in /proc/PID/task/TID/schedstat, which is gone with the thread. Therefore a
+/// thread adds what it has waited to Control::ended_wait_ns at its end, and the process's processor time is read from
+/// its clock. Not covered: threads that end without the end of a recorded thread, such as those of clone(2); the last
+/// 20 ms of a process that somebody else has waited for at once; a kernel without schedstat, which gives no stretches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cmt/header.h"
+#include "preload/protocol.h"
+
+namespace cmt::collector {
+
+/// At most a few thousand stretches, whatever the length of the recording.
+class StretchTable {
+ public:
+  static constexpr std::uint64_t stretch_ns_min = 20'000'000;
+  static constexpr std::size_t count_max = 2048;
+
+  /// Adds a stretch after those before. A stretch joins the one before if that is short or nothing waited in both.
+  void add(const RunStretch& next);
+  const std::vector<RunStretch>& stretches() const { return stretches_; }
+
+ private:
+  void join_pairs();
+
+  std::vector<RunStretch> stretches_;
+  std::uint64_t least_ns_ = stretch_ns_min;
+};
+
+/// What a thread has run and waited for a processor since its start.
+struct ThreadTimes {
+  std::uint64_t ran_ns = 0, waited_ns = 0;
+};
+
+/// Sums over the threads of a process, from one look to the next.
+class ThreadSums {
+ public:
+  using Threads = std::map<int, ThreadTimes>;  ///< by the kernel's id
+
+  /// Returns what happened since the look before. `ran_ns` is the process's processor time, and `ended_wait_ns` what
+  /// threads had waited that have ended: both since the start. At the first look all is 0.
+  RunStretch look(std::uint64_t elapsed_ns, const Threads& threads, std::uint64_t ran_ns, std::uint64_t ended_wait_ns);
+
+ private:
+  bool has_looked_ = false;
+  Threads threads_;
+  std::uint64_t ran_ns_ = 0, ended_wait_ns_ = 0;
+  std::uint64_t owed_ns_ = 0;  // was counted of threads that had reported their end and were still there
+};
+
+/// Looks at the process of a session. Threads: any.
+class RunTimes {
+ public:
+  explicit RunTimes(const Control& control);
+  RunTimes(const RunTimes&) = delete;
+  RunTimes& operator=(const RunTimes&) = delete;
+
+  void look();
+  /// The same, unless the last look was a moment ago: a look at many threads takes milliseconds.
+  void look_if_due(std::uint64_t now_ns);
+  /// Looks, and returns all stretches. Empty: the kernel does not say.
+  std::vector<RunStretch> stretches();
+
+ private:
+  void look_locked();
+
+  const Control& control_;
+  std::mutex mutex_;
+  ThreadSums sums_;
+  StretchTable table_;
+  std::uint64_t looked_ns_, due_ns_ = 0, held_ns_ = 0;
+};
+
+}  // namespace cmt::collector
