@@ -192,6 +192,32 @@ struct lane {
   } thread;
 };
 
+/* A moment by the recorded clock, and by the time that the program would have had: run/program_clock.h. Both since the
+ * first event. */
+struct clock_point {
+  uint64_t recorded_ns, program_ns;
+};
+
+/* Returns the program's time at a recorded one: on the line between two points, and after the last at its distance from
+ * there. Without points they are equal. */
+static inline uint64_t program_time(const struct clock_point* points, uint32_t count, uint64_t recorded_ns) {
+  uint32_t from = 0, to = count; /* points[from] is not after the time */
+  if (count == 0) return recorded_ns;
+  while (to - from > 1) {
+    const uint32_t middle = from + (to - from) / 2;
+    if (points[middle].recorded_ns <= recorded_ns)
+      from = middle;
+    else
+      to = middle;
+  }
+  const struct clock_point* const point = &points[from];
+  const uint64_t beyond = recorded_ns - point->recorded_ns;
+  if (to == count) return point->program_ns + beyond;
+  const uint64_t program = point[1].program_ns - point->program_ns,
+                 recorded = point[1].recorded_ns - point->recorded_ns;
+  return point->program_ns + (uint64_t)((double)beyond / (double)recorded * (double)program);
+}
+
 struct control {
   /* Written by the parent before the worker starts. */
   int32_t operations_fd, slots_fd, stacks_fd, pointers_fd; /* pointers_fd -1: returned pointers are not kept */
@@ -213,7 +239,9 @@ struct control {
   uint32_t epoch_mask;
   uint64_t slot_count, pointer_count;
   uint64_t epochs_offset, lanes_offset, free_offset, latencies_offset; /* in this region, of what follows; 0: none */
-  double pace;                                                         /* recorded time over the replay's */
+  uint64_t clock_points_offset;                                        /* the same, of struct clock_point */
+  uint32_t clock_point_count;
+  double pace; /* recorded time over the replay's */
   uint32_t
       clock_recorded; /* the allocator reads the recorded clock (worker/clock/recorded_clock.h); else the system's */
   uint32_t address_shift; /* of all that the allocator maps, in units of address_shift_bytes */
@@ -240,6 +268,10 @@ struct control {
   uint32_t waits_for_parent; /* 1 while it does */
   uint32_t calls_outside;    /* calls and checks of blocks that it has made after the trace's last event */
 };
+
+static inline const struct clock_point* control_clock_points(const struct control* control) {
+  return (const struct clock_point*)((const char*)control + control->clock_points_offset);
+}
 
 static inline struct lane* control_lanes(struct control* control) {
   return (struct lane*)((char*)control + control->lanes_offset);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <map>
 
 #include "cmtreplay/plan/assumed_writes.h"
@@ -114,6 +115,9 @@ class PreparedTrace::Pass {
     }
     plan_.facts.defects = trace.defects();
     plan_.facts.truncated = trace.truncated();
+    plan_.stretches = trace.stretches();
+    plan_.processors =
+        static_cast<std::uint32_t>(std::atoi(std::string(trace.header().find("processors").value_or("1")).c_str()));
     finish();
   }
 

@@ -141,10 +141,12 @@ struct TracePlan {
   Order order = Order::one_thread;
   RouteCounts counts;
   std::uint32_t lanes = 1;
-  std::uint64_t slots = 0;           ///< entries of the table of live blocks
-  std::uint64_t pointers = 0;        ///< pointers that the calls return
-  std::uint64_t requests = 0;        ///< calls for one byte or more
-  std::uint64_t begin_ns = unknown;  ///< recorded time of the first event that has one
+  std::uint64_t slots = 0;            ///< entries of the table of live blocks
+  std::uint64_t pointers = 0;         ///< pointers that the calls return
+  std::uint64_t requests = 0;         ///< calls for one byte or more
+  std::uint64_t begin_ns = unknown;   ///< recorded time of the first event that has one
+  std::vector<RunStretch> stretches;  ///< of the recording; empty: it has none
+  std::uint32_t processors = 1;       ///< that the recorded program could use
   std::vector<Mark> marks;  ///< some 100, among them the peak of live bytes, the begin of a tear-down, and the end
   std::vector<std::uint32_t> end_slots;     ///< slots of the blocks that are live at the end
   std::vector<std::uint32_t> first_chunks;  ///< the first chunk of each lane of prepared operations

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtreplay/run/program_clock.h"
 #include "cmtreplay/run/runs.h"
 #include "toolkit/picture/picture.h"
 
@@ -20,6 +21,8 @@ struct Report {
 /// The kernel's part is the mean over the runs: a kernel that counts by ticks gives a single run only whole ticks.
 double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts);
 double mean_kernel_ns(const AllocatorResult& result);
+/// The clock that allocators read in the memory runs. Without points: it is not scaled.
+ProgramClock clock_of(const Report& report);
 /// The most calls that one run of the allocator refused.
 std::uint64_t refused_calls(const AllocatorResult& result);
 /// The median of a hardware counter over all timed runs that have it, or nothing if none has it.

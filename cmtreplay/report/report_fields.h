@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/run/machine.h"
+#include "cmtreplay/run/program_clock.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/counters.h"
 
@@ -45,6 +47,7 @@ struct ReplayMode {
   std::string give_back = {};
   double pace = std::numeric_limits<double>::quiet_NaN();
   std::string clock = {};
+  std::optional<ProgramClock> scaled = {};
   std::optional<std::string> counters_missing = {};
   std::optional<unsigned> runs = {};
   std::uint64_t budget_ns = 0;
@@ -67,6 +70,14 @@ void describe(Visitor& field, M& mode) {
         "how calls that give memory back are replayed: preloaded (with a prefix counterpart) or counterpart");
   field("pace", mode.pace, "recorded time over the replay's; null: as fast as possible");
   field("clock", mode.clock, "that allocators read: recorded, recorded in memory runs, or system");
+  const auto of_scaled = [&mode](auto figure) {
+    return mode.scaled ? std::optional(std::invoke(figure, *mode.scaled)) : std::nullopt;
+  };
+  field("clock_scale", of_scaled(&ProgramClock::scale),
+        "the program's time over the recorded one, by the recorded clock; null: the trace does not say how much the "
+        "threads waited");
+  field("clock_waited_ns", of_scaled(&ProgramClock::waited_ns), "of the recorded time, left out: for a processor");
+  field("clock_held_ns", of_scaled(&ProgramClock::held_ns), "of the recorded time, left out: for the recorder");
   field("counters_missing", mode.counters_missing, "why there are no hardware counters; null: there are");
   field("runs", mode.runs, "timed runs of each allocator that were asked for; null: as many as the medians needed");
   field("budget_ns", mode.budget_ns, "spent on an allocator's timed runs, at most, unless runs were asked for");

@@ -38,12 +38,17 @@ ReplayMode mode_of(const Report& report) {
                   .budget_ns = options.budget_ns,
                   .interrupted = report.results.interrupted};
   if (options.pace > 0) mode.pace = options.pace;
+  if (const ProgramClock clock = clock_of(report); !clock.points.empty()) mode.scaled = clock;
   if (!report.results.counters_missing.empty()) mode.counters_missing = report.results.counters_missing;
   if (options.runs != 0) mode.runs = options.runs;
   return mode;
 }
 
 }  // namespace
+
+ProgramClock clock_of(const Report& report) {
+  return report.options.clock == ClockRuns::none ? ProgramClock() : program_clock(report.trace.plan());
+}
 
 double mean_kernel_ns(const AllocatorResult& result) {
   double sum = 0;

@@ -239,6 +239,17 @@ std::string teardown_text(const TraceFacts& facts) {
          bytes_text(facts.before_teardown_live_bytes) + " to " + bytes_text(facts.end_live.bytes) + by + "\n";
 }
 
+/// The line that says how the recorded clock was scaled.
+std::string scaled_text(const Report& report) {
+  const ProgramClock clock = clock_of(report);
+  if (!clock.is_scaled() || report.results.allocators.empty()) return "";
+  const auto text = [](std::uint64_t ns) { return output::time_text(static_cast<double>(ns)); };
+  std::string waits = text(clock.waited_ns) + " for a processor";
+  if (clock.held_ns > clock.recorded_ns / 1000) waits += " and " + text(clock.held_ns) + " for the recorder";
+  return "recorded clock scaled by " + output::fixed(clock.scale(), 2) + ": of " + text(clock.recorded_ns) +
+         " the threads waited " + waits + "\n";
+}
+
 }  // namespace
 
 std::string table_text(const Report& report) {
@@ -256,7 +267,7 @@ std::string table_text(const Report& report) {
   }
   times.push_back({report.results.baseline, facts, "(null)", reference});
   text += time_columns(has_few_runs(results)).table(times).text() + "\n" +
-          memory_columns(facts.has_teardown()).table(memory).text() + teardown_text(facts);
+          memory_columns(facts.has_teardown()).table(memory).text() + teardown_text(facts) + scaled_text(report);
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
   std::string verdict;
   for (const std::string& line : verdict_lines(results)) verdict += line + "\n";

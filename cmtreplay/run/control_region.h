@@ -18,6 +18,7 @@ struct ControlSizes {
   std::uint32_t epochs = 1;       ///< a power of two
   std::uint32_t ring_chunks = 0;  ///< chunks that the worker gives back; 0: none
   bool latencies = false;
+  std::uint32_t clock_points = 0;
 };
 
 /// The memory that is shared with one worker beside operations and slots. It has the control, and after it the lanes,
@@ -34,6 +35,8 @@ class ControlRegion {
     control.lanes_offset = layout_.lanes;
     control.epochs_offset = layout_.epochs;
     control.free_offset = layout_.freed;
+    control.clock_points_offset = layout_.clock_points;
+    control.clock_point_count = sizes.clock_points;
     control.latencies_offset = sizes.latencies ? layout_.latencies : 0;
   }
 
@@ -45,6 +48,7 @@ class ControlRegion {
   std::span<lane> lanes() { return {at<lane>(get().lanes_offset), sizes_.lanes}; }
   std::span<const lane> lanes() const { return {at<lane>(get().lanes_offset), sizes_.lanes}; }
   std::span<std::uint32_t> epochs() { return {at<std::uint32_t>(get().epochs_offset), sizes_.epochs}; }
+  std::span<clock_point> clock_points() { return {at<clock_point>(get().clock_points_offset), sizes_.clock_points}; }
   std::uint8_t* freed() { return at<std::uint8_t>(get().free_offset); }
   /// The latencies of each lane. Empty if ControlSizes::latencies is not set.
   std::span<const latencies> all_latencies() const {
@@ -58,12 +62,13 @@ class ControlRegion {
         : lanes(aligned(sizeof(control))),
           epochs(aligned(lanes + sizes.lanes * sizeof(lane))),
           freed(aligned(epochs + sizes.epochs * sizeof(std::uint32_t))),
-          latencies(aligned(freed + sizes.ring_chunks)),
+          clock_points(aligned(freed + sizes.ring_chunks)),
+          latencies(aligned(clock_points + sizes.clock_points * sizeof(clock_point))),
           end(latencies + (sizes.latencies ? sizes.lanes * sizeof(struct latencies) : 0)) {}
 
     static std::uint64_t aligned(std::uint64_t offset) { return (offset + 127) / 128 * 128; }
 
-    std::uint64_t lanes, epochs, freed, latencies, end;
+    std::uint64_t lanes, epochs, freed, clock_points, latencies, end;
   };
 
   template <class T>

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "cmtreplay/run/program_clock.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -98,7 +99,11 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   open_feed(options);
   ControlSizes sizes = feed_->sizes();
   sizes.latencies = options.latencies;
+  ProgramClock clock;
+  if (is_clock_recorded(settings, options.memory)) clock = program_clock(settings.trace.plan());
+  sizes.clock_points = static_cast<std::uint32_t>(clock.points.size());
   region_ = std::make_unique<ControlRegion>(sizes);
+  std::copy(clock.points.begin(), clock.points.end(), region_->clock_points().begin());
   feed_->attach(*region_);
   stacks_.resize(std::uint64_t{sizes.lanes - 1} * lane_stack_bytes);
   int fds[2];

@@ -150,8 +150,9 @@ static void come_to(struct runner* runner, uint64_t recorded_ns) {
   const struct control* const control = replay->control;
   if (control->pace > 0) keep_pace(runner, recorded_ns);
   if (!control->clock_recorded) return;
-  if (control->lane_count > 1) time_window_enter(replay->lanes, control->lane_count, runner->lane, recorded_ns);
-  recorded_clock_advance(recorded_ns);
+  const uint64_t ns = program_time(control_clock_points(control), control->clock_point_count, recorded_ns);
+  if (control->lane_count > 1) time_window_enter(replay->lanes, control->lane_count, runner->lane, ns);
+  recorded_clock_advance(ns);
 }
 
 /* Threads start and end as in the trace. The main thread starts all of them, at the recorded position in its own lane.

@@ -18,6 +18,9 @@ namespace {
 /// A look takes at most this share of the time between two.
 constexpr std::uint64_t looks_share = 256;
 
+/// A stretch does not reach back further once it is so long.
+constexpr std::uint64_t reach_ns_max = 1'000'000'000;
+
 /// Whether waiting was of no matter.
 bool is_quiet(const RunStretch& stretch) {
   return stretch.waited_ns + stretch.held_ns <= (stretch.ran_ns + stretch.elapsed_ns / 16) / 64;
@@ -64,8 +67,10 @@ std::uint64_t since(std::uint64_t later, std::uint64_t earlier) { return later -
 
 }  // namespace
 
-void StretchTable::add(const RunStretch& next) {
+void StretchTable::add(RunStretch next, std::uint64_t held_each_ns) {
   if (next.elapsed_ns == 0) return;
+  reach_back(next, since(next.busy_ns + held_each_ns, next.elapsed_ns));
+  next.busy_ns = std::min(next.busy_ns, next.elapsed_ns);
   const bool joins = !stretches_.empty() &&
                      (stretches_.back().elapsed_ns < least_ns_ || (is_quiet(stretches_.back()) && is_quiet(next)));
   if (joins) {
@@ -74,6 +79,23 @@ void StretchTable::add(const RunStretch& next) {
   }
   if (stretches_.size() == count_max) join_pairs();
   stretches_.push_back(next);
+}
+
+/// Lengthens a stretch backwards by the time that its waits began before it. Joins stretches that are shorter than
+/// that; in those, other threads may have run.
+void StretchTable::reach_back(RunStretch& next, std::uint64_t excess_ns) {
+  while (excess_ns != 0 && !stretches_.empty() && next.elapsed_ns < reach_ns_max) {
+    RunStretch& before = stretches_.back();
+    const std::uint64_t idle_ns = since(before.elapsed_ns, before.busy_ns);
+    if (idle_ns > excess_ns) {
+      before.elapsed_ns -= excess_ns;
+      next.elapsed_ns += excess_ns;
+      return;
+    }
+    excess_ns = since(excess_ns, idle_ns != 0 ? idle_ns : before.elapsed_ns);
+    next += before;
+    stretches_.pop_back();
+  }
 }
 
 void StretchTable::join_pairs() {
@@ -106,8 +128,8 @@ RunStretch ThreadSums::look(std::uint64_t elapsed_ns, const Threads& threads, st
   owed_ns_ = ended_ns == 0 ? 0 : since(known_ns, ended_ns);
   stretch.waited_ns += ended;
   stretch.ran_ns = since(ran_ns, ran_ns_);
-  stretch.busy_ns = std::max(stretch.busy_ns, since(stretch.ran_ns, alive_ran_ns) + ended);
-  stretch.busy_ns = std::min(stretch.busy_ns, elapsed_ns);
+  const std::uint64_t busy_of_ended_ns = std::min(since(stretch.ran_ns, alive_ran_ns) + ended, elapsed_ns);
+  stretch.busy_ns = std::max(stretch.busy_ns, busy_of_ended_ns);
   threads_ = threads;
   ran_ns_ = ran_ns;
   ended_wait_ns_ = ended_wait_ns;
@@ -144,7 +166,7 @@ void RunTimes::look_locked() {
   RunStretch stretch =
       sums_.look(begin_ns - looked_ns_, threads, *ran_ns, __atomic_load_n(&control_.ended_wait_ns, __ATOMIC_RELAXED));
   stretch.held_ns = held_ns - held_ns_;
-  table_.add(stretch);
+  table_.add(stretch, stretch.held_ns / threads.size());
   held_ns_ = held_ns;
   looked_ns_ = begin_ns;
   const std::uint64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;

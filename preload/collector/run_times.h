@@ -5,9 +5,8 @@
 /// that threads ran, waited for a processor and waited for the recorder. Stretches without waiting become one.
 ///
 /// The kernel has the times of each thread in /proc/PID/task/TID/schedstat, which is gone with the thread. Therefore a
-/// thread adds what it has waited to Control::ended_wait_ns at its end, and the process's processor time is read from
-/// its clock. Not covered: threads that end without the end of a recorded thread, such as those of clone(2); the last
-/// 20 ms of a process that somebody else has waited for at once; a kernel without schedstat, which gives no stretches.
+/// thread adds what it has waited to Control::ended_wait_ns at its end. The process has a clock of its processor time.
+/// A kernel without schedstat gives no stretches. doc/design/recorded_clock.md lists waits that are not covered.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +27,22 @@ class StretchTable {
   static constexpr std::size_t count_max = 2048;
 
   /// Adds a stretch after those before. A stretch joins the one before if that is short or nothing waited in both.
-  void add(const RunStretch& next);
+  ///
+  /// The kernel adds a wait for a processor when it is over. So `busy_ns` may be more than the stretch, by a part of
+  /// the wait that was before it. The stretch then takes idle time from the end of those before. `held_each_ns`: the
+  /// time for which each thread waited for the recorder, which is known at its end too.
+  void add(RunStretch next, std::uint64_t held_each_ns = 0);
   const std::vector<RunStretch>& stretches() const { return stretches_; }
 
  private:
+  void reach_back(RunStretch& next, std::uint64_t excess_ns);
   void join_pairs();
 
   std::vector<RunStretch> stretches_;
   std::uint64_t least_ns_ = stretch_ns_min;
 };
 
-/// What a thread has run and waited for a processor since its start.
+/// The times that a thread has run and has waited for a processor, since its start.
 struct ThreadTimes {
   std::uint64_t ran_ns = 0, waited_ns = 0;
 };

@@ -56,6 +56,21 @@ TEST_CASE("run times: stretches join if nothing waits, or if one is short") {
   CHECK(table.stretches()[1] == RunStretch{.elapsed_ns = 1100 * ms, .ran_ns = 200 * ms, .busy_ns = 200 * ms});
 }
 
+TEST_CASE("run times: a wait that is known at its end is a part of the stretches before") {
+  StretchTable table;
+  table.add(starved(20 * ms));
+  for (int i = 0; i < 50; ++i) table.add({.elapsed_ns = 20 * ms});  // a sleep, and from its middle on a wait
+  table.add({.elapsed_ns = 20 * ms, .ran_ns = 5 * ms, .waited_ns = 515 * ms, .busy_ns = 520 * ms});
+  REQUIRE(table.stretches().size() == 3);
+  CHECK(table.stretches()[1] == RunStretch{.elapsed_ns = 500 * ms});
+  CHECK(table.stretches()[2] ==
+        RunStretch{.elapsed_ns = 520 * ms, .ran_ns = 5 * ms, .waited_ns = 515 * ms, .busy_ns = 520 * ms});
+  table.add({.elapsed_ns = 20 * ms, .held_ns = 100 * ms}, 100 * ms);  // another thread had run: joins
+  REQUIRE(table.stretches().size() == 3);
+  CHECK(table.stretches()[2].elapsed_ns == 540 * ms);
+  CHECK(table.stretches()[2].held_ns == 100 * ms);
+}
+
 TEST_CASE("run times: a long recording has a bounded number of stretches, and loses no time") {
   StretchTable table;
   for (std::size_t i = 0; i < 5 * StretchTable::count_max; ++i) table.add(starved(20 * ms));

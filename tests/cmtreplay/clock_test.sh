@@ -88,6 +88,24 @@ cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
 head -25 t.trace > few.trace
 cmtreplay --alloc="$BUILD/tests/cmtreplay/libclocked_by_pipe.so" --runs=1 few.trace 2>&1 > table |
   grep -qx 'cmtreplay: .*pipe.so: a thread of its own did not sleep by the clock, and was not waited for'
+# If the trace says that the recording was slower than the program, the clock is scaled. Half of each stretch is left out.
+{ cat few.trace; for _ in 1 2 3 4 5 6; do echo '#stretch elapsed=1000000000 ran=500000000 waited=500000000 held=0 busy=1000000000'; done; } > slowed.trace
+for trace in few slowed; do
+  cmtreplay --alloc="$BUILD/tests/cmtreplay/libclocked_by_calls.so,CLOCK_LOG=$PWD/log" --runs=1 --json $trace.trace > $trace.json 2> words
+  mv log $trace.log
+done
+/usr/bin/python3 - << 'END'
+import json
+few, slowed = ([int(line.split()[1]) for line in open(f"{name}.log")] for name in ("few", "slowed"))
+wanted, found = few[-25:], slowed[-25:]
+assert wanted[-1] > 600000 and all(abs(us / 2 - other) <= 1 for us, other in zip(wanted, found)), (wanted, found)
+mode = json.load(open("slowed.json"))["mode"]
+assert abs(mode["clock_scale"] - 0.5) < 0.001 and mode["clock_held_ns"] == 0, mode
+assert abs(mode["clock_waited_ns"] - wanted[-1] * 500) < 1000000, mode
+assert json.load(open("few.json"))["mode"]["clock_scale"] is None
+END
+cmtreplay --alloc=libc --runs=1 slowed.trace 2> words | grep -q '^recorded clock scaled by 0.50: of .* the threads waited .* for a processor$'
+test "$(cmtreplay --alloc=libc --runs=1 --clock=system slowed.trace 2> words | grep -c scaled)" = 0
 # The limits of waits for locks are on the recorded clock. The wait itself is on the system's.
 cmtreplay --clock=recorded --alloc="$BUILD/tests/cmtreplay/libclocked_by_locks.so,CLOCK_LOG=$PWD/log" --runs=1 few.trace > table 2> words
 test "$(grep -c '^waited' log)" -ge 360
