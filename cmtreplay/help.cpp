@@ -87,6 +87,10 @@ that cannot be replayed, makes a cell with the reason. --json writes schema
 cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
 --plot also takes .md.
 
+  --same-program the FILEs are recordings of one command and not cells: each is
+                 replayed, and the spread over them is the verdict's interval.
+                 --json writes schema cmt.same_program/1
+
   --results=DIR  keep each cell as a file in DIR, and do not run cells again
                  that are there, by the same builds and options: after Ctrl-C
                  the same command continues

@@ -9,7 +9,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -23,6 +25,7 @@
 #include "cmtreplay/plan/trace_source.h"
 #include "cmtreplay/report/new_trace.h"
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/report/same_program.h"
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/report/warnings.h"
 #include "toolkit/command/command_line.h"
@@ -142,14 +145,18 @@ std::string report_text(const Report& report, const Options& options) {
   return options.csv ? csv_text(report) : table_text(report) + details_text(report);
 }
 
-int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts) {
-  AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
-  const std::vector<Allocator> allocators = find_all(finder, options);
-  check_outputs(options, allocators);
-  std::optional<cmt::picture::PictureFile> picture;
-  if (!options.plot.empty()) picture.emplace(options.plot);
-  const Allocator null = finder.find("null");
-  cmt::terminal::LiveView line(STDERR_FILENO);
+/// The allocators of a command, and what else all of its recordings share.
+struct Session {
+  std::vector<Allocator> allocators;
+  Allocator null;
+  std::optional<cmt::command::Interrupts>& interrupts;
+  cmt::terminal::LiveView line{STDERR_FILENO};
+};
+
+/// Replays one trace, and calls `write` with the report. Returns the exit status.
+int replay(const Options& options, Session& session, const std::function<void(const Report&)>& write) {
+  const std::vector<Allocator>& allocators = session.allocators;
+  cmt::terminal::LiveView& line = session.line;
   TraceSource source(options.file);
   const PreparedTrace trace = prepare(source, options.trace, [&line](std::uint64_t read, std::uint64_t total) {
     const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";
@@ -164,23 +171,19 @@ int run(const Options& options, std::optional<cmt::command::Interrupts>& interru
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --clock=recorded)");
 
-  interrupts.emplace();
-  const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = *interrupts, .options = options};
+  session.interrupts.emplace();
+  const ReplaySettings settings{
+      .worker = find_worker(), .trace = trace, .interrupts = *session.interrupts, .options = options};
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.verify) return verify_all(settings, allocators, options, line);
   report_warnings(source.name(), memory_warnings(trace, options));
   report_warnings(source.name(), crowd_warnings(trace, options));
   const auto show = [&line](const std::string& text) { line.show({text}); };
-  const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};
+  const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, session.null, show)};
   const ReplayResults& results = report.results;
   line.clear();
-  std::FILE* const table = options.new_trace && options.output.empty() ? stderr : stdout;
-  cmt::command::do_both([&] { cmt::command::print(report_text(report, options), table); },
-                        [&] {
-                          if (picture) write_picture(*picture, report, options);
-                        });
-
+  write(report);
   bool good = !results.interrupted && !results.baseline.death;
   if (results.interrupted) print_message("interrupted; these are the results so far");
   for (const AllocatorResult& result : results.allocators) {
@@ -189,6 +192,51 @@ int run(const Options& options, std::optional<cmt::command::Interrupts>& interru
   if (options.new_trace && !results.interrupted)
     good = replay_new_traces(settings, results.allocators, options) && good;
   return good ? 0 : 1;
+}
+
+int replay_one(const Options& options, Session& session) {
+  check_outputs(options, session.allocators);
+  std::optional<cmt::picture::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
+  std::FILE* const table = options.new_trace && options.output.empty() ? stderr : stdout;
+  return replay(options, session, [&](const Report& report) {
+    cmt::command::do_both([&] { cmt::command::print(report_text(report, options), table); },
+                          [&] {
+                            if (picture) write_picture(*picture, report, options);
+                          });
+  });
+}
+
+/// Replays each recording, and reports them as one.
+int replay_recordings(const Options& given, Session& session) {
+  Options options = given;
+  SameProgram all;
+  std::string csv, program;
+  int status = 0;
+  bool is_interrupted = false;
+  for (const std::string& file : given.recordings) {
+    options.file = file;
+    const int failed = replay(options, session, [&](const Report& report) {
+      is_interrupted = report.results.interrupted;
+      if (is_interrupted) return;
+      const std::string own(report.trace.open().header().find("program").value_or(""));
+      if (program.empty()) program = own;
+      if (!own.empty() && own != program) print_message(file + ": was recorded of " + own + ", not of " + program);
+      append_csv(csv, file, csv_text(report));
+      all.recordings.push_back(fields_of(report));
+    });
+    status = std::max(status, failed);
+    if (is_interrupted) break;
+  }
+  if (all.recordings.empty()) return status;
+  cmt::command::print(options.json ? json_text(all) : options.csv ? csv : table_text(all));
+  return status;
+}
+
+int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts) {
+  AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
+  Session session{.allocators = find_all(finder, options), .null = finder.find("null"), .interrupts = interrupts};
+  return options.recordings.empty() ? replay_one(options, session) : replay_recordings(options, session);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"force"},
                                         {"prepared"},
                                         {"stream"},
+                                        {"same-program"},
                                         {"results", Option::Takes::value},
                                         {"suite", Option::Takes::value_or_nothing},
                                         {"scoreboard", Option::Takes::value},
@@ -160,6 +161,18 @@ void read_gate(const CommandLine& line, MatrixChoice& matrix) {
                               [](const std::string& text) { return command::parse_limits(text, gate_figures); });
 }
 
+/// Reads --same-program, whose traces are one input.
+void read_recordings(const CommandLine& line, Options& options) {
+  if (!line.has("same-program")) return;
+  line.refuse_together("same-program", {"results", "suite", "scoreboard", "tasks", "task", "against", "baseline",
+                                        "verify", "new-trace", "output", "plot"});
+  const std::vector<std::string>& files = options.recordings = line.files();
+  if (files.size() < 2) throw UsageError("--same-program needs several recordings");
+  if (std::count(files.begin(), files.end(), "-") != 0)
+    throw UsageError("standard input cannot be one of several recordings");
+  if (std::any_of(files.begin(), files.end(), is_folder)) throw UsageError("--same-program needs files, not folders");
+}
+
 /// Reads the options of many traces.
 void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   for (const char* const option : {"results", "scoreboard"}) {
@@ -233,9 +246,10 @@ std::string output_path(const std::string& output, const std::string& allocator)
 
 Options parse_options(const CommandLine& line) {
   Options options;
-  read_matrix(line, options.matrix);
+  read_recordings(line, options);
+  if (options.recordings.empty()) read_matrix(line, options.matrix);
   read_allocators(line, options);
-  if (!options.matrix.is_asked) options.file = line.file();
+  if (!options.matrix.is_asked && options.recordings.empty()) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
   for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
                                    "give-back", "pin", "timeout", "prepared", "stream"})

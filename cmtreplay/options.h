@@ -41,6 +41,8 @@ struct Options : ReplayOptions {
   bool csv = false;
   std::string plot;  ///< a picture's file; empty: none
 
+  std::vector<std::string> recordings;  ///< of --same-program: `file` in turn; empty: one trace
+
   TraceOptions trace;
   MatrixChoice matrix;
   bool has_runs = false;         ///< --runs or --budget is given

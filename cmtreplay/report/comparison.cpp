@@ -118,10 +118,15 @@ std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, con
   return certain;
 }
 
-std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results) {
-  std::vector<std::string> lines = verdict_lines(compare_times(results), "time: ", "faster");
-  for (std::string& line : verdict_lines(compare_peaks(results), "peak: ", "lower")) lines.push_back(std::move(line));
+std::vector<std::string> verdict_lines(const std::vector<Comparison>& times, const std::vector<Comparison>& peaks,
+                                       const std::string& of) {
+  std::vector<std::string> lines = verdict_lines(times, "time of " + of + ": ", "faster");
+  for (std::string& line : verdict_lines(peaks, "peak of " + of + ": ", "lower")) lines.push_back(std::move(line));
   return lines;
+}
+
+std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results) {
+  return verdict_lines(compare_times(results), compare_peaks(results), "this recording");
 }
 
 }  // namespace cmt::replay

@@ -44,7 +44,10 @@ std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& result
 /// difference. `word` says what the lower one is: "faster".
 std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, const std::string& title,
                                        const std::string& word);
-/// The lines on time, then the lines on peak memory.
+/// The lines on time, then the lines on peak memory. `of`: what they are about, "this recording".
+std::vector<std::string> verdict_lines(const std::vector<Comparison>& times, const std::vector<Comparison>& peaks,
+                                       const std::string& of);
+/// The same of one recording.
 std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results);
 
 }  // namespace cmt::replay

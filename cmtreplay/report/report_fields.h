@@ -168,7 +168,7 @@ void describe(Visitor& field, A& fields) {
   field("memory_runs", result.memory_runs, "each of them; all figures above are of the one with the median peak");
 }
 
-/// The whole report.
+/// The whole report. It has copies, and outlives the trace.
 struct ReportFields {
   TraceFields trace = {};
   ReplayMode mode = {};
@@ -193,5 +193,7 @@ void describe(Visitor& field, R& report) {
   field("warnings", report.warnings, "what was not replayed as recorded, and what stood out, a line each");
   field("baseline", report.baseline, "the null allocator: the fields of an allocator");
 }
+
+ReportFields fields_of(const Report& report);
 
 }  // namespace cmt::replay

@@ -83,10 +83,10 @@ std::vector<std::string> replaced_names(const Allocator& allocator) {
   return names;
 }
 
-std::string json_text(const Report& report) {
+ReportFields fields_of(const Report& report) {
   const ReplayResults& results = report.results;
   const TracePlan& plan = report.trace.plan();
-  const auto fields_of = [&](const AllocatorResult& result) {
+  const auto of_allocator = [&](const AllocatorResult& result) {
     AllocatorFields fields{.result = result, .facts = plan.facts};
     if (!results.baseline.timed.empty())
       fields.null_wall_ns = spread_of(results.baseline, &TimedSample::wall_ns).median;
@@ -100,9 +100,11 @@ std::string json_text(const Report& report) {
       .peaks = compare_peaks(results.allocators),
       .verdict = verdict_lines(results.allocators),
       .warnings = warning_lines(report),
-      .baseline = fields_of(results.baseline)};
-  for (const AllocatorResult& result : results.allocators) fields.allocators.push_back(fields_of(result));
-  return output::json_text(fields);
+      .baseline = of_allocator(results.baseline)};
+  for (const AllocatorResult& result : results.allocators) fields.allocators.push_back(of_allocator(result));
+  return fields;
 }
+
+std::string json_text(const Report& report) { return output::json_text(fields_of(report)); }
 
 }  // namespace cmt::replay

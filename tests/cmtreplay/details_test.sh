@@ -32,3 +32,25 @@ status=0
 cmtreplay --pin=1023 --runs=1 --alloc=null t.trace > table 2> words || status=$?
 test $status = 1
 grep -qx 'cmtreplay: binding to the CPUs of --pin: Invalid argument' words
+# Recordings of one command are one input: the table has ranges, and the verdict is of all of them.
+head -n 4000 t.trace > half.trace
+if ldconfig -p | grep -q libjemalloc.so.2; then
+  head -n 8000 t.trace > whole.trace
+  cmtreplay --same-program --runs=2 --alloc=libc --alloc=jemalloc whole.trace half.trace > same 2> words
+  head -n 1 same | grep -qx '2 recordings of one program: whole.trace, half.trace'
+  grep -qE '^libc  .* to .* to ' same
+  grep -qE '^peak of 2 recordings: (libc|jemalloc) ' same
+  cmtreplay --same-program --runs=2 --alloc=libc --alloc=jemalloc --json whole.trace half.trace > same.json 2> words
+  /usr/bin/python3 -c '
+import json
+report = json.load(open("same.json"))
+assert report["schema"] == "cmt.same_program/1" and [one["schema"] for one in report["recordings"]] == ["cmt.replay/1"] * 2
+pair = report["peak_comparisons"][0]
+ratios = [one["peak_comparisons"][0] for one in report["recordings"]]
+ratios = [one["ratio"] if one["less"] == pair["less"] else 1 / one["ratio"] for one in ratios]
+assert pair["low"] <= min(ratios) * 1.0001 and pair["high"] >= max(ratios) * 0.9999, (pair, ratios)'
+  cmtreplay --same-program --runs=1 --csv whole.trace half.trace 2> words | cut -d , -f 1 | uniq -c | grep -q ' 2 half.trace$'
+  cmtreplay --runs=2 --alloc=libc --alloc=jemalloc half.trace 2> words | grep -q '^peak of this recording: '
+else
+  echo 'skipped: verdicts of several recordings: there is no jemalloc'
+fi

@@ -29,6 +29,11 @@ wrong --verify --csv
 wrong --verify --alloc=null
 head -1 words | grep -qx 'cmtreplay: --verify needs memory, and null hands out none'
 wrong --json --csv
+wrong --same-program a
+head -1 words | grep -qx 'cmtreplay: --same-program needs several recordings'
+wrong --same-program a -
+wrong --same-program a .
+wrong --same-program --results=r a b
 wrong --prefix=
 wrong -o x --alloc=libc --alloc=null
 head -1 words | grep -qx 'cmtreplay: -o needs %a in its name where several allocators are given'

@@ -12,6 +12,7 @@
 #include "cmtreplay/board/board.h"
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/report/comparison.h"
+#include "cmtreplay/report/same_program.h"
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
@@ -96,6 +97,13 @@ void print_replay_report() {
        {"warnings", "texts", "what was not replayed as recorded, and what stood out, a line each", false, false}});
 }
 
+void print_same_program() {
+  print_heading("cmt.same_program/1", "cmtreplay --same-program --json", "");
+  for (const FieldDoc& field : cmt::output::list_fields<cmt::replay::SameProgram>()) {
+    if (!field.key.starts_with("recordings[].")) print_fields({field});
+  }
+}
+
 void print_verification() {
   print_heading("cmt.replay/1", "cmtreplay --verify --json", "");
   print_fields(cmt::output::list_fields<cmt::replay::Verification>("verified[]."));
@@ -133,6 +141,7 @@ int main() {
                 {"watch", "object", "with --watch: as cmtwatch wrote it", false, true}});
   print_diff_report();
   print_replay_report();
+  print_same_program();
   print_verification();
   print_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
   print_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
