@@ -27,7 +27,7 @@ def pattern(kind, arguments):
 LABELLED = ('thread_name', 'mark', 'mallopt', 'mallctl')
 PAGES = ('touch', 'resident')
 PATTERNS = {kind: pattern(kind, arguments) for kind, arguments in ARGUMENTS.items()}
-DEFINITIONS = ('#module ', '#frame ', '#name ', '#node ', '#unloaded ')
+DEFINITIONS = ('#module ', '#frame ', '#name ', '#node ', '#unloaded ', '#stretch ')
 NAME = re.compile(r'(?:thread_name|mark|mallopt|mallctl)\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
 
 
