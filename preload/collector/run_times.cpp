@@ -156,17 +156,25 @@ std::vector<RunStretch> RunTimes::stretches() {
   return table_.stretches();
 }
 
+/// While nothing runs, the threads are not read: what they wait is known when they run again.
 void RunTimes::look_locked() {
   const std::uint64_t begin_ns = clock_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint32_t process = process_of(&control_);
-  const ThreadSums::Threads threads = read_threads(process);
   const auto ran_ns = processor_time(process);
-  if (threads.empty() || !ran_ns) return;  // ended, or a kernel without schedstat
+  if (!ran_ns) return;  // it has ended
   const std::uint64_t held_ns = __atomic_load_n(&control_.held_ns, __ATOMIC_RELAXED);
-  RunStretch stretch =
-      sums_.look(begin_ns - looked_ns_, threads, *ran_ns, __atomic_load_n(&control_.ended_wait_ns, __ATOMIC_RELAXED));
-  stretch.held_ns = held_ns - held_ns_;
-  table_.add(stretch, stretch.held_ns / threads.size());
+  const std::uint64_t elapsed_ns = begin_ns - looked_ns_;
+  if (*ran_ns == ran_ns_ && held_ns == held_ns_) {
+    table_.add({.elapsed_ns = elapsed_ns});
+  } else {
+    const ThreadSums::Threads threads = read_threads(process);
+    if (threads.empty()) return;  // ended meanwhile, or a kernel without schedstat
+    RunStretch stretch =
+        sums_.look(elapsed_ns, threads, *ran_ns, __atomic_load_n(&control_.ended_wait_ns, __ATOMIC_RELAXED));
+    stretch.held_ns = held_ns - held_ns_;
+    table_.add(stretch, stretch.held_ns / threads.size());
+  }
+  ran_ns_ = *ran_ns;
   held_ns_ = held_ns;
   looked_ns_ = begin_ns;
   const std::uint64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;

@@ -83,7 +83,7 @@ class RunTimes {
   std::mutex mutex_;
   ThreadSums sums_;
   StretchTable table_;
-  std::uint64_t looked_ns_, due_ns_ = 0, held_ns_ = 0;
+  std::uint64_t looked_ns_, due_ns_ = 0, ran_ns_ = 0, held_ns_ = 0;
 };
 
 }  // namespace cmt::collector

@@ -40,6 +40,7 @@ struct Thread {
   struct Guard retry;        ///< of that operator new
   uint8_t has_destructor;    ///< whether its end will be noticed
   uint8_t destructor_rounds;
+  uint64_t begin_ns;              ///< CLOCK_MONOTONIC when it claimed its ring; 0: not read, in a sandbox
   uint16_t session;               ///< thread_session when it claimed its ring
   uint32_t ringless;              ///< the generation in which there was no ring for it
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
