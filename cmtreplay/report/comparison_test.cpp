@@ -61,9 +61,23 @@ TEST_CASE("comparison: few runs give no verdict, and those that refused calls or
 }
 
 TEST_CASE("comparison: peaks differ where their ranges do not meet") {
-  const auto pairs = compare_peaks({result_of("a", {1}, {100, 102, 101}), result_of("b", {1}, {200, 202, 204}),
-                                    result_of("c", {1}, {201, 203, 202})});
+  const std::uint64_t mib = 1 << 20;
+  const auto pairs = compare_peaks({result_of("a", {1}, {100 * mib, 102 * mib, 101 * mib}),
+                                    result_of("b", {1}, {200 * mib, 202 * mib, 204 * mib}),
+                                    result_of("c", {1}, {201 * mib, 203 * mib, 202 * mib})});
   CHECK(verdict_lines(pairs, "peak: ", "lower") ==
-        Lines{"peak: a is 50 % (49 to 51) lower than b, 50 % (49 to 51) than c",
-              "peak: b and c cannot be told apart (-1.5 to 1.5 %)"});
+        Lines{"peak: a is 50 % (47 to 52) lower than b, 50 % (48 to 52) than c",
+              "peak: b and c cannot be told apart (-4.6 to 4.4 %)"});
+}
+
+TEST_CASE("comparison: peaks that differ by no more than a replay from its program cannot be told apart") {
+  const std::uint64_t kib = 1024;
+  const auto is_certain = [](std::uint64_t less, std::uint64_t more) {
+    return compare_peaks({result_of("a", {1}, {less, less}), result_of("b", {1}, {more, more})})[0].is_certain;
+  };
+  CHECK_FALSE(is_certain(97'900 * kib, 100'000 * kib));
+  CHECK(is_certain(96'000 * kib, 100'000 * kib));
+  CHECK_FALSE(is_certain(440 * kib, 510 * kib));
+  CHECK(is_certain(440 * kib, 710 * kib));
+  CHECK_FALSE(is_certain(10 * kib, 60 * kib));
 }

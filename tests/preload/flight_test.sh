@@ -58,7 +58,7 @@ echo >&3
 status=0
 wait $launcher || status=$?
 [ $status = 137 ] || complain "a killed program: exit $status"
-grep -Eq 'run.cmt: .*; the last .* are kept, and not the [0-9,]+ events before; 1 trace not ended$' said || complain "the last line: $(cat said)"
+grep -Eq 'run.cmt: .*; ended by SIGKILL; the last .* are kept, and not the [0-9,]+ events before$' said || complain "the last line: $(cat said)"
 trace2cmt --to=text run.cmt | grep -v '^#' | tail -n 1 | grep -q '^mark("ended by SIGKILL")' || complain 'no mark of the kill'
 before=0
 for n in 1 2 3; do
