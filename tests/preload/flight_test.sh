@@ -73,7 +73,7 @@ for n in 1 2 3; do
 done
 trace2cmt --verify run.cmt >said || complain "run.cmt: $(cat said)"
 trace2cmt --slice="$(first run.cmt):" -o sliced.cmt all2.cmt
-plain run.cmt | grep -v '^mark("killed' >got
+plain run.cmt | grep -v '^mark("ended by' >got
 plain sliced.cmt | head -n "$(wc -l <got)" | cmp -s - got || complain 'run.cmt is no slice'
 
 # A program that waits for its trace, and aborts: it is whole.

@@ -286,7 +286,7 @@ terminal_progress() {
     grep -q "cmttrace: left.cmt is not complete yet: the collector goes on writing it, and cmt's tools wait for that" out &&
     grep -qx 'status -9' out || complain "Ctrl-C while it waits: $(cat out)"
   kill -CONT "$(cat stopped)"
-  trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || complain 'Ctrl-C while it waits: the trace is not whole'
+  trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=complete' || complain 'Ctrl-C while it waits: the trace is not whole'
 }
 
 # Commands that cannot be started, and wrong use.
