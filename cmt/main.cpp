@@ -34,7 +34,7 @@ struct Command {
 const std::vector<Command> commands{
     {"record", "cmttrace", "run a program and record its calls, or attach to one"},
     {"report", "cmtreport", "where the memory went, as text or as a page"},
-    {"diff", "cmtreport", "what changed between two traces", {"--diff", ""}},
+    {"diff", "cmtreport", "what changed between two traces", {"--diff", ""}},  // both traces are operands
     {"who",
      "lifetimes",
      "who allocates: by function, caller, line, library, thread",
@@ -146,7 +146,7 @@ std::string tool_of_page(std::string_view name) {
   return command != nullptr ? command->tool : "";
 }
 
-/// Shows the help, or refuses wrong use, where no command starts a tool.
+/// For words that start no tool: shows the help, or throws UsageError.
 int run(const command::CommandLine& line) {
   const Words& words = line.files();
   if (words.empty()) return command::print(help_text()), 2;

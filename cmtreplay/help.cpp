@@ -37,10 +37,11 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
   --order=strict one call at a time, in recorded order, on the recorded threads
   --pace=real    keep the recorded times; --pace=xN: N times as fast
   --clock=recorded
-                 the allocator reads the recorded time of the current event. So
-                 it purges as in the program, at full speed. By default it does
-                 so in memory runs, if the trace has times and --pace is not
-                 given; --clock=system: never
+                 the allocator reads the recorded time of the current event,
+                 less the time that the recording made threads wait. So it
+                 purges as in the program, at full speed. By default it does so
+                 in memory runs, if the trace has times and --pace is not given;
+                 --clock=system: never
   --touch=WHAT   bytes of each block to write: none, first, page or all. page
                  is the default: a byte in each page, with the first and the
                  last byte of the block. Large blocks are an exception if the
@@ -146,7 +147,8 @@ marked, and comes after those that refused none.
 Below the tables is a verdict on each pair of allocators. It compares runs of
 the same round. All verdicts on time together hold with 95 % (sign test,
 corrected for the number of pairs). "9 % faster" takes 9 % less time. Peaks are
-compared by their ranges over the memory runs, which have no confidence.
+compared by their ranges over the memory runs, each widened by 1.5 % and 64 KiB.
+They have no confidence.
 
 Examples:
   cmtreplay --alloc=libc --alloc=jemalloc --alloc=mimalloc app.cmt

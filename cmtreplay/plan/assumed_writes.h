@@ -16,15 +16,13 @@ namespace cmt::replay {
 /// which are alike (PageUses), beginning with the first pages of each run. If no such block is known, it writes all.
 /// The first page of a block is always written.
 ///
-/// Counts the bytes of live blocks to which the program has not written so far. It also counts those of which nobody
-/// knows it, so that the program's peak may be lower by up to so many bytes. Only whole pages of a block count, without
-/// the first one:
+/// Counts two sums over live blocks: the bytes that are not written so far, and those of which the trace does not say
+/// it. The program's peak may be lower by the second sum. It has whole pages only, without the first one of a block:
 ///
-/// - of blocks below touched_min bytes: from 8 KiB on;
+/// - all of a block below touched_min bytes;
 ///
-/// - resident pages of larger blocks, if fewer than alike_min blocks are known that are alike. They may be reported
-/// late,
-///   mostly at the block's end.
+/// - the resident ones of a larger block, if fewer than alike_min blocks are known that are alike. They may be reported
+///   late, mostly at the block's end.
 class AssumedWrites {
  public:
   static constexpr std::uint64_t alike_min = 8;

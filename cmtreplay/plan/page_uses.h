@@ -37,8 +37,8 @@ class PageUses {
   void learn(const Event& event);
   void finish();
 
-  /// Returns the use of blocks of this call and size. If none is known, of those whose size is at most a quarter larger
-  /// or smaller. nullopt: none of these either.
+  /// Returns the use of blocks of this call and size. If none is known, of those in the same class of sizes, four for
+  /// each power of two. nullopt: none of these either.
   std::optional<Use> of(Kind kind, std::uint64_t size) const;
 
  private:

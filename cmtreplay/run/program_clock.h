@@ -6,10 +6,10 @@
 ///
 ///     busy - ran / min(processors, (ran + waited + held) / busy)
 ///
-/// `busy` is the part of the stretch in which threads could run: as long as the busiest thread could. In that part so
-/// many threads could run on average as the quotient says. Without others they would have shared the processors and
-/// have been done after the second term. So a program with more threads than processors is not scaled for waiting for
-/// itself, and a sleep never is. With one thread all waiting is taken off.
+/// `busy` is the time for which the busiest thread ran or waited, with its share of `held`: at least ran / processors,
+/// and at most the stretch. Min(…) is how many threads could run at once. Alone they would have been done after ran
+/// over that, and the rest of `busy` is lost. So a program with more threads than processors is not scaled for waiting
+/// for itself, and a sleep never is. With one thread all waiting is taken off.
 ///
 /// Not taken off: the recorder's own work in the program's threads, for which a trace has no measure, and the
 /// disturbance of caches. Threads that take turns count as one that is less busy, so too little is taken off.

@@ -15,13 +15,13 @@
 namespace cmt::collector {
 namespace {
 
-/// A look takes at most this share of the time between two.
+/// Looks take at most one part in so many of the time.
 constexpr std::uint64_t looks_share = 256;
 
 /// A stretch does not reach back further once it is so long.
 constexpr std::uint64_t reach_ns_max = 1'000'000'000;
 
-/// Whether waiting was of no matter.
+/// Whether less than some 64th was waiting.
 bool is_quiet(const RunStretch& stretch) {
   return stretch.waited_ns + stretch.held_ns <= (stretch.ran_ns + stretch.elapsed_ns / 16) / 64;
 }

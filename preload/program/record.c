@@ -325,7 +325,7 @@ static bool record_pages_in_round(const struct LargeBlock* block, void* of_round
   switch (touched_ask_in_round(&self->asking, block, &round->window, note_since, round, &pages.runs)) {
     case round_is_over:
       return false;
-    case round_needs_asked:
+    case round_needs_question:
       return record_pages_of_one(block, self, false);
     case round_has_known:
       break;

@@ -6,11 +6,12 @@
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
- *         33,333      forks a child that sleeps, whose number is then in a file "child".
+ *         33,333      forks a child that sleeps. Its number is then in a file "child".
  *         44,444      forks a child that returns from the call, as this process does.
- *         55,555      kills its process group
- *         66,666      raises a trap
- *         77,777      never returns, and first makes a file "hanging" in the working directory for the test to wait for
+ *         55,555      kills its process group.
+ *         66,666      raises a trap.
+ *         77,777      never returns, and first makes a file "hanging" in the working directory for the test to wait
+ * for.
  *
  *         88,888      is refused
  *         99,999      kills the process

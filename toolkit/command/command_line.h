@@ -83,8 +83,9 @@ class CommandLine {
   /// The file that gets the tool's standard output, by choose_output(). Empty: none.
   const std::string& standard_output() const { return standard_output_; }
 
-  /// Takes the ending of `--output=FILE` for the form to write, unless an option names one. The endings .json, .csv and
-  /// .txt mean `--json`, `--csv` and `--text`. With .svg, .html, .png and .pdf, `--plot=FILE` replaces `--output`.
+  /// Takes the ending of `--output=FILE` for the form to write. The endings .json, .csv and .txt mean `--json`, `--csv`
+  /// and `--text`, unless one of these is given. With .svg, .html, .png and .pdf, `--plot=FILE` replaces `--output`,
+  /// unless `--plot` is given.
   /// `directs`: the other three forms go to the standard output, for which the file is opened, and `--output` is no
   /// longer given. `directs_all`: so do all names with other endings.
   void choose_output(const std::vector<Option>& options, bool directs, bool directs_all);
@@ -141,9 +142,13 @@ struct Tool {
   /// use included, are 125, as with env(1).
   CommandLine::Operands operands = CommandLine::Operands::files;
 
-  /// The meaning of `--output=FILE`. `own`: the tool's. `form`: its ending is the form. `report`: also, the standard
-  /// output goes to a FILE of such a form. `all`: to every FILE (CommandLine::choose_output).
-  enum class Output { own, form, report, all };
+  /// The meaning of `--output=FILE` (CommandLine::choose_output).
+  enum class Output {
+    own,     ///< the tool's
+    form,    ///< FILE's ending is the form
+    report,  ///< the same, and the standard output goes to a FILE with such an ending
+    all,     ///< the same, and to every other FILE
+  };
   Output output = Output::own;
 };
 

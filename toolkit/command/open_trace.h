@@ -27,7 +27,7 @@ std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 int open_or_wait(const std::string& path);
 
 /// A reader of a trace or of the log of another tool, which may be compressed. Throws FormatError if standard input is
-/// empty: then the command before it in the pipe has failed.
+/// empty: mostly the command before it in the pipe has failed.
 Reader open_trace(const std::string& path, ReadOptions options = {});
 Reader open_trace(int fd, const std::string& name, ReadOptions options = {});
 

@@ -100,7 +100,7 @@ struct RunStretch {
   std::uint64_t ran_ns = 0;     ///< processor time of all threads
   std::uint64_t waited_ns = 0;  ///< for a processor, all threads together
   std::uint64_t held_ns = 0;    ///< for the recorder, all threads together
-  std::uint64_t busy_ns = 0;    ///< of the thread that ran and waited for a processor longest, both together
+  std::uint64_t busy_ns = 0;    ///< ran and waited, of the thread with the most; in joined stretches the sum
 
   bool operator==(const RunStretch&) const = default;
   RunStretch& operator+=(const RunStretch& more) {

@@ -155,16 +155,15 @@ static bool ask_window(struct AskWindow* window, uintptr_t begin, uint64_t pages
 
 // Memory after the block may not be mapped.
 bool ask_window_move(struct AskWindow* window, uintptr_t address, uint64_t bytes) {
-  const uintptr_t begin = address & ~(uintptr_t)4095;
-  const uint64_t pages = (address % 4096 + bytes + 4095) / 4096;
+  const uintptr_t begin = page_begin(address);
+  const uint64_t pages = pages_of_block(address, bytes);
   if (pages > (uint64_t)window_pages_max) return false;
   return (pages < window_pages && ask_window(window, begin, window_pages)) || ask_window(window, begin, pages);
 }
 
 bool ask_window_runs(const struct AskWindow* window, uintptr_t address, uint64_t bytes, struct PageRuns* runs) {
-  const uintptr_t begin = address & ~(uintptr_t)4095;
-  const uint8_t* states = window->states + (begin - window->begin) / 4096;
-  const uint64_t pages = (address % 4096 + bytes + 4095) / 4096;
+  const uint8_t* states = window->states + (page_begin(address) - window->begin) / 4096;
+  const uint64_t pages = pages_of_block(address, bytes);
   for (uint64_t i = 0; i < pages; i++)
     if ((states[i] & 1) != 0 && !append_run(runs, i, 1, false)) return false;
   return true;
@@ -176,7 +175,7 @@ bool ask_scans(uint64_t pages, bool written) {
 }
 
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
-  const uintptr_t begin = address & ~(uintptr_t)4095;
+  const uintptr_t begin = page_begin(address);
   const bool may_scan = ask_scans(end - from, written) && runs->count < page_runs_max;
   const uint64_t known = may_scan ? scan_pages(begin, from, end, written, runs) : 0;
   return known ? known : look_at_pages(begin, from, end, written, runs);

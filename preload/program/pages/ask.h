@@ -28,6 +28,8 @@ struct PageRuns {
   struct PageRun runs[page_runs_max];
 };
 
+static inline uintptr_t page_begin(uintptr_t address) { return address & ~(uintptr_t)4095; }
+
 static inline uint64_t pages_of_block(uintptr_t address, uint64_t bytes) {
   return (address % 4096 + bytes + 4095) / 4096;
 }
@@ -44,7 +46,7 @@ uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written,
 
 enum { window_pages = 256, window_pages_max = 4096 };
 
-/// The answer of mincore about neighbouring blocks: 1 MiB costs as much as a block of it.
+/// The answer of mincore about neighbouring blocks: one question about 1 MiB costs as much as one about a block.
 struct AskWindow {
   uintptr_t begin, end;  ///< the addresses that are known
   uint8_t* states;       ///< a byte for each page; NULL: another thread has the memory for it
@@ -53,7 +55,7 @@ struct AskWindow ask_window_take(void);
 void ask_window_give_back(struct AskWindow* window);
 /// Whether the window has all pages of a block.
 static inline bool ask_window_has(const struct AskWindow* window, uintptr_t address, uint64_t bytes) {
-  return (address & ~(uintptr_t)4095) >= window->begin && address + bytes <= window->end;
+  return page_begin(address) >= window->begin && address + bytes <= window->end;
 }
 /// Asks anew, from the block's first page on. False: the kernel did not answer, or the block is too large.
 bool ask_window_move(struct AskWindow* window, uintptr_t address, uint64_t bytes);

@@ -9,8 +9,8 @@
 /// taken from mappings by compare-and-swap. Another thread may only set is_written, by compare-and-swap. A forked child
 /// has its parent's table, which is true for its own memory.
 ///
-/// A block is open from the moment when its allocation is recorded until all of its pages are known. Rounds visit open
-/// blocks only, so that a block that was filled costs nothing any more.
+/// A block is open after its allocation is recorded. It is closed when all of its pages are recorded or, below 1 MiB,
+/// after one round. Rounds visit open blocks only, so that a block that was filled costs nothing any more.
 #pragma once
 
 #include <stdbool.h>

@@ -24,8 +24,7 @@ enum {
   unasked_share = 20,
   small_below = 65536,         // bytes; below it a block is asked about where time is left over
   small_reserve = 100,         // us that it leaves
-  asked_once_below = 1 << 20,  // bytes
-  prepaid_below = 1 << 20,     // bytes
+  asked_once_below = 1 << 20,  // bytes; below it a round asks once, and the question at the end is paid for in advance
 };
 
 static bool is_time_bounded, has_first_asked;
@@ -157,9 +156,9 @@ static bool are_resident(const struct PageRuns* runs, uint64_t from, uint64_t en
   return runs->count && runs->runs[0].first == from && runs->runs[0].count >= end - from;
 }
 
-// A block below that size is asked about twice or not at all: the question at its end is paid for at its begin. So the
-// blocks whose use is known are a fair sample of all.
-static bool is_prepaid(uint64_t bytes) { return is_time_bounded && bytes < prepaid_below; }
+// The question at the end of a block below that size is paid for at its begin, or neither is asked. So the blocks whose
+// use is known are a fair sample of all.
+static bool is_prepaid(uint64_t bytes) { return is_time_bounded && touched_is_asked_once(bytes); }
 
 static uint64_t us_to_ask_at_end(const struct LargeBlock* block) {
   return us_to_ask(page_count(block), block->was_zeroed);
@@ -227,15 +226,15 @@ enum InRound touched_ask_in_round(struct AskCredit* credit, const struct LargeBl
                                   void (*before_question)(void*), void* argument, struct PageRuns* runs) {
   const uint64_t us = us_to_ask(window_pages, false);
   if (us_left(credit) < us) return round_is_over;
-  if (!window->states || block->was_zeroed) return round_needs_asked;
+  if (!window->states || block->was_zeroed) return round_needs_question;
   if (!ask_window_has(window, block->address, block->bytes)) {
     before_question(argument);
     const bool is_known = ask_window_move(window, block->address, block->bytes);
     note_cost(credit, us, 0);
-    if (!is_known) return round_needs_asked;
+    if (!is_known) return round_needs_question;
   }
   runs->count = 0;
-  return ask_window_runs(window, block->address, block->bytes, runs) ? round_has_known : round_needs_asked;
+  return ask_window_runs(window, block->address, block->bytes, runs) ? round_has_known : round_needs_question;
 }
 
 bool touched_is_whole(const struct LargeBlock* block, const struct PageRuns* runs) {

@@ -11,9 +11,10 @@
 ///
 /// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. The first thread that asks
 /// has 2 ms in advance, so that programs which run for a tenth of a second are seen too. All other threads begin with
-/// 0.1 ms. Blocks below 1 MiB are asked about if the thread can pay for both questions. About those below 64 KiB
-/// it asks if that leaves 0.1 ms for larger ones. All others count as written when they begin, as do blocks in memory
-/// that other blocks have used. A larger block that could not be asked about is recorded so.
+/// 0.1 ms. The thread asks about a block below 1 MiB at its begin if it can pay for the question at its end too. For
+/// blocks below 64 KiB it leaves 0.1 ms for larger ones. All pages of other blocks below 1 MiB are recorded as resident
+/// at their begin, as are those of blocks in memory that other blocks have used. A larger block that could not be asked
+/// about is recorded so.
 ///
 /// Pages that were never touched cost next to nothing, and those of a reservation of 100 GiB are nearly all such. So a
 /// thread asks about a large block in pieces. It can pay for each even if all of the pages are in memory. It then pays
@@ -76,9 +77,9 @@ bool touched_begin_round(struct AskCredit* credit);
 
 /// The outcome of touched_ask_in_round.
 enum InRound {
-  round_is_over,     ///< there is no time for more
-  round_has_known,   ///< `runs` are the block's
-  round_needs_asked  ///< the block is none for a window, and is to be asked about by touched_ask
+  round_is_over,        ///< there is no time for more
+  round_has_known,      ///< `runs` are the block's
+  round_needs_question  ///< no window can have the block: it is to be asked about by touched_ask
 };
 /// The runs of a block's pages, from a window. Calls before_question(argument) before the kernel is asked.
 enum InRound touched_ask_in_round(struct AskCredit* credit, const struct LargeBlock* block, struct AskWindow* window,
