@@ -19,8 +19,9 @@ LOAD_MAX, STEAL_MAX, OTHERS_MAX, APART_MAX = 0.5, 0.02, 0.1, 200
 # Our tracer: for each name in the tables, the variables that it gets besides the file of the trace.
 OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times": {"CMTTRACE_TIME": "1"},
         ".cmt stamps=all": {"CMTTRACE_STAMPS": "all"}, ".cmt stamps=sparse": {"CMTTRACE_STAMPS": "sparse"},
-        ".cmt stacks": {"CMTTRACE_STACKS": "1"}, ".cmt touched=off": {"CMTTRACE_TOUCHED": "off"}, "text": {},
-        "whole": {"CMTTRACE_WAIT": "1"}}
+        ".cmt stacks": {"CMTTRACE_STACKS": "1"},
+        ".cmt time=1ms": {"CMTTRACE_TIME": "1ms"}, ".cmt stacks time=1ms": {"CMTTRACE_STACKS": "1", "CMTTRACE_TIME": "1ms"},
+        ".cmt touched=off": {"CMTTRACE_TOUCHED": "off"}, "text": {}, "whole": {"CMTTRACE_WAIT": "1"}}
 FLOORS = {"bare ring": "floor.so", "bare ring clock": "floor_clock.so"}
 NAMES = ["untraced", "forward", *FLOORS, *OURS, "heaptrack", "lttng"]
 

@@ -236,7 +236,8 @@ int record(const Options& options) {
     return poll(&signals, 1, milliseconds) > 0 && interrupts.take() != 0;
   });
   if (target.has_ended()) say("process " + target.called() + " has ended");
-  say(summary(recorded, seconds));
+  const RecordingEnd figures{.seconds = seconds, .has_stacks = options.has_stacks, .is_verbose = options.verbose};
+  for (const std::string& text : summarise(recorded, figures)) say(text);
   return has_failed(recorded) ? command::status_failed : 0;
 }
 

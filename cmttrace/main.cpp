@@ -18,6 +18,7 @@
 #include "cmttrace/attach_command.h"
 #include "cmttrace/flight.h"
 #include "cmttrace/options.h"
+#include "cmttrace/short_processes.h"
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
@@ -38,21 +39,27 @@ const char help_text[] =
        cmttrace --recover=RINGS [-o OUT]
 
 Runs a command with libcmttrace.so loaded into it, which records its calls of
-malloc and free. At the end, a line on standard error sums up the recording.
+malloc and free, with call stacks and times. At the end, lines on standard error
+sum up the recording.
 
   -o, --output=OUT  the trace's path: app.cmt. An existing file is replaced;
                     traces of other processes are named app.PID.cmt. With %n,
                     the program's name, or %p, its process id, no file is
                     replaced. A name that ends in .cmt gets the compact form,
                     any other name the text form. Default: %n.%p.cmt
-  --follow=yes|no   record the command's children too. Default: yes
+  --calls           record calls without call stacks and times: at the least
+                    cost, for replays
+  --follow=auto|yes|no
+                    record the command's children too. auto: leave out the
+                    traces of short ones, which have lived less than 1 s, have
+                    made less than 10,000 allocations and have had less than
+                    1 MiB. Default: auto
   --time[=STEP]     record when each call was made. STEP (10us or more): take
                     times from a clock that the collector updates every STEP.
                     In a program with one thread, allocations and frees then
-                    get their times without reading a clock
+                    get their times without reading a clock. Default: 1ms
   --usable          record each block's usable size (malloc_usable_size)
-  --stacks[=N]      record the call stack of each allocation. N: only its
-                    innermost N frames
+  --stacks[=N]      of each call stack, record only the innermost N frames
   --stacks-of-frees
                     record the call stacks of frees too
   --touched[=SIZE|auto|off]
@@ -84,13 +91,14 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --force           with --attach: attach also if the process's filter of system
                     calls cannot be read
   --detach=PID      end the recording of a process that was attached to
+  -v, --verbose     at the end, say also how large the traces are
   -h, --help        show this help
   -V, --version     show the version
 
 Examples:
   cmttrace -o app.cmt -- app
-  cmttrace --stacks -o app.cmt -- app
-  cmttrace --follow=no --time=100us -o app.cmt -- app
+  cmttrace --calls -o app.cmt -- app
+  cmttrace --attach=4711 -o app.cmt
 
 Exit status: the command's; 125 if cmttrace or the recording failed, 126 if the
 command cannot be started, 127 if it was not found. A signal that ends the
@@ -174,6 +182,21 @@ std::string prepare_outputs(const Options& options) {
   throw std::system_error(errno, std::generic_category(), words[0]);
 }
 
+/// Leaves out short processes, and lists all if there are several. Returns false if the list cannot be written.
+bool list_processes(const Options& options, pid_t own, launch::RecordedTraces& recorded, RecordingEnd& recording) {
+  if (options.leaves_out_short) leave_out_short(recorded, own);
+  if (recorded.files.empty() || recorded.files.size() + recorded.left_out.size() == 1) return true;
+  try {
+    const std::string path = list_path(recorded.files[0].path);
+    write_list(path, recorded);
+    recording.list = path;
+    return true;
+  } catch (const std::system_error& error) {
+    say(error.what());
+    return false;
+  }
+}
+
 int run(const CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
@@ -204,11 +227,13 @@ int run(const CommandLine& line) {
     progress.clear();
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
-    say(summary(recorded, seconds, ended.signal));
+    RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.verbose};
+    const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
+    for (const std::string& text : summarise(recorded, figures)) say(text);
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     traces.reset();  // exit_like() does not return
-    if (has_failed(recorded) && ended.status == 0 && ended.signal == 0) return command::status_failed;
+    if ((has_failed(recorded) || !is_listed) && ended.status == 0 && ended.signal == 0) return command::status_failed;
     launch::exit_like(ended);
   } catch (const launch::LaunchError& error) {
     say(error.what());

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cmttrace/flight.h"
 #include "preload/protocol.h"
@@ -19,8 +22,29 @@ namespace {
 using command::CommandLine;
 using command::UsageError;
 
-bool parse_follow(const CommandLine& line, bool otherwise) {
-  return line.has("follow") ? line.word("follow", {"yes", "no"}) == "yes" : otherwise;
+/// Call stacks and the times of calls are recorded without being asked for, unless --calls or the tracer's variable
+/// says otherwise.
+void add_defaults(const CommandLine& line, Options& options) {
+  constexpr std::pair<const char*, const char*> by_default[] = {
+#ifdef __x86_64__
+      {"CMTTRACE_STACKS", "1"},
+#endif
+      {"CMTTRACE_TIME", "1ms"},
+  };
+  for (const auto& [variable, value] : by_default) {
+    const bool is_given = std::any_of(options.environment.begin(), options.environment.end(),
+                                      [&](const auto& one) { return one.first == variable; });
+    if (!is_given && !line.has("calls") && std::getenv(variable) == nullptr)
+      options.environment.emplace_back(variable, value);
+  }
+}
+
+bool records_stacks(const Options& options) {
+  for (const auto& [variable, value] : options.environment) {
+    if (variable == "CMTTRACE_STACKS") return value != "0";
+  }
+  const char* const inherited = std::getenv("CMTTRACE_STACKS");
+  return inherited != nullptr && *inherited != 0 && std::string_view(inherited) != "0";
 }
 
 /// An option that is passed on in a variable of the tracer (libcmttrace(1)).
@@ -128,7 +152,7 @@ void parse_attach(const CommandLine& line, Options& options) {
   if (!options.command.empty()) throw UsageError("--attach records a process that runs, and no command");
   line.refuse_together("attach", {"detach", "recover", "rings"});
   options.attach = static_cast<int>(line.number("attach", 0, 1, pid_max));
-  options.follow = parse_follow(line, false);
+  options.follow = line.word("follow", {"auto", "yes", "no"}) == "yes";
   options.force = line.has("force");
   if (!line.has("duration")) return;
   options.duration =
@@ -153,7 +177,9 @@ std::vector<command::Option> known_options() {
                                        {"attach", Takes::value},
                                        {"detach", Takes::value},
                                        {"duration", Takes::value},
-                                       {"force"}};
+                                       {"force"},
+                                       {"calls"},
+                                       {"verbose", Takes::nothing, 'v'}};
   for (const PassedOn& passed : passed_on)
     options.push_back({passed.option, passed.value != nullptr     ? Takes::nothing
                                       : takes_nothing_too(passed) ? Takes::value_or_nothing
@@ -167,7 +193,9 @@ Options parse_options(const CommandLine& line) {
   if (options.output.empty()) throw UsageError("--output: a name is missing");
   if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
     throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
-  options.follow = parse_follow(line, true);
+  const std::string follow = line.word("follow", {"auto", "yes", "no"});
+  options.follow = follow != "no";
+  options.verbose = line.has("verbose");
   for (const PassedOn& passed : passed_on) {
     if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
   }
@@ -178,7 +206,10 @@ Options parse_options(const CommandLine& line) {
   }
 #endif
   if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
+  add_defaults(line, options);
+  options.has_stacks = records_stacks(options);
   options.keeps = line.has("keep");
+  options.leaves_out_short = follow == "auto" && !options.keeps && options.output.find(',') == std::string::npos;
   options.command = line.files();
   if (line.has("detach")) {
     parse_detach(line, options);

@@ -14,7 +14,10 @@ namespace cmt::trace_launcher {
 struct Options {
   std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
   bool follow = true;                ///< record children, and the programs that they execute
-  bool keeps = false;                ///< the last events only
+  bool leaves_out_short = false;     ///< keep no traces of short processes
+  bool has_stacks = false;           ///< call stacks are recorded
+  bool verbose = false;
+  bool keeps = false;                                            ///< the last events only
   std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
   std::vector<std::string> command;
   int attach = 0;                                    ///< the process to record, instead of a command; 0: none

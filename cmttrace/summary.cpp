@@ -1,10 +1,13 @@
-// Words the line at the end of a recording from the status files of the collectors.
+// Words the lines at the end of a recording from the status files of the collectors.
 #include "cmttrace/summary.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
@@ -14,52 +17,127 @@ namespace {
 
 using output::counted;
 
-/// Names one of several traces, with its program if the file's name does not begin with it: "app.7.cmt (sed)".
+/// Names a trace, with its program if the file's name does not begin with it: "app.7.cmt (sed)".
 std::string name_file(const launch::RecordedFile& file) {
   const std::string name = std::filesystem::path(file.path).filename();
   return file.program.empty() || name.starts_with(file.program + ".") ? file.path
                                                                       : file.path + " (" + file.program + ")";
 }
 
-/// "app.cmt", "2 traces, app.cmt and app.7.cmt (sed)", "79 traces, the largest app.cmt, app.7.cmt (sed) and ...".
-std::string name_files(const std::vector<launch::RecordedFile>& files) {
-  constexpr std::size_t named_max = 3;
-  const std::size_t named = std::min(files.size(), named_max);
-  if (files.size() == 1) return files[0].path;
-  std::string text = counted(files.size(), "trace") + ", ";
-  if (files.size() > named) text += "the largest ";
-  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : i + 1 < named ? ", " : " and ") + name_file(files[i]);
-  return text;
+/// "app.cmt: 45 allocations by 1 thread, peak 3.20 MiB, 1.10 MiB live at the end". A text has no totals.
+std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
+  const std::string name = is_alone ? file.path : name_file(file), by = counted(file.threads, "thread");
+  if (!file.totals) return name + ": " + counted(file.events, "event") + " of " + by;
+  return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
+         output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
+         " live at the end";
 }
 
-}  // namespace
-
-std::string summary(const launch::RecordedTraces& recorded, double seconds, int signal) {
-  if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
-  if (recorded.files.empty()) {
-    const std::string programs = launch::list_unrecorded(recorded);
-    return std::string(recorded.unreadable == 0 ? "nothing was recorded" : "no trace can be read") +
-           (programs.empty() ? "" : "; " + programs);
-  }
-  std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
-  text += name_files(recorded.files);
-  text += ": " + output::counted(recorded.bytes, "byte");
-  if (recorded.events != 0) {
-    text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
-            " an event";
-  }
-  text += "; " + output::time_text(seconds * 1e9) + "; ";
-  if (const char* const name = signal == 0 ? nullptr : ::sigabbrev_np(signal))
-    text += "ended by SIG" + std::string(name) + "; ";
-  std::uint64_t time_step_ns = 0;
-  for (const launch::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
-  if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";
+std::string losses_of(const launch::RecordedTraces& recorded) {
   std::vector<std::string> losses = launch::list_losses(recorded);
   if (losses.empty()) losses.push_back("nothing was lost");
+  std::string text;
   for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
   const unsigned explained = recorded.broken + recorded.faulty;
   if (recorded.unfinished > explained) text += "; " + counted(recorded.unfinished - explained, "trace") + " not ended";
   return text;
+}
+
+/// "2 more traces: app.7.cmt (sed) and app.9.cmt (sh); 99 short processes with 23,000 calls left out (...)". Empty:
+/// there is one trace.
+std::string others_of(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
+  constexpr std::size_t named_max = 3;
+  const std::size_t others = recorded.files.size() - 1, named = std::min(others, named_max);
+  std::string text;
+  if (others != 0) {
+    text = counted(others, "more trace") + ": ";
+    for (std::size_t i = 0; i < named; ++i)
+      text += (i == 0 ? "" : i + 1 < others ? ", " : " and ") + name_file(recorded.files[i + 1]);
+    if (named < others) text += " and " + counted(others - named, "other");
+  }
+  if (!recorded.left_out.empty()) {
+    std::uint64_t events = 0;
+    for (const launch::RecordedFile& file : recorded.left_out) events += file.events;
+    text += (text.empty() ? "" : "; ") + counted(recorded.left_out.size(), "short process") + " with " +
+            counted(events, "event") + " left out (--follow=yes keeps them)";
+  }
+  return text.empty() || recording.list.empty() ? text : text + "; " + recording.list + " lists all";
+}
+
+std::string details_of(const launch::RecordedTraces& recorded) {
+  std::string text = counted(recorded.events, "event") + " in " + counted(recorded.bytes, "byte");
+  if (recorded.events != 0) {
+    text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
+            " an event";
+  }
+  std::uint64_t time_step_ns = 0;
+  for (const launch::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
+  if (time_step_ns != 0) text += "; times to within " + output::time_text(static_cast<double>(time_step_ns));
+  return text;
+}
+
+/// A program that compiles functions while it runs, and how it lists their names in /tmp/perf-PID.map.
+struct RuntimeCompiler {
+  std::string_view program, functions, advice;
+};
+constexpr RuntimeCompiler runtime_compilers[] = {
+    {"node", "JavaScript functions", "set NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"},
+    {"java", "Java methods",
+     "with Java 17 or later, set JAVA_TOOL_OPTIONS='-XX:+UnlockDiagnosticVMOptions "
+     "-XX:+DumpPerfMapAtExit'; before, load perf-map-agent"},
+};
+
+/// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
+/// Empty: there are no such functions.
+std::string names_of(const launch::RecordedFile& file) {
+  for (const RuntimeCompiler& compiler : runtime_compilers) {
+    if (file.program != compiler.program) continue;
+    const std::string list = "/tmp/perf-" + std::to_string(file.process) + ".map", functions(compiler.functions);
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(list, error);
+    if (!error && bytes != 0) return "names of " + functions + " are in " + list + "; keep it for the reports";
+    return functions + " will have no names in call stacks: " + std::string(compiler.advice);
+  }
+  return {};
+}
+
+/// A word of a command, in quotes where a shell would change it.
+std::string shell_word(const std::string& text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("._/+-%@:,=").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace
+
+std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
+  if (recorded.files.empty() && !recorded.encoding.empty()) return {"the command has ended"};
+  if (recorded.files.empty()) {
+    const std::string programs = launch::list_unrecorded(recorded);
+    return {std::string(recorded.unreadable == 0 ? "nothing was recorded" : "no trace can be read") +
+            (programs.empty() ? "" : "; " + programs)};
+  }
+  const launch::RecordedFile& first = recorded.files[0];
+  std::string line =
+      figures_of(first, recorded.files.size() == 1) + "; " + output::time_text(recording.seconds * 1e9) + "; ";
+  if (const char* const name = recording.signal == 0 ? nullptr : ::sigabbrev_np(recording.signal))
+    line += "ended by SIG" + std::string(name) + "; ";
+  std::vector<std::string> lines{line + losses_of(recorded)};
+  if (std::string others = others_of(recorded, recording); !others.empty()) lines.push_back(std::move(others));
+  if (recording.is_verbose) lines.push_back(details_of(recorded));
+  if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
+    lines.push_back(std::move(names));
+  if (first.events == 0) return lines;
+  const std::string trace = shell_word(first.path);
+  lines.push_back(recording.has_stacks
+                      ? "next: cmtreport -o " +
+                            shell_word(std::filesystem::path(first.path).replace_extension(".html")) + " " + trace
+                      : "next: cmtreplay " + trace);
+  return lines;
 }
 
 std::string Standstill::look(const std::vector<launch::BegunTrace>& traces, Clock::time_point now) {

@@ -15,8 +15,17 @@
 
 namespace cmt::trace_launcher {
 
-/// The line at the end. `seconds`: for how long the recording went on. `signal`: the one that ended the command, or 0.
-std::string summary(const launch::RecordedTraces& recorded, double seconds, int signal = 0);
+/// The facts of a summary beside the figures of the traces.
+struct RecordingEnd {
+  double seconds = 0;  ///< for how long it went on
+  int signal = 0;      ///< the one that ended the command; 0: none
+  bool has_stacks = false;
+  bool is_verbose = false;
+  std::string list{};  ///< the file that lists all processes; empty: none
+};
+
+/// The lines at the end. The first one has the figures of the trace with the highest peak, and what was lost.
+std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const RecordingEnd& recording);
 
 /// Notices that the collectors of a command that has ended make no progress, by the reports of each half second.
 class Standstill {

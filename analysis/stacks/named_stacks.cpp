@@ -51,7 +51,7 @@ StackTable named_frames(const StackTable& stacks, const std::vector<FrameId>& fr
 
 void require_stacks(const StackTable& stacks, const Header& header, const std::string& path) {
   if (!header.has_stacks && stacks.node_count() == 1)
-    throw FormatError(path, "call stacks were not recorded (cmttrace --stacks records them)");
+    throw FormatError(path, "call stacks were not recorded (cmttrace records them, unless --calls is given)");
 }
 
 }  // namespace cmt::analysis

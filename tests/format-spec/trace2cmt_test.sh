@@ -75,7 +75,7 @@ hello\n|:1: expected a call, as in malloc(8): hello (no line of this input is un
 <html>\n\n</html>\n|:1: expected a call, as in malloc(8): <html> (no line of this input is understood; it looks like HTML or XML)
 desc: --massif-out-file=m\ncmd: ls\n|:1: expected a call, as in malloc(8): desc: --massif-out-file=m (no line of this input is understood; it looks like a profile of valgrind's massif, which has no calls: valgrind --trace-malloc=yes logs them)
 {"dhatFileVersion":2\n|:1: expected a call, as in malloc(8): {"dhatFileVersion":2 (no line of this input is understood; it looks like a profile of valgrind's DHAT, which has no calls: valgrind --trace-malloc=yes logs them)
-memray\0\014|: neither a .cmt nor a text trace: it looks like a recording of memray, which is not read: cmttrace --stacks records the calls
+memray\0\014|: neither a .cmt nor a text trace: it looks like a recording of memray, which is not read: cmttrace records the calls with their stacks
 heap_v2/524288\n|:1: expected a call, as in malloc(8): heap_v2/524288 (no line of this input is understood; it looks like a heap profile of jemalloc, which has samples and no calls: cmttrace records them)
 heap profile: 1: 2\n|:1: expected a call, as in malloc(8): heap profile: 1: 2 (no line of this input is understood; it looks like a heap profile of gperftools, which has no calls: cmttrace records them)
 #!/bin/sh\nls\n|:2: expected a call, as in malloc(8): ls (no line of this input is understood; it looks like a script)

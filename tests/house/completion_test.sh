@@ -46,7 +46,7 @@ for option in 'trace2cmt --from' 'trace2cmt --to' 'lifetimes --by' 'lifetimes --
 done
 expects function lifetimes --by = fu
 expects function lifetimes --by fu
-expects 'yes no' cmttrace --follow = ''
+expects 'auto no yes' cmttrace --follow = ''
 expects 'auto off' cmttrace --touched = ''
 expects 'pss rss uss anon swap vm' cmtwatch get --metric = ''
 expects run cmtwatch ru

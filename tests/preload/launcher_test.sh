@@ -9,19 +9,73 @@ export TMPDIR=$PWD/temporary
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
 
-# The line at the end agrees with the trace.
-line_at_the_end() {
-  status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
+# The lines at the end agree with the trace. Call stacks and times are recorded, unless only calls are asked for.
+lines_at_the_end() {
+  status_of cmttrace -v -o app.cmt -- perl -e 'print "said\n"; exit 4'
   [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
-  events=$(trace2cmt -s app.cmt | grep -vc '^#')
-  tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ [mun]?s; nothing was lost" ||
-    complain "$events events, but: $(cat err)"
+  peak=$(lifetimes --summary app.cmt | sed -nE 's/.*peak live: [0-9,]+ blocks?, ([^,]+),.*/\1/p')
+  blocks=$(lifetimes --summary app.cmt | awk '$1 == "allocated" {print $2; exit}')
+  events=$(trace2cmt -s app.cmt | grep -c '^[a-z]')
+  tr -d , <err >lines
+  sed -n 1p lines | grep -qxE "cmttrace: app.cmt: ${blocks/,/} allocations by 1 thread peak ${peak// / } [0-9.]+ [KM]?i?B live at the end; [0-9.]+ [mun]?s; nothing was lost" ||
+    complain "$blocks blocks, peak $peak, but: $(cat err)"
+  sed -n 2p lines | grep -qxE "cmttrace: $events events in [0-9]+ bytes [0-9.]+ an event; times to within [0-9.]+ [mu]s" || complain "$events events, but: $(cat err)"
+  [ "$(sed -n '3,$p' err)" = 'cmttrace: next: cmtreport -o app.html app.cmt' ] || complain "the last line: $(cat err)"
+  trace2cmt -s app.cmt | grep -q ' stack=' && trace2cmt -s app.cmt | grep -q ' time=' || complain 'no call stacks, or no times'
+  status_of cmttrace --calls -o "a b.cmt" -- perl -e 1
+  [ "$(tail -n 1 err)" = "cmttrace: next: cmtreplay 'a b.cmt'" ] && [ "$(wc -l <err)" = 2 ] || complain "--calls: $(cat err)"
+  ! trace2cmt -s 'a b.cmt' | grep -qE ' (stack|time)=' || complain '--calls has call stacks or times'
+  CMTTRACE_STACKS=0 CMTTRACE_TIME=0 status_of cmttrace -o set.cmt -- perl -e 1
+  ! trace2cmt -s set.cmt | grep -qE ' (stack|time)=' || complain 'a variable does not replace the default'
+}
+
+# Traces of short processes are left out, unless they are asked for. A list has all of them, and a loss of such a process is none of the recording.
+short_processes() {
+  mkdir -p short
+  cat >short/wrapper <<'EOF'
+#!/bin/sh
+perl -e 1; perl -e 'kill TERM => $$'
+perl -e '@x = map "x" x 300, 1..8000'
+perl -e 'select undef, undef, undef, 1.1'
+exec perl -e '@x = map "x" x $_, 1..9'
+EOF
+  chmod 755 short/wrapper
+  status_of cmttrace -o short/app.cmt -- short/wrapper
+  [ "$status" = 0 ] && [ "$(ls short/app*.cmt | wc -l)" = 3 ] && [ -e short/app.cmt ] || complain "short processes: $(ls short; cat err)"
+  grep -qE '^cmttrace: 2 more traces: .* and .*; [0-9]+ short processes with [0-9,]+ events left out \(--follow=yes keeps them\); short/app\.[0-9.]*processes\.csv lists all$' err || complain "short processes: $(cat err)"
+  head -n 1 err | grep -qE '^cmttrace: short/app\.[0-9]+(\.[0-9])?\.cmt \(perl\): [0-9,]+ allocations by 1 thread, peak [0-9.]+ MiB, .*; nothing was lost$' || complain "the highest peak: $(cat err)"
+  /usr/bin/python3 -c '
+import csv, glob, sys
+rows = list(csv.DictReader(open(glob.glob("short/app*processes.csv")[0])))
+kept = sorted(row["trace"] for row in rows if row["trace"])
+assert kept == sorted(glob.glob("short/app*.cmt")), kept
+assert sum(row["command"] == "perl -e 1" and not row["trace"] and int(row["allocations"]) > 9 for row in rows) == 1, rows
+assert rows[0]["program"] in ("sh", "dash", "bash") and float(rows[0]["begin_s"]) == 0, rows[0]
+assert sum(float(row["seconds"]) > 1 for row in rows if row["trace"]) >= 1
+left = [row for row in rows if not row["trace"]]
+print(len(left), sum(int(row["events"]) for row in left))' >counted || complain "the list: $(cat short/*.csv)"
+  tr -d , <err | grep -q "; $(sed 's/ / short processes with /' counted) events left out" || complain "left out: $(cat counted err)"
+  rm short/*.cmt
+  status_of cmttrace --follow=yes -o short/app.cmt -- short/wrapper
+  [ "$(ls short/app*.cmt | wc -l)" -ge 6 ] && ! grep -q 'left out' err || complain "--follow=yes: $(ls short; cat err)"
+}
+
+# Functions that node and Java compile have names where they list them.
+runtime_compilers() {
+  cp "$(command -v perl)" node
+  status_of cmttrace -o node.cmt -- ./node -e 1
+  grep -q '^cmttrace: JavaScript functions will have no names in call stacks: set NODE_OPTIONS=.--perf-basic-prof' err || complain "node: $(cat err)"
+  status_of cmttrace -o node.cmt -- ./node -e 'open F, ">", "/tmp/perf-$$.map"; print F "10 20 f\n"; print $$'
+  rm -f "/tmp/perf-$(cat out).map"
+  grep -qx "cmttrace: names of JavaScript functions are in /tmp/perf-$(cat out).map; keep it for the reports" err || complain "node with names: $(cat err)"
+  status_of cmttrace --calls -o node.cmt -- ./node -e 1
+  ! grep -q JavaScript err || complain "node without stacks: $(cat err)"
 }
 
 # A second run replaces the trace; one without -o, and the tracer alone, write nothing over.
 second_run() {
   status_of cmttrace -o app.cmt -- perl -e 'push @x, "x" x 60003 for 1..7'
-  grep -q ' in app\.cmt: ' err && [ "$(ls app*)" = app.cmt ] && [ "$(trace2cmt -s app.cmt | grep -c '^malloc(6000[0-9])')" -ge 7 ] ||
+  grep -q ' app\.cmt: ' err && [ "$(ls app*)" = app.cmt ] && [ "$(trace2cmt -s app.cmt | grep -c '^malloc(6000[0-9])')" -ge 7 ] ||
     complain "a second trace: $(cat err; ls app*)"
   (mkdir -p env && cd env && for _ in 1 2; do CMTTRACE_OUT=e.cmt LD_PRELOAD=$TRACER perl -e 1; done && [ "$(echo *)" = 'e.2.cmt e.cmt' ]) ||
     complain "the variable alone: $(ls env)"
@@ -35,7 +89,7 @@ busy_output() {
   [ "$status" = 125 ] && [ ! -e ran ] && [ "$(cat err)" = 'cmttrace: cannot write busy.cmt: another recording is still writing it; give another name (the program was not started)' ] ||
     complain "a busy output: $status $(cat err)"
   : >go
-  wait $! && grep -q ' in busy.cmt: .*; nothing was lost$' first || complain "a busy output: $(cat first)"
+  wait $! && grep -q ' busy.cmt: .*; nothing was lost$' first || complain "a busy output: $(cat first)"
   [ "$(stat -c %a busy.cmt)" = 600 ] || complain "mode: $(stat -c %a busy.cmt)"
   status_of cmttrace -o busy.cmt -- true
   [ "$status" = 0 ] || complain "an output that is no longer busy: $(cat err)"
@@ -57,13 +111,13 @@ exec_and_children() {
   status_of cmttrace -o x/x.cmt -- true
   [ "$status" = 125 ] || complain 'a folder that is not there'
   mkdir -p x
-  status_of cmttrace -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
+  status_of cmttrace --follow=yes -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
   pid=$(cat out)
   program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
   [ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
     complain "exec: $(ls x)"
   [ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
-  grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt \((sh|perl)\), x/x\.[0-9.]*cmt \((sh|perl)\) and x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err || complain "the largest: $(cat err)"
+  grep -qE '^cmttrace: x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err && grep -qE '^cmttrace: [4-8] more traces: (x/x\.[0-9.]*cmt \((sh|perl)\),? ){3}and [1-5] others?; ' err || complain "the largest: $(cat err)"
 }
 
 # Text by its ending; without -o the compact form, named after program and process.
@@ -76,10 +130,10 @@ form_and_name() {
 # Relative names are of the folder where the launcher, or the first process, has started.
 other_folder() {
   mkdir -p here/child%d
-  (cd here && status_of cmttrace -o app.cmt -- sh -c 'cd child%d; perl -e 1; exec perl -e 2'
-    grep -q ' in 3 traces.*; nothing was lost$' err || complain "another folder: $(cat err)"
-    cd child%d && status_of cmttrace -- sh -c 'cd /; perl -e 1; exit 0'
-    grep -q ' in 2 traces.*; nothing was lost$' err || complain "another folder, no name: $(cat err)"
+  (cd here && status_of cmttrace --follow=yes -o app.cmt -- sh -c 'cd child%d; perl -e 1; exec perl -e 2'
+    grep -q '2 more traces: ' err && grep -q '; nothing was lost$' err || complain "another folder: $(cat err)"
+    cd child%d && status_of cmttrace --follow=yes -- sh -c 'cd /; perl -e 1; exit 0'
+    grep -q '1 more trace: ' err && grep -q '; nothing was lost$' err || complain "another folder, no name: $(cat err)"
     CMTTRACE_OUT=by.%n.%p.cmt,b.%n.%p.trace LD_PRELOAD=$TRACER sh -c 'cd /; perl -e 1; exit 0')
   [ "$(ls here/*.cmt | wc -l)" = 3 ] && [ "$(ls here/child%d/*.cmt | wc -l)" = 4 ] && [ "$(ls here/child%d/*.trace | wc -l)" = 2 ] ||
     complain "another folder: $(ls here here/child%d)"
@@ -89,13 +143,13 @@ other_folder() {
 children() {
   mkdir -p f
   status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
-  [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
+  [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' more traces: ' err || complain "children: $(ls f; cat err)"
 }
 
 # A daemon is not waited for, and that is said. Its parent waits until it is at work.
 daemon() {
   status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
-  [ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace ([a-z]*) and d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+  [ "$status" = 0 ] && grep -q '^cmttrace: d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err && grep -q '1 more trace: d[.0-9]*.trace ([a-z]*)' err || complain "a daemon: $status $(cat err)"
   [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
   : >go
   # The collectors of processes that go on do not create the launcher's file anew, and a program that such a process starts later is recorded.
@@ -123,7 +177,7 @@ moved() {
   for change in 'rename "moved.cmt", "aside.cmt"' 'unlink "moved.cmt"'; do
     status_of cmttrace -o moved.cmt -- perl -e "$change or die; push @x, 'x' x 60003 for 1..7"
     [ "$status" = 125 ] && grep -qx 'cmttrace: moved.cmt was renamed or removed while it was recorded' err &&
-      grep -qE '^cmttrace: [0-9,]+ events of 1 thread in moved.cmt: .*; 1 trace not readable, and counted as far as its collector reports$' err ||
+      grep -qE '^cmttrace: moved.cmt: [0-9,]+ events of 1 thread; .*; 1 trace not readable, and counted as far as its collector reports$' err ||
       complain "$change: $status $(cat err)"
   done
   [ "$(trace2cmt -s --strict aside.cmt | grep -c '^malloc(60005')" = 7 ] || complain 'the renamed trace is not whole'
@@ -132,7 +186,7 @@ moved() {
 # A trace that could not be written is reported.
 unwritten() {
   (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
-  [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
+  [ "$(cat status)" = 5 ] && grep -q ' big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
   status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
   [ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
 }
@@ -195,7 +249,7 @@ losses() {
   [ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"
   lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
   rm -f lost.*
-  lost '3 traces stopped by --max-events' --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
+  lost '3 traces stopped by --max-events' --follow=yes --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
   faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
   # By an address of dlsym; and one by the library's constructor, before its words could be changed.
   lost '6 blocks freed whose allocation was not seen' -- "$faults" deepbind "$plugin"
@@ -215,7 +269,7 @@ refused_process() {
 # A signal handler that leaves an event by longjmp, after one of its instructions: at most that event is lost.
 longjmp() {
   for step in $(seq 0 6 90); do
-    status_of cmttrace --touched=64K -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
+    status_of cmttrace --calls --touched=64K -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
     grep -qx + out || break
     cp err "jump.$step"
     # The command has succeeded, its recording has not.
@@ -229,16 +283,16 @@ longjmp() {
 # The signal that ends a command ends the launcher; what was recorded is whole.
 ending_signal() {
   status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
-  [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
+  [ "$status" = 143 ] && grep -q ' killed.trace: .*ended by SIGTERM' err || complain "SIGTERM: $status $(cat err)"
 }
 
 # Ctrl-C reaches the command once, and the launcher waits for what it makes of it.
 ctrl_c() {
   /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o c.trace -- perl -e \
     '$| = 1; $SIG{INT} = sub { $n++ }; print "ready\n"; sleep 1 until $n; select undef, undef, undef, 0.2; print "$n times\n"; exit 6' >out
-  grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: .* in c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
+  grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
   /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
-  grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
+  grep -qx 'status -2' out && grep -q 'cmttrace: i.trace: ' out || complain "Ctrl-C that ends: $(cat out)"
 }
 
 # It passes on a signal that it gets itself.
@@ -248,7 +302,7 @@ passed_on_signal() {
   : <ready
   kill -USR1 $!
   wait $! && status=0 || status=$?
-  [ $status = 9 ] && grep -q ' in usr1.trace' err || complain "SIGUSR1: $status $(cat err)"
+  [ $status = 9 ] && grep -q ' usr1.trace: ' err || complain "SIGUSR1: $status $(cat err)"
 }
 
 # Standard streams that are closed stay so.
@@ -269,7 +323,7 @@ signals_while_waiting() {
     while kill -0 $! && ! grep -q '^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done
   done 2>/dev/null
   kill -CONT "$(cat stopped)"
-  wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
+  wait $! || [ $? = 137 ] && grep -q ' slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
 }
 
 # On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. The test writes the collector's lines here, because the collector is stopped.
@@ -300,7 +354,7 @@ wrong_use() {
   status_of cmttrace
   [ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
   status_of cmttrace --follow=maybe true
-  [ "$status" = 125 ] && grep -q -- '--follow: expected yes or no' err || complain "--follow: $(cat err)"
+  [ "$status" = 125 ] && grep -q -- '--follow: expected auto, yes or no' err || complain "--follow: $(cat err)"
 }
 
 static_and_sanitized() {
@@ -358,7 +412,7 @@ not_followed() {
 
 # The options reach the tracer.
 options() {
-  status_of cmttrace --usable --time -o u.trace -- perl -e 1
+  status_of cmttrace --calls --usable --time -o u.trace -- perl -e 1
   grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
   status_of cmttrace --max-events=7 --max-bytes=2M --max-time=1.5min --control=c -o m.trace -- sh -c \
     'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
@@ -367,7 +421,7 @@ options() {
   until_true "grep -q '^sample(' s.trace"
   : >go
   wait $! || complain "--sample: $? $(cat err)"
-  status_of cmttrace --paused -o p.trace -- perl -e 1
+  status_of cmttrace --calls --paused -o p.trace -- perl -e 1
   [ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
   status_of cmttrace --stacks=20 -o c.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
   [ "$(cat out)" = '1 20/' ] || complain "--stacks=20: $(cat out err)"
@@ -417,7 +471,9 @@ recover() {
   [ "$status" = 0 ] && [ "$(grep -c '^malloc(60006)' back.trace)" = 1000 ] || complain "recovered: $status $(cat out err)"
 }
 
-behaviour "the line at the end says what the trace has" line_at_the_end
+behaviour "the lines at the end agree with the trace" lines_at_the_end
+behaviour "short processes are left out and listed" short_processes
+behaviour "names of functions that node compiles" runtime_compilers
 behaviour "a second run with -o replaces the trace, the tracer alone does not" second_run
 behaviour "a trace that is being written is not replaced" busy_output
 behaviour "a trace behind a symbolic link is the link's target" symbolic_link

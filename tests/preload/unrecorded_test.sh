@@ -4,7 +4,7 @@
 unset CMTTRACE_WAIT CMTTRACE_STATUS
 mkdir -p -m 1777 temporary
 export TMPDIR=$PWD/temporary
-record() { status=0; cmttrace -o "$PWD/traces/%n.%p.cmt" -- "$@" >out 2>err </dev/null || status=$?; }
+record() { status=0; cmttrace --follow=yes -o "$PWD/traces/%n.%p.cmt" -- "$@" >out 2>err </dev/null || status=$?; }
 mkdir -p -m 777 traces
 has_line() { grep -qE "^cmttrace: .*; $1\$" err || complain "no '$1': $(cat err)"; }
 
@@ -83,7 +83,7 @@ other_rights() {
   # A child that changes its user is recorded, and counted although its file is not opened.
   record setpriv --reuid 65534 --clear-groups perl -e 'push @x, "x" x $_ for 1..500'
   has_line '1 trace of another user not read, and counted as its collector reports'
-  tr -d , <err | grep -qE '^cmttrace: [0-9]{4} events of 2 threads in 2 traces' || complain "another user's trace: $(cat err)"
+  grep -q '1 more trace: ' err || complain "another user's trace: $(cat err)"
   # Nobody else finds the file, or may write to it.
   record sh -c 'file=${CMTTRACE_STATUS#-}; folder=${file%/*}
     setpriv --reuid 65534 --clear-groups env -u LD_PRELOAD ls "$folder" && echo listed

@@ -104,6 +104,7 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " threads=", trace.threads);
   parse_number(fields, " bytes=", trace.bytes);
   parse_number(fields, " lost=", trace.lost);
+  parse_number(fields, " time_ns=", trace.lived_ns);
   parse_number(fields, " failed=", trace.error);
   parse_number(fields, " cpu_ns=", trace.collector_cpu_ns);
   parse_number(fields, " unseen=", trace.unseen);
@@ -235,14 +236,26 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   return events;
 }
 
+void add_file(RecordedFile file, const BegunTrace& trace, RecordedTraces& recorded) {
+  file.process = trace.process;
+  file.start_ns = trace.start_ns;
+  file.lived_ns = trace.lived_ns;
+  recorded.bytes += file.bytes;
+  recorded.events += file.events;
+  recorded.threads += file.threads;
+  recorded.repairs += file.repairs;
+  recorded.unfinished += file.is_finished ? 0 : 1;
+  recorded.files.push_back(std::move(file));
+}
+
 /// By the collector's own figures.
 void add_as_reported(const BegunTrace& trace, RecordedTraces& recorded) {
-  recorded.files.push_back({trace.path, trace.bytes});
-  recorded.bytes += trace.bytes;
-  recorded.events += trace.events;
-  recorded.threads += trace.threads;
-  recorded.repairs += trace.lost;
-  recorded.unfinished += trace.ended ? 0 : 1;
+  RecordedFile file{.path = trace.path, .bytes = trace.bytes};
+  file.events = trace.events;
+  file.threads = trace.threads;
+  file.repairs = trace.lost;
+  file.is_finished = trace.ended;
+  add_file(std::move(file), trace, recorded);
 }
 
 /// Whether there is no such file: the program, or somebody else, has renamed or removed the trace.
@@ -264,21 +277,26 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes == 0) {  // the collector has not written anything yet
     close(fd);
-    recorded.files.push_back({path});
-    ++recorded.unfinished;
-    return;
+    return add_file({.path = path, .bytes = 0, .is_finished = false}, trace, recorded);
   }
   Reader reader(fd, path, {.addresses = false, .times = false, .usable = false});
-  recorded.files.push_back({path, bytes, std::string(reader.header().find("program").value_or(""))});
-  recorded.bytes += bytes;
+  RecordedFile file{.path = path, .bytes = bytes};
+  file.program = reader.header().find("program").value_or("");
+  file.command = reader.header().find("command").value_or("");
   const auto totals = reader.totals();
-  std::uint64_t threads = totals ? totals->threads : 0;
-  recorded.events += totals ? totals->events : count_events(reader, threads);
-  recorded.threads += threads;
+  if (totals) {
+    file.totals = *totals;
+    file.threads = totals->threads;
+  }
+  file.events = totals ? totals->events : count_events(reader, file.threads);
   const Repairs repairs = totals ? totals->repairs : reader.repairs();
-  recorded.repairs += repairs.total() - repairs[Repair::unmatched_free];
-  recorded.unfinished += totals ? totals->truncated : reader.truncated();
+  file.repairs = repairs.total() - repairs[Repair::unmatched_free];
+  file.is_finished = totals ? !totals->truncated : !reader.truncated();
+  add_file(std::move(file), trace, recorded);
 }
+
+/// The peak of live bytes; for a text, whose peak is not counted, the bytes of the file.
+std::uint64_t weight(const RecordedFile& file) { return file.totals ? file.totals->peak_live_bytes : file.bytes; }
 
 RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
                           const std::function<void(const std::string&)>& complain) {
@@ -297,7 +315,7 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
     }
   }
   std::stable_sort(recorded.files.begin(), recorded.files.end(),
-                   [](const RecordedFile& a, const RecordedFile& b) { return a.bytes > b.bytes; });
+                   [](const RecordedFile& a, const RecordedFile& b) { return weight(a) > weight(b); });
   return recorded;
 }
 
@@ -414,6 +432,28 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     add_broken(traces, all, recorded);
     return recorded;
   }
+}
+
+void leave_out(RecordedTraces& recorded, const std::function<bool(const RecordedFile&)>& is_left_out) {
+  std::set<std::pair<int, std::uint64_t>> left;
+  std::vector<RecordedFile> kept;
+  for (RecordedFile& file : recorded.files) {
+    if (!is_left_out(file)) {
+      kept.push_back(std::move(file));
+      continue;
+    }
+    recorded.bytes -= file.bytes;
+    recorded.events -= file.events;
+    recorded.threads -= file.threads;
+    recorded.repairs -= file.repairs;
+    recorded.unfinished -= file.is_finished ? 0 : 1;
+    left.emplace(file.process, file.start_ns);
+    recorded.left_out.push_back(std::move(file));
+  }
+  recorded.files = std::move(kept);
+  std::erase_if(recorded.traces, [&](const BegunTrace& trace) {
+    return left.contains({trace.process, trace.start_ns});
+  });
 }
 
 bool has_failed(const RecordedTraces& recorded) {

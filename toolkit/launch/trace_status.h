@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cmt/header.h"
 #include "toolkit/launch/trace_paths.h"
 #include "toolkit/process/proc_file.h"
 
@@ -25,7 +27,8 @@ struct BegunTrace {
   std::string path;            ///< relative, where it is in the current folder
   bool ended = false;          ///< its collector has finished, and has set the fields below
   std::uint64_t events = 0, threads = 0, bytes = 0, lost = 0;
-  int error = 0;  ///< an errno: why a part of the trace could not be written; 0: none
+  std::uint64_t lived_ns = 0;  ///< from the begin of the recording to its end
+  int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
   std::uint64_t unseen = 0;        ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
   std::string stopped{};           ///< why the recording ended early: "max-bytes", "fault"; empty: it did not
@@ -95,10 +98,17 @@ class TraceStatusFile {
 /// Whether there is such a process. It may be a zombie.
 bool is_running(int process);
 
+/// A trace, read after its end.
 struct RecordedFile {
   std::string path;
   std::uint64_t bytes = 0;
-  std::string program{};  ///< empty where the trace does not name it
+  std::string program{}, command{};  ///< empty where the trace does not name them
+  int process = 0;
+  std::uint64_t start_ns = 0;  ///< as of its BegunTrace
+  std::uint64_t lived_ns = 0;
+  std::uint64_t events = 0, threads = 0, repairs = 0;
+  bool is_finished = true;                ///< it has an end, which no error has caused
+  std::optional<RunningTotals> totals{};  ///< of a whole .cmt
 };
 
 /// The sums over a command's traces.
@@ -107,7 +117,8 @@ struct RecordedTraces {
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
   std::uint64_t repairs = 0;        ///< events that were lost or altered, without frees of blocks that were not seen
-  std::vector<RecordedFile> files;  ///< the largest first
+  std::vector<RecordedFile> files;  ///< those with the highest peak of live bytes first
+  std::vector<RecordedFile> left_out{};  ///< by leave_out(); no figure counts them
   unsigned unreadable = 0;  ///< traces that could not be read; the ended ones are counted as their collectors report
   unsigned unfinished = 0;  ///< traces without an end: still being recorded, or cut
   std::vector<BegunTrace> traces{};  ///< all of them, as they were in the end
@@ -130,6 +141,9 @@ using Pause = std::function<bool(int milliseconds)>;
 /// whole are not read, because that would wait for them. `complain` gets a line for each trace that cannot be read.
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause);
+
+/// Moves the files that `is_left_out` chooses, and their traces, to RecordedTraces::left_out.
+void leave_out(RecordedTraces& recorded, const std::function<bool(const RecordedFile&)>& is_left_out);
 
 /// Whether a process was not recorded whose program can be, nothing was, or a trace is incomplete for another reason
 /// than a limit.
