@@ -91,7 +91,8 @@ static bool resume_at(struct Walk* walk, int frame, int arrived) {
   for (int i = frame + 1; i <= arrived; i++) {
     const uint64_t rule = rule_of_code(self->code[i])->rule;
     const enum RuleKind kind = rule_kind(rule);
-    if (self->places[i] == no_place || (kind != rule_from_rsp && kind != rule_from_rbp && kind != rule_jit))
+    if (self->places[i] == no_place ||
+        (kind != rule_from_rsp && kind != rule_from_rbp && kind != rule_jit && kind != rule_bare))
       return false;
     if (!rule_slot(rule)) continue;
     const uintptr_t base = kind == rule_from_rsp ? decode_place(self, self->places[i]) + 8

@@ -107,7 +107,7 @@ static bool step_over_realigned(struct StackPart* part, struct Place* place, uin
   return true;
 }
 
-static bool step_over_jit(struct StackPart* part, struct Place* place) {
+static bool step_by_frame_pointer(struct StackPart* part, struct Place* place) {
   const uintptr_t rbp = *(const uintptr_t*)place->rbp_at;
   if (rbp < place->at + 8 || !memory_holds(part, rbp) || !memory_holds(part, rbp + 8)) return false;
   *place = (struct Place){*(const uint64_t*)(rbp + 8), rbp + 8, rbp};
@@ -123,8 +123,14 @@ enum Step step_slowly(struct UnwindThread* self, struct StackPart* part, struct 
     case rule_full:
       if (self->full_steps++ >= full_steps_max) return step_failed;
       return walk_from_here(self, part, place) ? step_unverifiable : step_failed;
+    case rule_bare: {  // assembly that keeps no frame pointers is rather cut than followed anywhere
+      const struct Place callee = *place;
+      if (step_by_frame_pointer(part, place) && follows_call(place->key)) return step_by_rbp;
+      *place = callee;
+      return step_failed;
+    }
     case rule_jit:
-      return rule_distance(rule) && step_over_jit(part, place) ? step_by_rbp : step_failed;
+      return rule_distance(rule) && step_by_frame_pointer(part, place) ? step_by_rbp : step_failed;
     default:
       return step_failed;
   }

@@ -115,8 +115,8 @@ static uint64_t rule_of(const struct CfiTables* tables, const struct CfiRow* row
   return rule_make(kind, distance, (uint64_t)slot / 8 + 1);
 }
 
-// Whether the code before a return address is a call: of an address, or, with FF /2, of a register or a word in memory.
-static bool follows_call(uintptr_t code) {
+// A call of an address, or, with FF /2, of a register or a word in memory.
+bool follows_call(uintptr_t code) {
   enum { longest = 7 };
   if (!memory_is_readable(code - longest) || !memory_is_readable(code - 1)) return false;
   const uint8_t* end = (const uint8_t*)code;
@@ -142,7 +142,8 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
     return key & UNWIND_EXACT || follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
   *number = module_number(&module);
   const struct CfiTables tables = module_tables(&module);
-  if (*number == 0 || !cfi_find_row(&tables, instruction, &row)) return rule_unknown;
+  if (*number == 0) return rule_unknown;
+  if (!cfi_find_row(&tables, instruction, &row)) return rule_make(rule_bare, 16, 1);
   return rule_of(&tables, &row, code, (key & UNWIND_EXACT) != 0);
 }
 

@@ -29,6 +29,7 @@ enum RuleKind {
   rule_outermost,  ///< there is no caller
   rule_full,       ///< needs other registers (full.c)
   rule_jit,      ///< not of a module: by its frame pointer, or, where no call precedes the address (n = 0), not at all
+  rule_bare,     ///< of a module, but not in its .eh_frame, such as V8's builtins in node: by its frame pointer
   rule_unknown,  ///< no way to go on
 };
 
@@ -64,6 +65,9 @@ static inline const struct UnwindRule* rule_find(uint64_t key) {
 
 /// The entry to use in place of one with rule_jit: a module may have been mapped there since.
 const struct UnwindRule* rule_check_jit(const struct UnwindRule* entry) UNWIND_HIDDEN;
+
+/// Whether the code before a return address is a call.
+bool follows_call(uintptr_t code) UNWIND_HIDDEN;
 
 /// Returns false if this libc lacks a function of its loader that is needed.
 bool rules_begin(struct StackShare* share) UNWIND_HIDDEN;
