@@ -74,6 +74,9 @@ lists them).
                  processors for this process
   --strict       stop at the first defect of a trace; by default defects are
                  reported and counted
+  --color=auto|always|never
+                 print headings in bold. auto, the default: on a terminal,
+                 unless NO_COLOR is set
   -h, --help     show this help
   -V, --version  show the version
 
@@ -313,6 +316,7 @@ int main(int argc, char** argv) {
                              {"debug-dir", Takes::values},
                              {"pages"},
                              {"strict"},
+                             {"color", Takes::value},
                              cmt::command::jobs_option},
                             run,
                             cmt::command::CommandLine::Operands::files,

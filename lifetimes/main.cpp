@@ -120,6 +120,9 @@ Who allocates:
                  processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
+  --color=auto|always|never
+                 print headings in bold. auto, the default: on a terminal,
+                 unless NO_COLOR is set
   -h, --help     show this help
   -V, --version  show the version
 

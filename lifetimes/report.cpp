@@ -8,6 +8,7 @@
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -98,6 +99,7 @@ output::Columns<SizeRow> size_columns(const Summary& summary) {
     return [part](const SizeRow& row) { return percent_text(row.size.*part, row.size.ended); };
   };
   output::Columns<SizeRow> columns;
+  columns.leave_out_first({"at peak", "at end", "temporary", "p90", "p99"});
   columns.add_computed("size", [](const SizeRow& row) { return row.name; });
   columns.add("allocated", "allocated_blocks", with_commas);
   columns.add("bytes", "allocated_bytes", output::bytes_text);
@@ -108,9 +110,9 @@ output::Columns<SizeRow> size_columns(const Summary& summary) {
   columns.add("p99", lifetime + "p99", age);
   columns.add("longest", lifetime + "max", age);
   columns.add_computed("at peak", [](const SizeRow& row) { return with_commas(row.peak.blocks); });
-  columns.add_computed("bytes", [](const SizeRow& row) { return output::bytes_text(row.peak.bytes); });
+  columns.add_computed("bytes at peak", [](const SizeRow& row) { return output::bytes_text(row.peak.bytes); });
   columns.add("at end", "end_live_blocks", with_commas);
-  columns.add("bytes", "end_live_bytes", output::bytes_text);
+  columns.add("bytes at end", "end_live_bytes", output::bytes_text);
   if (summary.untouched_peak_sum() != unknown) columns.add("never touched", "untouched_bytes", output::bytes_text);
   return columns;
 }
@@ -128,7 +130,7 @@ std::string sizes_text(const Summary& summary) {
   }
   const SizeSummary all = summary.total();
   table.add(columns.cells({all, unit, "all", summary.peak_sum()}));
-  return table.text();
+  return table.text(terminal::table_width());
 }
 
 }  // namespace

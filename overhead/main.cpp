@@ -98,6 +98,9 @@ Who holds the pages:
                  processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
+  --color=auto|always|never
+                 print headings in bold. auto, the default: on a terminal,
+                 unless NO_COLOR is set
   -h, --help     show this help
   -V, --version  show the version
 

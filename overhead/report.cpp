@@ -12,6 +12,7 @@
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::overhead {
 namespace {
@@ -53,6 +54,7 @@ std::string head_text(const Summary& summary) {
 output::Columns<Sample> sample_columns(const Summary& summary) {
   const std::uint64_t page_size = summary.page_size;
   output::Columns<Sample> columns;
+  columns.leave_out_first({"held max", "of pages", "by old"});
   columns.add("event", "event", with_commas);
   columns.add("live", "live_bytes", bytes_text);
   columns.add("pages", "pages", with_commas);
@@ -78,7 +80,7 @@ std::string samples_text(const Summary& summary) {
   for (const Sample& sample : summary.samples) {
     if (sample.old) table.add(columns.cells(sample));
   }
-  return table.text();
+  return table.text(terminal::table_width());
 }
 
 std::string gaps_text(const Summary& summary) {

@@ -7,6 +7,7 @@
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::analysis {
 namespace {
@@ -87,6 +88,7 @@ output::Columns<DifferenceRow> difference_columns(const Difference& report) {
     return [=](const DifferenceRow& row) { return change_text(shown(row).change(metric), metric); };
   };
   output::Columns<DifferenceRow> columns;
+  columns.add_text(std::string(name(report.by)), [](const DifferenceRow& row) { return row.name; });
   columns.add_computed("change", change_of(report.metric));
   columns.add("share", "share", share_text, "");
   columns.add_computed("before", [=](const DifferenceRow& row) { return figure_of(shown(row).before); });
@@ -99,7 +101,8 @@ output::Columns<DifferenceRow> difference_columns(const Difference& report) {
   columns.add_text("", [](const DifferenceRow& row) {
     return row.is_maybe_chance.value_or(false) ? "chance?" : row.status == "changed" ? "" : row.status;
   });
-  columns.add_text(std::string(name(report.by)), [](const DifferenceRow& row) { return row.name; });
+  columns.leave_out_zeros();
+  columns.leave_out_first({"temporary", "blocks", "allocated", "at end", "at peak"});
   return columns;
 }
 
@@ -116,7 +119,7 @@ std::string changes_table(const Difference& report) {
     add_callers_rows(each.callers, 1, add_row);
   }
   add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more that changed"), report.total);
-  return table.text();
+  return table.text(terminal::table_width());
 }
 
 /// Explains the mark of changes that may be chance.

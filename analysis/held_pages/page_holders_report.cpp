@@ -7,6 +7,7 @@
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::analysis {
 namespace {
@@ -96,6 +97,7 @@ void describe(Visitor& field, R& row) {
 
 output::Columns<HolderRow> holder_columns(const PageHolders& report) {
   output::Columns<HolderRow> columns;
+  columns.add_text(std::string(name(report.by)), [](const HolderRow& row) { return row.name; });
   columns.add("unused", "unused_bytes", bytes_text);
   columns.add("of all", "page_bytes", std::function([all = report.total.page_bytes](std::uint64_t bytes) {
                 return output::percent_text(bytes, all);
@@ -112,22 +114,30 @@ output::Columns<HolderRow> holder_columns(const PageHolders& report) {
       return row.is_caller ? std::string() : figure_of(row.inclusive, metric);
     });
   }
-  columns.add_text(std::string(name(report.by)), [](const HolderRow& row) { return row.name; });
+  std::vector<std::string> first_out{"of all"};
+  if (report.metric != PageMetric::old_pages) first_out.push_back("old pages");
+  if (report.metric != PageMetric::pinned) first_out.push_back("pinned");
+  if (report.metric != PageMetric::separable) first_out.push_back("separable");
+  if (!report.inclusive) first_out.push_back("with callees");
+  columns.leave_out_first(std::move(first_out));
+  columns.leave_out_zeros();
   return columns;
 }
 
 std::string holders_table(const PageHolders& report) {
   const output::Columns<HolderRow> columns = holder_columns(report);
   output::Table table = columns.table();
+  std::uint64_t left_out = report.left_out;
   for (const PageHolder& each : report.holders) {
+    if (each.self.blocks == 0 && !report.inclusive && ++left_out != 0) continue;  // only its callees hold pages
     table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive}));
     add_callers_rows(each.callers, 1, [&](const std::string& row_name, const PageUse& use) {
       table.add(columns.cells({row_name, use, use, {}, true}));
     });
   }
-  const std::string all = "all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more");
+  const std::string all = "all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more");
   table.add(columns.cells({all, report.total, report.total}));
-  return table.text();
+  return table.text(terminal::table_width());
 }
 
 }  // namespace

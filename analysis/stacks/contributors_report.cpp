@@ -6,6 +6,7 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::analysis {
 namespace {
@@ -82,13 +83,14 @@ void describe(Visitor& field, R& row) {
 output::Columns<ContributorRow> contributor_columns(const Contributors& report) {
   const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
   output::Columns<ContributorRow> columns;
+  columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
   columns.add("at peak", "peak_bytes", bytes_text);
-  columns.add("blocks", "peak_blocks", with_commas);
+  columns.add("blocks at peak", "peak_blocks", with_commas);
   columns.add("allocated", "allocated_bytes", bytes_text);
-  columns.add("blocks", "allocated_blocks", with_commas);
+  columns.add("allocations", "allocated_blocks", with_commas);
   columns.add("temporary", "temporary_blocks", with_commas);
   columns.add("at end", "end_live_bytes", bytes_text);
-  columns.add("blocks", "end_live_blocks", with_commas);
+  columns.add("blocks at end", "end_live_blocks", with_commas);
   if (const std::string_view own = own_title(report.metric); !own.empty())
     columns.add_computed(std::string(own), [=](const ContributorRow& row) { return figure_of(row.self); });
   if (is_of_stacks(report.by)) {
@@ -96,22 +98,33 @@ output::Columns<ContributorRow> contributor_columns(const Contributors& report) 
       return row.is_caller ? std::string() : figure_of(row.inclusive);
     });
   }
-  columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
+  std::vector<std::string> first_out{"blocks at end", "blocks at peak"};
+  if (report.metric != Metric::temporary) first_out.push_back("temporary");
+  if (!report.inclusive) first_out.push_back("with callees");
+  if (report.metric != Metric::blocks) first_out.push_back("allocations");
+  columns.leave_out_first(std::move(first_out));
+  columns.leave_out_zeros();
   return columns;
+}
+
+bool has_none(const Use& use) {
+  return use.allocated.blocks == 0 && use.peak.blocks == 0 && use.leaked.blocks == 0 && use.growth == 0;
 }
 
 std::string table_text(const Contributors& report) {
   const output::Columns<ContributorRow> columns = contributor_columns(report);
   output::Table table = columns.table();
+  std::uint64_t left_out = report.left_out;
   for (const Contributor& each : report.contributors) {
+    if (has_none(each.self) && !report.inclusive && ++left_out != 0) continue;  // only its callees have allocated
     table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive, each.lifetimes}));
     add_callers_rows(each.callers, 1, [&](const std::string& row_name, const Use& use) {
       table.add(columns.cells({row_name, use, use, {}, {}, true}));
     });
   }
-  const std::string all = "all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more");
+  const std::string all = "all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more");
   table.add(columns.cells({all, report.total, report.total, {}}));
-  return table.text();
+  return table.text(terminal::table_width());
 }
 
 }  // namespace

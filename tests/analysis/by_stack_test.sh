@@ -48,14 +48,12 @@ app.trace: 9 events; 7 blocks, 1.48 KiB, of 4 stacks
   peak live: 4 blocks, 1.29 KiB, at event 7
   stack not known: 1 block, 7 B
 
- at peak  blocks  allocated  blocks  temporary  at end  blocks  with callees  function
-  1000 B       1   1.12 KiB       3          0    50 B       1        1000 B  parse(int)
-   300 B       1      340 B       2          1   300 B       1         300 B  list::push(int)
-    16 B       1       16 B       1          0    16 B       1          16 B  plugin.so+0x40
-     7 B       1        7 B       1          0     7 B       1           7 B  [unknown]
-     0 B       0        0 B       0          0     0 B       0         300 B  fill
-     0 B       0        0 B       0          0     0 B       0      1.29 KiB  main
-1.29 KiB       4   1.48 KiB       7          1   373 B       4      1.29 KiB  all
+function           at peak  blocks at peak  allocated  allocations  temporary  at end  blocks at end  with callees
+parse(int)          1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
+list::push(int)      300 B               1      340 B            2          1   300 B              1         300 B
+plugin.so+0x40        16 B               1       16 B            1          0    16 B              1          16 B
+[unknown]              7 B               1        7 B            1          0     7 B              1           7 B
+all, with 2 more  1.29 KiB               4   1.48 KiB            7          1   373 B              4      1.29 KiB
 
 sorted by live at the peak
 
@@ -69,17 +67,34 @@ END
 }
 behaviour "--by=function charges each allocation to its innermost function that does not only allocate" by_function
 
+# The width is the terminal's: columns are left out in a stated order, and a long name is shortened in its middle. The name is first.
+by_width() {
+  width() { COLUMNS=$1 lifetimes --by=function --top=1 "${@:2}" app.trace 2>messages | sed -n 5,6p | sed 's/ *$//'; }
+  width 90 | same /dev/fd/3 3<<'END'
+function           at peak  allocated  allocations  temporary  at end  with callees
+parse(int)          1000 B   1.12 KiB            3          0    50 B        1000 B
+END
+  sed 's/parse(int)/a_parser_of_very_long_lines::parse_all_of_them(int)/' app.trace >long.trace
+  COLUMNS=80 lifetimes --by=function --top=1 long.trace 2>messages | sed -n 5,6p | same /dev/fd/3 3<<'END'
+function                   at peak  allocated  allocations  at end  with callees
+a_parse...l_of_them(int)    1000 B   1.12 KiB            3    50 B        1000 B
+END
+  ! lifetimes --by=function app.trace 2>messages | grep -q $'\e' || complain 'escape sequences in a pipe'
+  lifetimes --by=function --color=always app.trace 2>messages | grep -q $'^\e\\[1mfunction .*\e\\[0m$' || complain 'no bold heading'
+}
+behaviour "a table has the width of the terminal, and bold headings where that is wanted" by_width
+
 by_caller() {
   lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/ *$//' | same /dev/fd/3 3<<'END'
- at peak  blocks  allocated  blocks  temporary  at end  blocks  with callees  caller
-  1000 B       1   1.12 KiB       3          0    50 B       1        1000 B  parse(int)
-  1000 B       1   1.03 KiB       2          0    50 B       1                  <- parse(int)
-  1000 B       1   1.03 KiB       2          0    50 B       1                  <- parse(int)
-  1000 B       1   1.03 KiB       2          0    50 B       1                  <- main
-   300 B       1      340 B       2          1   300 B       1         300 B  list::push(int)
-   300 B       1      340 B       2          1   300 B       1                  <- fill
-   300 B       1      340 B       2          1   300 B       1                  <- main
-1.29 KiB       4   1.48 KiB       7          1   373 B       4      1.29 KiB  all, with 4 more
+caller             at peak  blocks at peak  allocated  allocations  temporary  at end  blocks at end  with callees
+parse(int)          1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
+  <- parse(int)     1000 B               1   1.03 KiB            2          0    50 B              1
+  <- parse(int)     1000 B               1   1.03 KiB            2          0    50 B              1
+  <- main           1000 B               1   1.03 KiB            2          0    50 B              1
+list::push(int)      300 B               1      340 B            2          1   300 B              1         300 B
+  <- fill            300 B               1      340 B            2          1   300 B              1
+  <- main            300 B               1      340 B            2          1   300 B              1
+all, with 4 more  1.29 KiB               4   1.48 KiB            7          1   373 B              4      1.29 KiB
 END
 }
 behaviour "--by=caller lists the callers of each function below it" by_caller

@@ -66,7 +66,7 @@ trace2cmt --symbolise --root=nowhere -o rooted.trace bare.trace 2>messages
 grep -qx "trace2cmt: nowhere: No such file or directory; its functions are not named" messages || complain "--root=nowhere: $(cat messages)"
 
 # Its separate debug file is still there.
-lifetimes --by=line --debug-dir="$BUILD/tests/symbols/debug" bare.trace 2>messages | grep -q 'tests/symbols/sample.cpp:[0-9]*$' ||
+lifetimes --by=line --debug-dir="$BUILD/tests/symbols/debug" bare.trace 2>messages | grep -q 'tests/symbols/sample.cpp:[0-9]* ' ||
   complain "debug file: $(cat messages)"
 [ ! -s messages ] || complain "debug file: $(cat messages)"
 
@@ -87,8 +87,8 @@ done
 
 printf 'malloc(8) = 10<1>\n' >without.trace
 refuses "trace2cmt: without.trace: call stacks were not recorded (needed by --symbolise)" trace2cmt --symbolise -s without.trace
-refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --by=function without.trace
-refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --folded without.trace
+refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace records them, unless --calls is given)" lifetimes --by=function without.trace
+refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace records them, unless --calls is given)" lifetimes --folded without.trace
 refuses "trace2cmt: --symbolise goes with --to=cmt, text or heaptrack: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace
 refuses "trace2cmt: --anonymise does not go with --symbolise" trace2cmt --symbolise --anonymise -s bare.trace
 refuses "trace2cmt: --debug-dir needs --symbolise" trace2cmt --debug-dir=x -s bare.trace

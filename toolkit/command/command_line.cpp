@@ -21,6 +21,7 @@
 #include "toolkit/command/output_path.h"
 #include "toolkit/command/suggest.h"
 #include "toolkit/files/output_file.h"
+#include "toolkit/output/style.h"
 
 namespace cmt::command {
 namespace {
@@ -118,6 +119,10 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
   CommandLine line(count, arguments, tool.options, tool.operands);
   if (line.has("help")) return print(tool.help), 0;
   if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
+  if (std::any_of(tool.options.begin(), tool.options.end(), [](const Option& one) { return one.name == "color"; })) {
+    const std::string when = line.word("color", {"auto", "always", "never"});
+    output::use_styles(when == "always" || (when == "auto" && output::output_has_styles()));
+  }
   if (tool.output != Tool::Output::own)
     line.choose_output(tool.options, tool.output != Tool::Output::form, tool.output == Tool::Output::all);
   return line.standard_output().empty() ? tool.run(line) : run_into_file(line, tool);
@@ -139,7 +144,7 @@ std::optional<std::int64_t> parse_duration(std::string_view text) {
 }
 
 void print(std::string_view text, std::FILE* file) {
-  const std::string lines = text::to_lines(text);
+  const std::string lines = output::to_sequences(text, text::to_lines);
   if (std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0) return;
   throw std::system_error(errno, std::generic_category(), "writing");
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "libcmt/text/utf8.h"
+#include "toolkit/output/style.h"
 
 namespace cmt::output {
 
@@ -39,30 +41,52 @@ std::vector<std::size_t> Table::widths() const {
   return widths;
 }
 
+/// Whether the column is one of numbers, and all are 0 or not known.
+bool Table::is_zero(std::size_t column) const {
+  return !texts_.contains(column) && !rows_.empty() &&
+         std::all_of(rows_.begin(), rows_.end(), [&](const std::vector<std::string>& row) {
+           return row[column].find_first_of("123456789") == std::string::npos;
+         });
+}
+
 /// Makes the widths of columns that are left out 0.
 void Table::fit_to(std::vector<std::size_t>& widths, std::size_t width) const {
   assert(!widths.empty());
-  const std::size_t last = widths.size() - 1;
-  const auto before_last = [&] {
+  std::optional<std::size_t> flexible;
+  for (const std::size_t column : texts_) {
+    if (!flexible || widths[column] > widths[*flexible]) flexible = column;
+  }
+  const std::size_t least = flexible ? std::min(widths[*flexible], least_width) : 0;
+  const auto rest = [&] {  // the width of all others, with the blanks between
     std::size_t sum = 0;
-    for (std::size_t i = 0; i < last; ++i) sum += widths[i] == 0 ? 0 : widths[i] + 2;
-    return sum;
+    for (std::size_t i = 0; i < widths.size(); ++i) sum += widths[i] == 0 || i == flexible ? 0 : widths[i] + 2;
+    return flexible || sum < 2 ? sum : sum - 2;
   };
-  const std::size_t wanted = std::min(widths[last], least_width);
-  for (std::size_t i = last; --i > 1 && before_last() + wanted > width;) widths[i] = 0;
-  widths[last] = std::min(widths[last], std::max(width, before_last() + wanted) - before_last());
+  std::vector<std::size_t> order;
+  for (const std::string& title : first_out_) {
+    const auto found = std::find(titles_.begin(), titles_.end(), title);
+    if (found != titles_.end()) order.push_back(static_cast<std::size_t>(found - titles_.begin()));
+  }
+  for (std::size_t i = widths.size(); i-- > 2;) order.push_back(i);
+  for (const std::size_t column : order) {
+    if (rest() + least <= width) break;
+    if (column != flexible) widths[column] = 0;
+  }
+  if (flexible) widths[*flexible] = std::min(widths[*flexible], std::max(width, rest() + least) - rest());
 }
 
 void Table::append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
                        Telling telling) const {
   assert(cells.size() == widths.size());
   std::string line;
+  bool is_first = true;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (widths[i] == 0) continue;
     const std::string cell = shortened(cells[i], widths[i], telling);
     assert(text::utf8_width(cell) <= widths[i]);
     const std::string padding(widths[i] - text::utf8_width(cell), ' ');
-    if (i != 0) line += "  ";
+    if (!is_first) line += "  ";
+    is_first = false;
     line += texts_.contains(i) ? cell + padding : padding + cell;
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -71,9 +95,14 @@ void Table::append_row(std::string& out, const std::vector<std::string>& cells, 
 
 std::string Table::text(std::size_t width, Telling telling) const {
   std::vector<std::size_t> all_widths = widths();
+  for (std::size_t i = 0; leaves_out_zeros_ && i < all_widths.size(); ++i) {
+    if (is_zero(i)) all_widths[i] = 0;
+  }
   if (width != 0) fit_to(all_widths, width);
-  std::string out;
-  append_row(out, titles_, all_widths, telling);
+  std::string titles, out;
+  append_row(titles, titles_, all_widths, telling);
+  titles.pop_back();
+  out = styled(titles, Style::bold) + "\n";
   for (const auto& row : rows_) append_row(out, row, all_widths, telling);
   return out;
 }

@@ -39,14 +39,22 @@ class Table {
   /// Adds a row, with a cell for each column (asserted). Cells are UTF-8; a code point counts as one column wide.
   void add(std::vector<std::string> cells);
 
-  /// The titles and all rows. No line ends with blanks. With a `width`, the last column, of texts, is shortened to fit.
-  /// If less than `least_width` would be left of it, columns before it are left out, except the first two.
+  /// Leaves out columns of numbers that are zero in all rows.
+  void leave_out_zeros() { leaves_out_zeros_ = true; }
+
+  /// The columns that text() leaves out before others where the width does not suffice, in this order.
+  void leave_out_first(std::vector<std::string> titles) { first_out_ = std::move(titles); }
+
+  /// The titles and all rows. No line ends with blanks. With a `width`, the widest column of texts is shortened to fit.
+  /// If less than `least_width` would be left of it, columns are left out: first those of leave_out_first(), then
+  /// others from the right. That one and the first two remain.
   std::string text(std::size_t width = 0, Telling telling = Telling::both_ends) const;
 
   static constexpr std::size_t least_width = 24;
 
  private:
   std::vector<std::size_t> widths() const;
+  bool is_zero(std::size_t column) const;
   void append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
                   Telling telling) const;
   void fit_to(std::vector<std::size_t>& widths, std::size_t width) const;
@@ -54,6 +62,8 @@ class Table {
   std::vector<std::string> titles_;
   std::set<std::size_t> texts_;
   std::vector<std::vector<std::string>> rows_;
+  bool leaves_out_zeros_ = false;
+  std::vector<std::string> first_out_;
 };
 
 /// How a cell for people shows the value of a field: a function from the value's type (64 bits wide) to text, such as
@@ -131,6 +141,11 @@ class Columns {
     add_computed(std::move(title), std::move(cell));
   }
 
+  /// As Table::leave_out_first().
+  void leave_out_first(std::vector<std::string> titles) { first_out_ = std::move(titles); }
+  /// As Table::leave_out_zeros().
+  void leave_out_zeros() { leaves_out_zeros_ = true; }
+
   /// The cells of one row, for Table::add().
   std::vector<std::string> cells(const Row& row) const {
     FieldCells fields{*this, std::vector<std::optional<std::string>>(columns_.size())};
@@ -147,7 +162,10 @@ class Columns {
   Table table() const {
     std::vector<std::string> titles;
     for (const Column& column : columns_) titles.push_back(column.title);
-    return Table(std::move(titles), texts_);
+    Table table(std::move(titles), texts_);
+    table.leave_out_first(first_out_);
+    if (leaves_out_zeros_) table.leave_out_zeros();
+    return table;
   }
   template <class Rows>
   Table table(const Rows& rows) const {
@@ -182,6 +200,8 @@ class Columns {
 
   std::vector<Column> columns_;
   std::set<std::size_t> texts_;
+  std::vector<std::string> first_out_;
+  bool leaves_out_zeros_ = false;
 };
 
 }  // namespace cmt::output

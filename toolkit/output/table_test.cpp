@@ -141,3 +141,27 @@ TEST_CASE("table: a form may carry a setting") {
   columns.add("time", "bytes", timed);
   CHECK(columns.cells({"a", 5}) == std::vector<std::string>{"5 ns"});
 }
+
+TEST_CASE("table: a name in the first column is shortened, and chosen columns are left out before others") {
+  Table table({"function", "at peak", "blocks", "allocated"});
+  table.leave_out_first({"blocks"});
+  table.add({"std::vector<int>::push_back(int const&)", "1 B", "22,222", "333 B"});
+  CHECK(table.text(44) ==
+        "function                    at peak  allocated\nstd::ve...ck(int const&)      1 B      333 B\n");
+  CHECK(
+      table.text(52) ==
+      "function                    at peak  blocks  allocated\nstd::ve...ck(int const&)      1 B  22,222      333 B\n");
+}
+
+TEST_CASE("table: columns of zeros are left out where that is wanted, and those of texts never") {
+  Table table({"name", "bytes", "share", "pages", "note"}, {0, 4});
+  table.add({"a", "0 B", "-", "10", ""});
+  table.add({"b", "0 B", "0.0 %", "0", ""});
+  const std::string whole = table.text();
+  CHECK(whole.starts_with("name  bytes  share  pages  note\n"));
+  table.leave_out_zeros();
+  CHECK(table.text() == "name  pages  note\na        10\nb         0\n");
+  Table none({"name", "bytes"});
+  none.leave_out_zeros();
+  CHECK(none.text() == "name  bytes\n");
+}

@@ -30,6 +30,18 @@ TerminalSize terminal_size(int fd) {
   return {size.ws_row, size.ws_col};
 }
 
+std::size_t table_width() {
+  constexpr std::size_t least = 80, most = 200, elsewhere = 120;
+  std::size_t columns = isatty(STDOUT_FILENO) == 1 ? terminal_size(STDOUT_FILENO).columns : elsewhere;
+  if (const char* const given = std::getenv("COLUMNS"); given != nullptr) {
+    std::size_t number = 0;
+    const std::string_view text(given);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number != 0) columns = number;
+  }
+  return std::clamp(columns, least, most);
+}
+
 std::string_view cut_to_width(std::string_view text, std::size_t width) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text::begins_character(text[at]) && width-- == 0) return text.substr(0, at);

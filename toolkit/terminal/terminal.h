@@ -23,6 +23,10 @@ struct TerminalSize {
 /// The size of a descriptor's terminal: 24 rows of 80 columns if it is not known, else at least two of each.
 TerminalSize terminal_size(int fd);
 
+/// How many columns tables on standard output may have: the variable COLUMNS, or else those of its terminal, from 80 to
+/// 200; 120 where it is no terminal.
+std::size_t table_width();
+
 /// The first `width` code points of a text; each counts as one column.
 std::string_view cut_to_width(std::string_view text, std::size_t width);
 

@@ -19,9 +19,9 @@ namespace cmt::trace {
 std::vector<command::Option> known_options(std::vector<command::Option> own) {
   const auto value = command::Option::Takes::value;
   const std::vector<command::Option> shared{
-      {"annotate"},        {"clock", value}, {"csv"},     {"json"},   {"leaks"},
-      {"plot", value},     {"strict"},       {"summary"}, {"totals"}, {"output", value, 'o'},
-      command::jobs_option};
+      {"annotate"}, {"clock", value}, {"color", value},       {"csv"},
+      {"json"},     {"leaks"},        {"plot", value},        {"strict"},
+      {"summary"},  {"totals"},       {"output", value, 'o'}, command::jobs_option};
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
 }
