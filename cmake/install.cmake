@@ -42,6 +42,7 @@ install(DIRECTORY corpus/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/corpus COMPON
 install(PROGRAMS cluster/slurm/submit DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/slurm COMPONENT tools)
 install(FILES cluster/slurm/cells.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/slurm COMPONENT tools)
 install(DIRECTORY format-spec/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/format-spec COMPONENT tools FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY format-spec/reports/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/schemas COMPONENT tools)
 
 if(PROJECT_IS_TOP_LEVEL)
   include(cmake/packages.cmake)

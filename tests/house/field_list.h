@@ -1,4 +1,4 @@
-/// Lists the fields of described structs (toolkit/output/fields.h), for doc/reports.md.
+/// Lists the fields of described structs (toolkit/output/fields.h), for format-spec/reports.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace cmt::output {
 
-/// One field as doc/reports.md lists it.
+/// One field as a schema has it.
 struct FieldDoc {
   std::string key;   ///< with those that it is within: "marks[].event"
   std::string type;  ///< "number", "text", "true or false", "object", "numbers", "texts", "objects", "tuples"

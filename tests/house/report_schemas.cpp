@@ -1,8 +1,15 @@
-// report_fields: prints doc/reports.md, the list of all fields of all reports in JSON, from their descriptions. A new
-// report gets a line in main().
+// report_schemas FOLDER: writes the JSON schemas of all reports, format-spec/reports/, from the descriptions of their
+// fields. A new report gets a line in main().
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/differences/difference.h"
@@ -28,122 +35,186 @@ namespace {
 
 using cmt::output::FieldDoc;
 
-constexpr const char* head = R"(# Reports in JSON
-
-Every field of the reports of all tools but `cmtwatch` (whose keys are in `cmtwatch/report/`), printed by `tests/house/report_fields.cpp` from the descriptions in the code:
-
-    cmake --build build/dev --target report_fields && build/dev/tests/house/report_fields >doc/reports.md
-
-- A key ends with its unit: `_bytes`, `_ns`, `_pages`. Other numbers are counts.
-- `a[].b` is the field `b` of each element of the array `a`; `a.b` is the field `b` of the object `a`.
-- `tuples` is an array of arrays, in the order that the meaning gives. The first entry of a histogram's tuple is the least
-  number of its class, or the class's name. All other entries are numbers.
-- `or null`: the value is not known. A ratio is null where it is not a number. `may be absent`: the key is left out in some
-  reports.
-)";
-
-std::string type_text(const FieldDoc& field) {
-  return field.type + (field.may_be_null ? " or null" : "") + (field.may_be_absent ? ", may be absent" : "");
-}
-
-void print_heading(const char* schema, const char* command, const char* remark) {
-  std::printf("\n## %s\n\n`%s`%s\n\n| key | type | meaning |\n|---|---|---|\n", schema, command, remark);
-}
-
-void print_fields(const std::vector<FieldDoc>& fields) {
-  for (const FieldDoc& field : fields) {
-    std::printf("| `%s` | %s | %s |\n", field.key.c_str(), type_text(field).c_str(), field.doc.c_str());
+/// The schema of one report, made of the flat list of its fields.
+class Schema {
+ public:
+  Schema(std::string name, const std::string& command, const std::string& remark = {}) : name_(std::move(name)) {
+    root_ = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+             {"title", name_},
+             {"description", command + (remark.empty() ? "" : ": " + remark)},
+             {"type", "object"}};
   }
-}
+
+  /// "a[].b" is the field `b` of each element of the array `a`.
+  void add(const FieldDoc& field) {
+    Json* object = &root_;
+    std::string_view key = field.key;
+    for (std::size_t dot; (dot = key.find('.')) != key.npos; key.remove_prefix(dot + 1)) {
+      std::string_view part = key.substr(0, dot);
+      const bool is_array = part.ends_with("[]");
+      if (is_array) part.remove_suffix(2);
+      object = &(*object)["properties"][std::string(part)];
+      if (is_array) object = &(*object)["items"];
+      if (!object->contains("type")) (*object)["type"] = "object";
+    }
+    const std::string name(key);
+    (*object)["properties"][name].update(described(field));
+    if (field.may_be_absent) return;
+    Json& required = (*object)["required"];
+    if (std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
+  }
+  void add(const std::vector<FieldDoc>& fields) {
+    for (const FieldDoc& field : fields) add(field);
+  }
+
+  void write(const std::string& folder) const {
+    std::string file = name_;
+    std::replace(file.begin(), file.end(), '/', '.');
+    std::ofstream out(folder + "/" + file + ".schema.json");
+    out << root_.dump(1) << "\n";
+    if (!out.flush()) throw std::runtime_error(folder + ": cannot be written");
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  static Json type_of(const std::string& type) {
+    if (type == "text") return "string";
+    if (type == "true or false") return "boolean";
+    if (type == "number" || type == "object") return type;
+    return "array";
+  }
+
+  static Json described(const FieldDoc& field) {
+    Json json;
+    const Json type = type_of(field.type);
+    json["type"] = field.may_be_null ? Json::array({type, "null"}) : type;
+    if (!field.doc.empty()) json["description"] = field.doc;
+    if (type == "array") {
+      const std::string of = field.type;
+      json["items"]["type"] = of == "objects"   ? "object"
+                              : of == "numbers" ? "number"
+                              : of == "texts"   ? "string"
+                                                : "array";
+    }
+    return json;
+  }
+
+  std::string name_;
+  Json root_;
+};
+
+std::string folder;
 
 /// A report that is one described struct.
 template <class Report>
-void print_report(const char* schema, const char* command) {
-  print_heading(schema, command, "");
-  print_fields(cmt::output::list_fields<Report>());
+void write_report(const char* name, const char* command) {
+  Schema schema(name, command);
+  schema.add(cmt::output::list_fields<Report>());
+  schema.write(folder);
 }
 
 /// The report of a difference, without the fields of the differences in it.
-void print_diff_report() {
-  print_heading("cmt.diff_report/1", "cmtreport --diff=... --json", "");
-  std::vector<FieldDoc> fields = cmt::output::list_fields<cmt::report::DiffReport>();
-  std::erase_if(fields, [](const FieldDoc& field) {
-    return field.key.starts_with("by_function.") || field.key.starts_with("by_size.");
-  });
-  print_fields(fields);
+void write_diff_report() {
+  Schema schema("cmt.diff_report/1", "cmtreport --diff=... --json", "by_function and by_size are as cmt.difference/1");
+  for (const FieldDoc& field : cmt::output::list_fields<cmt::report::DiffReport>()) {
+    if (!field.key.starts_with("by_function.") && !field.key.starts_with("by_size.")) schema.add(field);
+  }
+  schema.write(folder);
 }
 
-/// The described parts of the replay's report.
-void print_replay_report() {
+void write_report_of_trace() {
+  Schema schema("cmt.report/1", "cmtreport --json");
+  schema.add(cmt::output::list_fields<cmt::report::Report>());
+  schema.add({{"pages", "object", "where blocks have addresses, or with --overhead: a cmt.overhead/1", false, true},
+              {"pages.holders.by_function", "tuples",
+               "the 100 functions with most unused bytes: [name, blocks, live_bytes, page_bytes, unused_bytes, "
+               "sole_bytes]",
+               false, true},
+              {"replay", "object", "with --replay: a cmt.replay/1", false, true},
+              {"watch", "object", "with --watch: as cmtwatch wrote it", false, true}});
+  schema.write(folder);
+}
+
+/// The described parts of the replay's report, and that of --verify, which has the same name.
+void write_replay_report() {
   using namespace cmt::replay;
-  print_heading("cmt.replay/1", "cmtreplay --json",
-                ": the figures. Beside these the report has `mode` and `machine`, and the names and settings of each "
-                "allocator; `baseline` has the fields of an allocator.");
-  print_fields(cmt::output::list_fields<TraceFacts>("trace."));
+  Schema schema("cmt.replay/1", "cmtreplay --json, cmtreplay --verify --json",
+                "the figures. Beside these the report has mode and machine, and the names and settings of each "
+                "allocator; baseline has the fields of an allocator. With --verify it has verified alone");
+  const auto add = [&](std::vector<FieldDoc> fields) {  // a replay has these, a verification others
+    for (FieldDoc& field : fields) {
+      field.may_be_absent = true;
+      schema.add(field);
+    }
+  };
+  add(cmt::output::list_fields<TraceFacts>("trace."));
   for (FieldDoc field : cmt::output::list_fields<TimedSample>("allocators[].")) {
     field.type = "object";
     field.doc += std::string(field.doc.empty() ? "" : "; ") + "median, min, max and samples[] of the timed runs";
-    print_fields({field});
+    add({field});
   }
-  print_fields(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
-  print_fields(cmt::output::list_fields<Interval>("allocators[].wall_ns_median_95."));
-  print_fields(cmt::output::list_fields<MemoryRun>("allocators[]."));
-  print_fields(cmt::output::list_fields<MemoryFigures>("allocators[].memory_runs[]."));
-  print_fields(cmt::output::list_fields<Death>("allocators[].death."));
-  print_fields(cmt::output::list_fields<Comparison>("time_comparisons[]."));
-  print_fields(cmt::output::list_fields<Comparison>("peak_comparisons[]."));
-  print_fields(
-      {{"verdict", "texts", "both in words, a line each", false, false},
+  add(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
+  add(cmt::output::list_fields<Interval>("allocators[].wall_ns_median_95."));
+  add(cmt::output::list_fields<MemoryRun>("allocators[]."));
+  add(cmt::output::list_fields<MemoryFigures>("allocators[].memory_runs[]."));
+  add(cmt::output::list_fields<Death>("allocators[].death."));
+  add(cmt::output::list_fields<Comparison>("time_comparisons[]."));
+  add(cmt::output::list_fields<Comparison>("peak_comparisons[]."));
+  add({{"verdict", "texts", "both in words, a line each", false, false},
        {"warnings", "texts", "what was not replayed as recorded, and what stood out, a line each", false, false}});
+  add(cmt::output::list_fields<Verification>("verified[]."));
+  schema.write(folder);
 }
 
-void print_same_program() {
-  print_heading("cmt.same_program/1", "cmtreplay --same-program --json", "");
+void write_same_program() {
+  Schema schema("cmt.same_program/1", "cmtreplay --same-program --json", "recordings[] are as cmt.replay/1");
   for (const FieldDoc& field : cmt::output::list_fields<cmt::replay::SameProgram>()) {
-    if (!field.key.starts_with("recordings[].")) print_fields({field});
+    if (!field.key.starts_with("recordings[].")) schema.add(field);
   }
+  schema.write(folder);
 }
 
-void print_verification() {
-  print_heading("cmt.replay/1", "cmtreplay --verify --json", "");
-  print_fields(cmt::output::list_fields<cmt::replay::Verification>("verified[]."));
-}
-
-void print_info_report() {
-  print_heading("cmt.info/1", "trace2cmt --info --json",
-                ": touched_min_bytes to untouched_bytes only where touched pages were recorded, from stream_blocks on "
-                "only of a .cmt.");
-  print_fields(cmt::output::list_fields<cmt::trace2cmt::Info>());
-  print_fields(cmt::output::list_fields<cmt::Totals>());
-  print_fields(cmt::output::list_fields<cmt::trace2cmt::StackCounts>());
-  print_fields(cmt::output::list_fields<cmt::trace2cmt::RunTimes>());
-  print_fields(cmt::output::list_fields<cmt::trace2cmt::TouchCounts>());
-  print_fields(cmt::output::list_fields<cmt::trace2cmt::Layout>());
+void write_info_report() {
+  Schema schema(
+      "cmt.info/1", "trace2cmt --info --json",
+      "touched_min_bytes to untouched_bytes only where touched pages were recorded, from stream_blocks on only "
+      "of a .cmt");
+  schema.add(cmt::output::list_fields<cmt::trace2cmt::Info>());
+  schema.add(cmt::output::list_fields<cmt::Totals>());
+  const auto add = [&](std::vector<FieldDoc> fields) {
+    for (FieldDoc& field : fields) {
+      field.may_be_absent = true;
+      schema.add(field);
+    }
+  };
+  add(cmt::output::list_fields<cmt::trace2cmt::StackCounts>());
+  add(cmt::output::list_fields<cmt::trace2cmt::RunTimes>());
+  add(cmt::output::list_fields<cmt::trace2cmt::TouchCounts>());
+  add(cmt::output::list_fields<cmt::trace2cmt::Layout>());
+  schema.write(folder);
 }
 
 }  // namespace
 
-int main() {
-  std::fputs(head, stdout);
-  print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
-  print_report<cmt::analysis::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
-  print_report<cmt::analysis::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
-  print_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");
-  print_report<cmt::analysis::Summary>("cmt.overhead/1", "overhead --json");
-  print_report<cmt::analysis::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
-  print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
-  print_fields({{"pages", "object", "where blocks have addresses, or with --overhead: a cmt.overhead/1", false, true},
-                {"pages.holders.by_function", "tuples",
-                 "the 100 functions with most unused bytes: [name, blocks, live_bytes, page_bytes, unused_bytes, "
-                 "sole_bytes]",
-                 false, true},
-                {"replay", "object", "with --replay: a cmt.replay/1", false, true},
-                {"watch", "object", "with --watch: as cmtwatch wrote it", false, true}});
-  print_diff_report();
-  print_replay_report();
-  print_same_program();
-  print_verification();
-  print_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
-  print_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
-  print_info_report();
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fputs("Usage: report_schemas FOLDER\n", stderr), 2;
+  folder = argv[1];
+  try {
+    write_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
+    write_report<cmt::analysis::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
+    write_report<cmt::analysis::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
+    write_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");
+    write_report<cmt::analysis::Summary>("cmt.overhead/1", "overhead --json");
+    write_report<cmt::analysis::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
+    write_report_of_trace();
+    write_diff_report();
+    write_replay_report();
+    write_same_program();
+    write_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
+    write_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
+    write_info_report();
+  } catch (const std::exception& error) {
+    return std::fprintf(stderr, "report_schemas: %s\n", error.what()), 1;
+  }
 }

@@ -33,7 +33,7 @@ def commands(text):
 
 
 def words(line):
-    return re.sub(r"\S*\d\S*( [KMG]?i?B\b)?", "N", line).split()
+    return re.sub(r"\S*\d\S*( ([KMG]?i?B|[mun]?s)\b)?", "N", line).split()
 
 
 def differs(command, wanted, printed):

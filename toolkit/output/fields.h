@@ -15,7 +15,7 @@
 ///     }
 ///
 /// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. The visitors below make JSON and CSV from
-/// descriptions. tests/house/field_list.h lists all fields; doc/reports.md is that list for every report. A visitor
+/// descriptions. tests/house/field_list.h lists all fields; format-spec/reports has a schema of every report. A visitor
 /// that reads gets an object that is not const and assigns its members. A struct that is only written is
 /// described by a function of `const Mark&`.
 ///
