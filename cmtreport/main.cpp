@@ -65,7 +65,11 @@ lists them).
 
   --focus=REGEX  show only stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
-  --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --skip=REGEX   charge the callers of functions that match, too; may be given
+                 more than once. Functions that only hand memory on (operator
+                 new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
+                 need no --skip
+  --raw          charge these functions themselves, not their callers
   --debug-dir=DIR
                  also look in DIR for separate debug files; may be given more
                  than once
@@ -261,7 +265,7 @@ std::optional<PagePass> pages_of(PageReading& reading) {
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
   ReadSettings settings{.tool = tool, .strict = line.has("strict"), .jobs = command::jobs_of(line)};
-  settings.functions = {.skipped = pattern_option(line, "skip"),
+  settings.functions = {.charges = analysis::charge_options(line),
                         .hidden = pattern_option(line, "hide"),
                         .focus = pattern_option(line, "focus")};
   settings.debug_directories = line.values("debug-dir");
@@ -312,7 +316,8 @@ int main(int argc, char** argv) {
                              {"json"},
                              {"focus", Takes::value},
                              {"hide", Takes::value},
-                             {"skip", Takes::value},
+                             {"skip", Takes::values},
+                             {"raw"},
                              {"debug-dir", Takes::values},
                              {"pages"},
                              {"strict"},

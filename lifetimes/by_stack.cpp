@@ -116,7 +116,7 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
                    : StackTable();
   if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);
   if (is_export) {
-    exported.write(stacks, uses, asked.hidden,
+    exported.write(stacks, uses, asked.charges, asked.hidden,
                    {trace.header(), file_name(options.path), comments(trace, options, stack_options, uses)});
   } else {
     print_contributors(contributors_of(trace, options, stack_options, stacks, uses), options.form);

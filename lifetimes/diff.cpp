@@ -15,7 +15,7 @@ GroupOptions<DiffUse> options_of(const ContributorOptions& asked) {
   return {.by = asked.by,
           .metric = asked.metric,
           .inclusive = asked.inclusive,
-          .skipped = asked.skipped,
+          .charges = asked.charges,
           .focus = asked.focus,
           .ignored = asked.ignored,
           .hidden = asked.hidden,

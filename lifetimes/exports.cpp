@@ -47,7 +47,8 @@ Export::Export(const ExportOptions& options) : options_(options) {
   bytes_.emplace(file_.emplace(options.path).fd(), compression, options.path);
 }
 
-void Export::write(const StackTable& stacks, const Uses& uses, const std::string& hidden, const ExportFacts& facts) {
+void Export::write(const StackTable& stacks, const Uses& uses, const ChargeRule& charges, const std::string& hidden,
+                   const ExportFacts& facts) {
   const auto put = [this](std::string_view bytes) { bytes_->write(bytes); };
   switch (options_.form) {
     case ExportForm::none:
@@ -55,7 +56,7 @@ void Export::write(const StackTable& stacks, const Uses& uses, const std::string
     case ExportForm::folded:
       return write_folded(stacks, uses, options_.metric, hidden, [](const std::string& text) { command::print(text); });
     case ExportForm::pprof:
-      write_pprof(stacks, uses, hidden, facts.header, facts.comments, put);
+      write_pprof(stacks, uses, charges, hidden, facts.header, facts.comments, put);
       break;
     case ExportForm::speedscope:
       write_speedscope(stacks, uses, hidden, facts.name, put);

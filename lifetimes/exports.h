@@ -40,7 +40,9 @@ class Export {
   /// Opens the file, so that an error is reported before the work begins. Throws std::system_error.
   explicit Export(const ExportOptions& options);
 
-  void write(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const ExportFacts& facts);
+  /// `charges` is for pprof, which shows the innermost function of a stack as the one that allocates.
+  void write(const StackTable& stacks, const analysis::Uses& uses, const analysis::ChargeRule& charges,
+             const std::string& hidden, const ExportFacts& facts);
 
  private:
   ExportOptions options_;

@@ -93,7 +93,11 @@ Who allocates:
   --focus=REGEX  count only stacks with a matching function, file or library
   --ignore=REGEX leave out stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
-  --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --skip=REGEX   charge the callers of functions that match, too; may be given
+                 more than once. Functions that only hand memory on (operator
+                 new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
+                 need no --skip
+  --raw          charge these functions themselves, not their callers
   --diff=TRACE   print what changed from TRACE to FILE, the largest change
                  first, by function or by the WHAT of --by. The traces may be of
                  different builds
@@ -222,13 +226,15 @@ bool refuse_stack_options(const CommandLine& line) {
   for (const char* const what : {"by", "folded", "pprof", "speedscope", "diff"})
     line.refuse_together(what, {"merge", "summary", "counts", "annotate", "leaks", "totals", "plot"});
   for (const char* const what : {"folded", "pprof", "speedscope"})
-    line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv", "diff"});
+    line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "clock", "json", "csv", "diff"});
+  for (const char* const what : {"folded", "speedscope"}) line.refuse_together(what, {"skip", "raw"});
   line.refuse_together("folded", {"pprof", "speedscope"});
   line.refuse_together("pprof", {"speedscope"});
   for (const char* const what : {"by", "diff", "folded", "pprof", "speedscope"}) {
     if (line.has(what)) return true;
   }
-  analysis::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by or --diff");
+  analysis::refuse_without(line, {"sort", "inclusive", "top", "min"}, "--by or --diff");
+  analysis::refuse_without(line, {"skip", "raw"}, "--by, --diff or --pprof");
   analysis::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
                            "--by, --diff, --folded, --pprof or --speedscope");
   return false;

@@ -95,8 +95,13 @@ std::optional<std::int64_t> time_ns_of(std::time_t start, std::uint64_t since_st
 
 class PprofWriter {
  public:
-  PprofWriter(const StackTable& stacks, const std::string& hidden, const std::function<void(std::string_view)>& write)
-      : stacks_(stacks), hidden_(hidden), write_(write), has_location_(2 * std::size_t{stacks.frame_count()}) {
+  PprofWriter(const StackTable& stacks, const ChargeRule& charges, const std::string& hidden,
+              const std::function<void(std::string_view)>& write)
+      : stacks_(stacks),
+        allocation_functions_(charges),
+        hidden_(hidden),
+        write_(write),
+        has_location_(2 * std::size_t{stacks.frame_count()}) {
     text_number("");
   }
 
@@ -117,7 +122,7 @@ class PprofWriter {
 
   // The numbers of locations begin at 1, in three ranges. The location of each frame comes first, with the frame's
   // number plus 1. One location for all stacks that are not known follows. Then comes the location of each frame
-  // without the allocation functions that are inlined at its inner end.
+  // without the allocation functions that are inlined at its inner end, or, if it has no others, with its outermost.
   std::uint64_t location(std::size_t index) {
     assert(index < has_location_.size());
     return has_location_[index] = true, index + 1;
@@ -128,6 +133,7 @@ class PprofWriter {
 
   bool is_hidden(std::span<const FrameName> names);
   std::size_t first_caller(FrameId frame);
+  std::size_t first_charged(FrameId frame);
   std::vector<std::uint64_t> locations_of(StackId stack, const std::vector<std::size_t>& first_callers);
   void put_location(FrameId frame, std::uint64_t id, std::size_t first_name);
   void put_location(std::uint64_t id, const std::string& function);
@@ -153,6 +159,7 @@ class PprofWriter {
   }
 
   const StackTable& stacks_;
+  AllocationFunctions allocation_functions_;
   NamePattern hidden_;
   const std::function<void(std::string_view)>& write_;
   std::string buffer_;
@@ -196,7 +203,7 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   bool is_after_allocation = false;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (hidden_.matches(names[i].function)) continue;
-    if (!is_allocation_function(names[i].function)) return is_after_allocation ? i : 0;
+    if (!allocation_functions_.has(names[i].function)) return is_after_allocation ? i : 0;
     is_after_allocation = true;
   }
   return names.size();
@@ -208,6 +215,7 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
 /// allocations are its own.
 std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
   std::vector<std::uint64_t> locations;
+  std::optional<FrameId> outermost;
   for (StackId at = stack; at != 0; at = stacks_.node(at).parent) {
     if (locations.size() == locations_max) {
       locations.push_back(location_of(0));
@@ -217,11 +225,12 @@ std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::v
     const std::span<const FrameName> names = stacks_.names(frame);
     const bool is_left_out =
         !names.empty() && (locations.empty() ? first_callers[frame] == names.size() : is_hidden(names));
+    if (names.empty() || !is_hidden(names)) outermost = frame;
     if (is_left_out) continue;
     const bool is_cut = locations.empty() && first_callers[frame] != 0;
     locations.push_back(is_cut ? caller_location_of(frame) : location_of(frame));
   }
-  if (locations.empty()) locations.push_back(unknown_location());
+  if (locations.empty()) locations.push_back(outermost ? caller_location_of(*outermost) : unknown_location());
   return locations;
 }
 
@@ -244,11 +253,22 @@ void PprofWriter::put_samples(const Uses& uses) {
   }
 }
 
+/// Returns the index of the first function of a frame that a stack may be charged to. If the frame has only allocation
+/// functions, the stack has no others, and this is the outermost one.
+std::size_t PprofWriter::first_charged(FrameId frame) {
+  const std::span<const FrameName> names = stacks_.names(frame);
+  const std::size_t first = first_caller(frame);
+  if (first != names.size()) return first;
+  std::size_t last = names.size() - 1;
+  while (hidden_.matches(names[last].function)) --last;
+  return last;
+}
+
 void PprofWriter::put_locations() {
   const std::size_t frames = stacks_.frame_count();
   for (FrameId frame = 1; frame < frames; ++frame) {
     if (has_location_[frame]) put_location(frame, location_of(frame), 0);
-    if (has_location_[frames + frame]) put_location(frame, caller_location_of(frame), first_caller(frame));
+    if (has_location_[frames + frame]) put_location(frame, caller_location_of(frame), first_charged(frame));
     write_if_full();
   }
   if (has_location_[0]) put_location(1, "[cut]");
@@ -357,9 +377,10 @@ void PprofWriter::put_texts() {
 
 }  // namespace
 
-void write_pprof(const StackTable& stacks, const Uses& uses, const std::string& hidden, const Header& header,
-                 const std::vector<std::string>& comments, const std::function<void(std::string_view)>& write) {
-  PprofWriter profile(stacks, hidden, write);
+void write_pprof(const StackTable& stacks, const Uses& uses, const ChargeRule& charges, const std::string& hidden,
+                 const Header& header, const std::vector<std::string>& comments,
+                 const std::function<void(std::string_view)>& write) {
+  PprofWriter profile(stacks, charges, hidden, write);
   profile.put_sample_types();
   profile.put_samples(uses);
   profile.put_locations();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/fates/use.h"
+#include "analysis/stacks/labels.h"
 #include "cmt/header.h"
 #include "cmt/stacks.h"
 
@@ -21,10 +22,12 @@ namespace cmt::lifetimes {
 ///     peak_objects, peak_space          live at the peak of live bytes
 ///     temporary_objects                 freed by the next event of their thread
 ///
-/// Viewers show the values at the peak by default. The sums over all samples are the totals of `uses`. Functions that
-/// match `hidden`, an extended regular expression, are left out. `header` is the trace's; the viewer shows `comments`.
+/// Viewers show the values at the peak by default. The sums over all samples are the totals of `uses`. A stack
+/// ends at the function that `charges` charges. Functions that match `hidden`, an extended regular expression, are left
+/// out. `header` is the trace's; the viewer shows `comments`.
 /// Memory: the functions' names, and 8 bytes a frame.
-void write_pprof(const StackTable& stacks, const analysis::Uses& uses, const std::string& hidden, const Header& header,
-                 const std::vector<std::string>& comments, const std::function<void(std::string_view)>& write);
+void write_pprof(const StackTable& stacks, const analysis::Uses& uses, const analysis::ChargeRule& charges,
+                 const std::string& hidden, const Header& header, const std::vector<std::string>& comments,
+                 const std::function<void(std::string_view)>& write);
 
 }  // namespace cmt::lifetimes

@@ -133,7 +133,7 @@ class SpeedscopeWriter {
 
 void write_speedscope(const StackTable& stacks, const Uses& uses, const std::string& hidden, const std::string& name,
                       const std::function<void(std::string_view)>& write) {
-  Labels labels(stacks, Key::function, "", hidden);
+  Labels labels(stacks, Key::function, {}, hidden);
   const FunctionTree functions(stacks, uses, labels);
   SpeedscopeWriter writer(write);
   writer.put_head(name);

@@ -22,16 +22,19 @@ using output::with_commas;
 
 constexpr std::size_t site_columns = 60;
 
-/// Returns the functions that called, the innermost first, from the first one that is no allocation function on.
+/// Returns the functions that called, the innermost first, from the one that is charged on.
 std::vector<std::string> functions_of(StackId stack, const StackTable& stacks, Labels& labels) {
   std::vector<std::string> functions;
+  std::string outermost;
   for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
     for (const Label& label : labels.of_frame(stacks.node(at).frame)) {
+      outermost = labels.text(label.text);
       if (functions.empty() && label.is_allocation) continue;
       if (functions.size() == TopBlock::functions_max) return functions;
-      functions.emplace_back(labels.text(label.text));
+      functions.push_back(outermost);
     }
   }
+  if (functions.empty() && !outermost.empty()) functions.push_back(outermost);
   return functions;
 }
 
@@ -47,7 +50,7 @@ void name_functions(HeapTops& tops, const Reader& reader, const trace::Options& 
   std::sort(frames.begin(), frames.end());
   frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
   const StackTable named = named_stacks(stacks, frames, reader.header(), {.tool = options.tool});
-  Labels labels(named, Key::function, "");
+  Labels labels(named, Key::function, {});
   for (HeapTop& heap : tops.heaps) {
     for (TopBlock& top : heap.highest) top.functions = functions_of(top.stack, named, labels);
   }

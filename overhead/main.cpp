@@ -86,7 +86,11 @@ Who holds the pages:
   --focus=REGEX  count only stacks with a matching function, file or library
   --ignore=REGEX leave out stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
-  --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --skip=REGEX   charge the callers of functions that match, too; may be given
+                 more than once. Functions that only hand memory on (operator
+                 new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
+                 need no --skip
+  --raw          charge these functions themselves, not their callers
   --debug-dir=DIR
                  also look in DIR for separate debug files; may be given more
                  than once
@@ -174,7 +178,7 @@ bool asks_for_holders(const CommandLine& line) {
   line.refuse_together("by", {"summary", "plot", "clock", "annotate", "huge-pages", "leaks", "totals"});
   if (line.has("by")) return true;
   analysis::refuse_without(
-      line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "debug-dir"}, "--by");
+      line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "raw", "debug-dir"}, "--by");
   return false;
 }
 

@@ -137,7 +137,7 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
     report.left_out = sort_and_cut(report.contributors, uses, options);
     return report;
   }
-  Labels labels(stacks, key_of(options.by), "");
+  Labels labels(stacks, key_of(options.by), {.raw = true});  // merged stacks have no others
   StackGroups<DiffUse> found = GroupWalk<DiffUses>(stacks, uses, labels, options.metric).find_groups();
   assert(found.own_groups.size() == uses.entries.size());
   for (GroupOf<DiffUse>& group : found.groups) report.contributors.push_back({std::move(group)});

@@ -176,7 +176,8 @@ TEST_CASE("difference: the largest change comes first, and what is new or gone i
   CHECK(report.stacks[0].stack[0].library == "libx.so.1");
   CHECK(report.stacks[1].stack[0].function == "c");
   CHECK_FALSE(difference_of(before, after, {.metric = Metric::live, .hidden = "[cX]"}).contributors[0].is_new);
-  CHECK(difference_of(before, after, {.metric = Metric::live, .skipped = "^c$"}).contributors[1].name == "a");
+  CHECK(difference_of(before, after, {.metric = Metric::live, .charges = {.skipped = "^c$"}}).contributors[1].name ==
+        "a");
 }
 
 TEST_CASE("difference: sets that are no stacks are matched by name") {

@@ -106,11 +106,11 @@ class FunctionKeys {
 class StackMerger {
  public:
   StackMerger(const GroupOptions<DiffUse>& options, const FunctionKeys& keys)
-      : by_(options.by), skipped_(options.skipped), hidden_(options.hidden), keys_(keys) {}
+      : by_(options.by), allocation_functions_(options.charges), hidden_(options.hidden), keys_(keys) {}
 
   /// Returns the node in the merged table for each of the table's nodes that are in the tree.
   std::vector<StackId> add(const StackTable& stacks, const StackTree& tree, const LibraryKeys& libraries) {
-    std::vector<std::optional<std::vector<FrameId>>> frames(stacks.frame_count());
+    std::vector<std::optional<std::vector<Function>>> frames(stacks.frame_count());
     std::vector<StackId> merged(stacks.node_count());
     for (StackId id = 1; id < stacks.node_count(); ++id) {
       if (!tree.has(id)) continue;
@@ -122,7 +122,9 @@ class StackMerger {
       }
       auto& functions = frames[node.frame];
       if (!functions) functions = functions_of(stacks, node.frame, libraries);
-      for (const FrameId function : *functions) merged[id] = merged_.add_node({merged[id], function});
+      for (const auto& [function, is_allocation] : *functions) {
+        if (!is_allocation || merged[id] == 0) merged[id] = merged_.add_node({merged[id], function});
+      }
     }
     return merged;
   }
@@ -130,15 +132,19 @@ class StackMerger {
   StackTable finish() { return std::move(merged_); }
 
  private:
+  struct Function {
+    FrameId frame;  // of the merged table
+    bool is_allocation;
+  };
+
   /// The functions at a frame, the outermost first.
-  std::vector<FrameId> functions_of(const StackTable& stacks, FrameId frame, const LibraryKeys& libraries) {
-    std::vector<FrameId> functions;
+  std::vector<Function> functions_of(const StackTable& stacks, FrameId frame, const LibraryKeys& libraries) {
+    std::vector<Function> functions;
     const std::span<const FrameName> names = stacks.names(frame);
-    if (names.empty()) return {function_of(stacks, frame, {}, libraries)};
+    if (names.empty()) return {{function_of(stacks, frame, {}, libraries), false}};
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
-      const std::string_view function = name->function;
-      if (is_allocation_function(function) || skipped_.matches(function) || hidden_.matches(function)) continue;
-      functions.push_back(function_of(stacks, frame, *name, libraries));
+      if (hidden_.matches(name->function)) continue;
+      functions.push_back({function_of(stacks, frame, *name, libraries), allocation_functions_.has(name->function)});
     }
     return functions;
   }
@@ -178,7 +184,8 @@ class StackMerger {
   }
 
   By by_;
-  NamePattern skipped_, hidden_;
+  AllocationFunctions allocation_functions_;
+  NamePattern hidden_;
   const FunctionKeys& keys_;
   StackTable merged_;
   std::unordered_map<std::string, FrameId> functions_;   // by key, with the library and the line if they count

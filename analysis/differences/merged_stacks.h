@@ -6,7 +6,8 @@
 ///     built with -O0    main, grow, push, malloc                   chain: main, grow, push
 ///     with -O2          main [grow, push inlined], malloc          the same
 ///
-/// Allocation functions are left out, since libraries inline them in many ways. Suffixes that compilers append to the
+/// Allocation functions are left out, since libraries inline them in many ways. Only the outermost function of a stack
+/// may be one. Suffixes that compilers append to the
 /// names of functions which they split or specialise (".constprop.0", ".part.1", ".cold") are cut off. A function
 /// without a name is known by its library.
 ///
@@ -53,9 +54,9 @@ struct MergedStacks {
   DiffUses uses;
 };
 
-/// Merges the stacks that have allocated. `options` chooses functions, lines or libraries, and the functions that are
-/// skipped or hidden. Skipped and hidden functions are in no merged stack. If both traces name a library or a file, the
-/// name of the second trace is kept. Memory: the same as both tables.
+/// Merges the stacks that have allocated. `options` chooses functions, lines or libraries, the allocation functions,
+/// and the functions that are hidden. Hidden functions are in no merged stack. If both traces name a library or a file,
+/// the name of the second trace is kept. Memory: the same as both tables.
 MergedStacks merge_stacks(const DiffSide& before, const DiffSide& after, const GroupOptions<DiffUse>& options);
 
 }  // namespace cmt::analysis

@@ -15,7 +15,7 @@ namespace cmt::analysis {
 inline constexpr LabelId no_label = 0xffffffff;
 
 /// Returns, for each node in the tree, the nearest node from there outwards with a label that is no allocation
-/// function's; 0: none.
+/// function's. Without one it is the outermost node with a label; 0: none.
 std::vector<StackId> find_labelled(const StackTable& stacks, const StackTree& tree, Labels& labels);
 
 /// A place in a stack: a label of a frame. The callers are the labels from there outwards.

@@ -91,12 +91,12 @@ struct GroupOptions {
   By by = By::function;
   typename Figures::Metric metric = Figures::metric_default;
   bool inclusive = false;  ///< sorts by what functions have with those that they call
-  std::string skipped{};   ///< functions that count as allocation functions, an extended regular expression
-  std::string focus{};     ///< only stacks with a function that matches; empty: all
-  std::string ignored{};   ///< no stacks with a function that matches
-  std::string hidden{};    ///< functions that are taken out of stacks
-  double min = 0;          ///< groups and callers below this share of the total are left out
-  std::size_t top = 0;     ///< how many groups; 0: all
+  ChargeRule charges{};
+  std::string focus{};    ///< only stacks with a function that matches; empty: all
+  std::string ignored{};  ///< no stacks with a function that matches
+  std::string hidden{};   ///< functions that are taken out of stacks
+  double min = 0;         ///< groups and callers below this share of the total are left out
+  std::size_t top = 0;    ///< how many groups; 0: all
 };
 
 /// Returns the property of which the labels of stacks are made.

@@ -107,7 +107,7 @@ class GroupWalk {
     if (node != 0) {
       const std::span<const Label> labels = labels_.of_frame(stacks_.node(node).frame);
       for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
-        if (label->is_allocation) continue;
+        if (label->is_allocation && !path_groups_.empty()) continue;  // the outermost function has no caller to charge
         path_groups_.push_back(group_of(label->text));
         ++groups_[path_groups_.back()].on_path;
       }

@@ -23,28 +23,36 @@ std::optional<double> parse_share(const std::string& text) {
 
 std::vector<command::Option> group_options(std::vector<command::Option> own) {
   using Takes = command::Option::Takes;
-  for (const char* const name : {"by", "sort", "skip", "focus", "ignore", "hide", "min", "top"})
+  for (const char* const name : {"by", "sort", "focus", "ignore", "hide", "min", "top"})
     own.push_back({name, Takes::value});
   own.push_back({"inclusive"});
-  own.push_back({"debug-dir", Takes::values});
+  own.push_back({"raw"});
+  for (const char* const name : {"skip", "debug-dir"}) own.push_back({name, Takes::values});
   return own;
 }
 
 std::string pattern_option(const command::CommandLine& line, const char* option) {
-  return line.checked(option, [](const std::string& expression) -> std::string {
+  std::string either;
+  for (const std::string& expression : line.values(option)) {
     try {
       NamePattern pattern(expression);
-      return {};
     } catch (const std::invalid_argument& error) {
-      return error.what();
+      throw command::UsageError("--" + std::string(option) + ": " + error.what());
     }
-  });
+    if (!either.empty() && !expression.empty()) either += '|';
+    either += expression;
+  }
+  return either;
+}
+
+ChargeRule charge_options(const command::CommandLine& line) {
+  return {.skipped = pattern_option(line, "skip"), .raw = line.has("raw")};
 }
 
 By parse_by_option(const command::CommandLine& line) {
   const By by = line.parsed("by", "function", "function, caller, line, library, thread, size or phase", parse_by);
   if (is_of_stacks(by)) return by;
-  for (const char* const option : {"inclusive", "skip", "focus", "ignore", "hide", "debug-dir"}) {
+  for (const char* const option : {"inclusive", "skip", "raw", "focus", "ignore", "hide", "debug-dir"}) {
     if (line.has(option))
       throw command::UsageError(std::string("--") + option +
                                 " is about call stacks: not with --by=" + std::string(name(by)));

@@ -11,13 +11,17 @@
 
 namespace cmt::analysis {
 
-/// Returns the tool's own options with --by, --sort, --inclusive, --skip, --focus, --ignore, --hide, --min, --top and
+/// Returns the tool's own options with --by, --sort, --inclusive, --skip, --raw, --focus, --ignore, --hide, --min,
+/// --top and
 /// --debug-dir.
 std::vector<command::Option> group_options(std::vector<command::Option> own);
 
 By parse_by_option(const command::CommandLine& line);
-/// Returns the value of an option that is an extended regular expression. Throws UsageError for a bad expression.
+/// Returns the value of an option that is an extended regular expression; of several values, an expression that matches
+/// what one of them matches. Throws UsageError for a bad expression.
 std::string pattern_option(const command::CommandLine& line, const char* option);
+/// Returns the values of --skip and --raw. Throws UsageError.
+ChargeRule charge_options(const command::CommandLine& line);
 /// Returns the value of --min as a share of 1. Throws UsageError.
 double parse_min_option(const command::CommandLine& line, By by);
 std::size_t parse_top_option(const command::CommandLine& line);
@@ -32,7 +36,7 @@ GroupOptions<Figures> parse_group_options(const command::CommandLine& line) {
   GroupOptions<Figures> options;
   options.by = parse_by_option(line);
   options.inclusive = line.has("inclusive");
-  options.skipped = pattern_option(line, "skip");
+  options.charges = charge_options(line);
   options.focus = pattern_option(line, "focus");
   options.ignored = pattern_option(line, "ignore");
   options.hidden = pattern_option(line, "hide");

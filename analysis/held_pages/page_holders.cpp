@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -45,11 +46,14 @@ std::vector<std::vector<GroupNumber>> find_groups_of_stacks(const StackTable& st
   std::vector<std::vector<GroupNumber>> groups(uses.entries.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].push_back(found.own_groups[i]);
+    std::optional<LabelId> outermost;
     for (StackId at = uses.entries[i].key; at != 0; at = stacks.node(at).parent) {
       for (const Label& label : labels.of_frame(stacks.node(at).frame)) {
+        outermost = label.text;
         if (!label.is_allocation) groups[i].push_back(numbers.at(label.text));
       }
     }
+    if (outermost) groups[i].push_back(numbers.at(*outermost));
     std::sort(groups[i].begin(), groups[i].end());
     groups[i].erase(std::unique(groups[i].begin(), groups[i].end()), groups[i].end());
   }
@@ -112,7 +116,7 @@ PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, co
     if (entry.key == 0) report.of_unknown_stacks = entry.use;
     report.stacks += entry.key != 0;
   }
-  Labels labels(stacks, key_of(options.by), options.skipped, options.hidden);
+  Labels labels(stacks, key_of(options.by), options.charges, options.hidden);
   StackGroups<PageUse> found = GroupWalk<PageUses>(stacks, uses, labels, options.metric).find_groups();
   add_sole_pages(uses, found, find_groups_of_stacks(stacks, uses, labels, found));
   report.holders = std::move(found.groups);

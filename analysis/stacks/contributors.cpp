@@ -74,7 +74,7 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
     if (entry.key == 0) report.of_unknown_stacks = entry.use;
     report.stacks += entry.key != 0;
   }
-  Labels labels(stacks, key_of(options.by), options.skipped, options.hidden);
+  Labels labels(stacks, key_of(options.by), options.charges, options.hidden);
   StackGroups<Use> found = GroupWalk<Uses>(stacks, uses, labels, options.metric).find_groups();
   for (GroupOf<Use>& group : found.groups) report.contributors.push_back({std::move(group), {}});
   for (std::size_t i = 0; i < uses.entries.size(); ++i)

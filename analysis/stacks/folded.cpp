@@ -12,7 +12,7 @@ namespace cmt::analysis {
 void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write) {
   constexpr std::size_t enough = 65536, line_max = std::size_t{1} << 18;
-  Labels labels(stacks, Key::function, "", hidden);
+  Labels labels(stacks, Key::function, {}, hidden);
   const FunctionTree functions(stacks, uses, labels);
   const std::vector<std::int64_t> figures = functions.figures(uses, metric);
   std::vector<std::string> parts;  // by label

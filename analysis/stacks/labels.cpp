@@ -1,15 +1,13 @@
-// Names the functions of frames, and finds allocation functions by their names.
+// Names the functions of frames.
 #include "analysis/stacks/labels.h"
 
 #include <regex.h>
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/stacks/short_name.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::analysis {
@@ -18,64 +16,6 @@ namespace {
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
-
-bool is_allocation_function(std::string_view function) {
-  static constexpr std::array<std::string_view, 22> names{"malloc",
-                                                          "calloc",
-                                                          "realloc",
-                                                          "reallocarray",
-                                                          "memalign",
-                                                          "aligned_alloc",
-                                                          "posix_memalign",
-                                                          "valloc",
-                                                          "pvalloc",
-                                                          "__libc_malloc",
-                                                          "__libc_calloc",
-                                                          "__libc_realloc",
-                                                          "__libc_memalign",
-                                                          "__rust_alloc",
-                                                          "__rust_realloc",
-                                                          "__rust_alloc_zeroed",
-                                                          "__rdl_alloc",
-                                                          "__rdl_realloc",
-                                                          "__rdl_alloc_zeroed",
-                                                          "__rust_no_alloc_shim_is_unstable",
-                                                          "_Znwm",
-                                                          "_Znam"};
-  static constexpr std::array<std::string_view, 6> beginnings{"operator new",      "alloc::alloc::",
-                                                              "alloc::raw_vec::",  "<alloc::alloc::Global",
-                                                              "<alloc::raw_vec::", "__rustc::__r"};
-  static constexpr std::array<std::string_view, 21> parts_of_std{"allocate",
-                                                                 "allocate_at_least",
-                                                                 "__allocate_at_least",
-                                                                 "__allocate_guarded",
-                                                                 "__libcpp_allocate",
-                                                                 "__libcpp_operator_new",
-                                                                 "_M_allocate",
-                                                                 "_M_allocate_and_copy",
-                                                                 "_M_allocate_buckets",
-                                                                 "_M_allocate_map",
-                                                                 "_M_allocate_node",
-                                                                 "_M_allocate_single_bucket_storage",
-                                                                 "_M_create",
-                                                                 "_M_create_node",
-                                                                 "_M_create_nodes",
-                                                                 "_M_create_storage",
-                                                                 "_M_get_node",
-                                                                 "_M_initialize_map",
-                                                                 "_S_allocate",
-                                                                 "_S_create",
-                                                                 "_S_new_page"};
-  if (std::find(names.begin(), names.end(), function) != names.end()) return true;
-  const auto begins = [function](std::string_view text) { return function.starts_with(text); };
-  if (std::any_of(beginnings.begin(), beginnings.end(), begins)) return true;
-  if (function.find("std::") == std::string_view::npos && !begins("__gnu_cxx::")) return false;
-  const std::string name = short_name(function);
-  if (!name.starts_with("std::") && !name.starts_with("__gnu_cxx::")) return false;
-  std::string_view last = std::string_view(name).substr(name.rfind(':') + 1);
-  if (last.ends_with("<>")) last.remove_suffix(2);
-  return std::find(parts_of_std.begin(), parts_of_std.end(), last) != parts_of_std.end();
-}
 
 std::string library_text(const StackTable& stacks, FrameId frame) {
   const ModuleId module = stacks.frame(frame).module;
@@ -129,12 +69,8 @@ bool NamePattern::matches(std::string_view name) {
   return at->second;
 }
 
-Labels::Labels(const StackTable& stacks, Key key, const std::string& skipped, const std::string& hidden)
-    : stacks_(stacks), key_(key), skipped_(skipped), hidden_(hidden), by_frame_(stacks.frame_count()) {}
-
-bool Labels::is_skipped(std::string_view function) {
-  return is_allocation_function(function) || skipped_.matches(function);
-}
+Labels::Labels(const StackTable& stacks, Key key, const ChargeRule& charges, const std::string& hidden)
+    : stacks_(stacks), key_(key), allocation_functions_(charges), hidden_(hidden), by_frame_(stacks.frame_count()) {}
 
 std::span<const Label> Labels::of_frame(FrameId frame) {
   assert(frame < by_frame_.size());
@@ -154,7 +90,7 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
     const bool is_function = key_ == Key::function && frame != 0;
     const std::string library = is_function ? stacks_.module(stacks_.frame(frame).module).path : "";
     const auto index = static_cast<std::uint32_t>(name == nullptr ? 0 : name - stacks_.names(frame).data());
-    labels.push_back({intern(text, library), name != nullptr && is_skipped(name->function), index});
+    labels.push_back({intern(text, library), name != nullptr && allocation_functions_.has(name->function), index});
   };
   const std::span<const FrameName> names = stacks_.names(frame);
   for (const FrameName& name : names) {

@@ -1,4 +1,4 @@
-/// The functions of frames as reports name them, and the question whether a function only hands memory on.
+/// The functions of frames as reports name them.
 #pragma once
 
 #include <cassert>
@@ -12,16 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/stacks/allocation_functions.h"
 #include "cmt/stacks.h"
 
 namespace cmt::analysis {
-
-/// Returns whether a function only hands memory on, so that its caller is the one that allocates:
-///
-/// - malloc and its kin, and operator new;
-/// - functions of std:: and __gnu_cxx:: by which containers get memory (allocate, _M_create, ...);
-/// - Rust's alloc::alloc and alloc::raw_vec.
-bool is_allocation_function(std::string_view function);
 
 /// The number of a label's text, which many frames may have.
 using LabelId = std::uint32_t;
@@ -55,12 +49,34 @@ class NamePattern {
   std::unique_ptr<Compiled> compiled_;  // null: empty
 };
 
+/// Which function of a stack its blocks are charged to: the innermost one that is no allocation function, and the
+/// outermost one if all are. For example, xmalloc is charged if it has no caller.
+struct ChargeRule {
+  std::string skipped{};  ///< functions that count as allocation functions too, an extended regular expression
+  bool raw = false;       ///< only these do: the list of allocation_functions.cpp is not used
+};
+
+/// The allocation functions of a rule.
+class AllocationFunctions {
+ public:
+  /// Throws std::invalid_argument for a bad expression.
+  explicit AllocationFunctions(const ChargeRule& charges) : skipped_(charges.skipped), raw_(charges.raw) {}
+
+  /// The name must live as long as this.
+  bool has(std::string_view function) {
+    return (!raw_ && is_allocation_function(function)) || skipped_.matches(function);
+  }
+
+ private:
+  NamePattern skipped_;
+  bool raw_;
+};
+
 /// The labels of frames. A frame has several where functions are inlined. Each text has one number.
 class Labels {
  public:
-  /// Functions that match `skipped` count as allocation functions. Functions that match `hidden` have no label. Borrows
-  /// `stacks`. Throws std::invalid_argument for a bad expression.
-  Labels(const StackTable& stacks, Key key, const std::string& skipped, const std::string& hidden = {});
+  /// Functions that match `hidden` have no label. Borrows `stacks`. Throws std::invalid_argument for a bad expression.
+  Labels(const StackTable& stacks, Key key, const ChargeRule& charges, const std::string& hidden = {});
 
   /// Returns the labels of a frame, the innermost function first; none if all are hidden.
   std::span<const Label> of_frame(FrameId frame);
@@ -80,11 +96,10 @@ class Labels {
   LabelId intern(const std::string& text, const std::string& library = {});
 
  private:
-  bool is_skipped(std::string_view function);
-
   const StackTable& stacks_;
   Key key_;
-  NamePattern skipped_, hidden_;
+  AllocationFunctions allocation_functions_;
+  NamePattern hidden_;
   std::deque<std::string> texts_;
   std::unordered_map<std::string, LabelId> ids_;        // by text, a zero byte, and library
   std::unordered_map<std::string, LabelId> first_ids_;  // of a function's name, by the name

@@ -62,7 +62,7 @@ ComparedTree tree_of_stacks(const analysis::MergedStacks& merged) {
   for (const DiffUses::Entry& entry : merged.uses.entries)
     weights[entry.key] = 1 + magnitude(entry.use.change(Metric::bytes));
   const std::vector<NodeNumber> node_of =
-      compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {});
+      compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {.charges = {.raw = true}});
   compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
   assert(std::all_of(merged.uses.entries.begin(), merged.uses.entries.end(), [&](const DiffUses::Entry& entry) {
@@ -133,7 +133,7 @@ DiffSideFacts facts_of(ComparedTrace& trace) {
 
 DiffReport compare_traces(const std::string& before_path, const std::string& after_path, const ReadSettings& settings) {
   analysis::GroupOptions<DiffUse> groups{.metric = Metric::bytes,
-                                         .skipped = settings.functions.skipped,
+                                         .charges = settings.functions.charges,
                                          .focus = settings.functions.focus,
                                          .hidden = settings.functions.hidden};
   analysis::CompareOptions options;

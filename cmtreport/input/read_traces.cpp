@@ -216,10 +216,10 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
 
 void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path) {
   if (header.has_stacks) return;
-  const std::string option = !functions.focus.empty()     ? "--focus"
-                             : !functions.hidden.empty()  ? "--hide"
-                             : !functions.skipped.empty() ? "--skip"
-                                                          : "";
+  const std::string option = !functions.focus.empty()             ? "--focus"
+                             : !functions.hidden.empty()          ? "--hide"
+                             : !functions.charges.skipped.empty() ? "--skip"
+                                                                  : "";
   if (!option.empty()) throw FormatError(path, "call stacks were not recorded (needed by " + option + ")");
 }
 

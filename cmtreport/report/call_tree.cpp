@@ -24,18 +24,19 @@ void add_callees(std::span<const StackNode> stacks, std::vector<std::uint64_t>& 
 
 }  // namespace
 
-/// The functions of frames, the outermost first, without those that only hand memory on.
+/// The functions of frames, the outermost first.
 class CallTree::FrameFunctions {
  public:
   struct Entry {
     FrameNumber function;
     std::uint32_t name;  ///< index in the names of the frame
+    bool is_allocation;
   };
 
   FrameFunctions(CallTree& tree, const StackTable& stacks, const FunctionOptions& options)
       : tree_(tree),
         stacks_(stacks),
-        labels_(stacks, analysis::Key::function, options.skipped, options.hidden),
+        labels_(stacks, analysis::Key::function, options.charges, options.hidden),
         places_(stacks.frame_count(), not_known) {}
 
   std::span<const Entry> of_frame(FrameId frame) {
@@ -54,7 +55,7 @@ class CallTree::FrameFunctions {
     std::vector<Entry> functions;
     const std::span<const Label> found = labels_.of_frame(frame);
     for (auto label = found.rbegin(); label != found.rend(); ++label) {
-      if (!label->is_allocation) functions.push_back({function_of(frame, label->text), label->name});
+      functions.push_back({function_of(frame, label->text), label->name, label->is_allocation});
     }
     return functions;
   }
@@ -136,7 +137,8 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
     assert(stacks[id].parent < id);
     const FrameId frame = stacks[id].frame;
     NodeNumber node = node_of[stacks[id].parent];
-    for (const auto& [function, name] : functions.of_frame(frame)) {
+    for (const auto& [function, name, is_allocation] : functions.of_frame(frame)) {
+      if (is_allocation && node != 0) continue;
       node = child_of(node, function);
       if (sums[id] <= functions_[function].weight) continue;
       const std::span<const FrameName> names = frames.names(frame);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/stacks/labels.h"
 #include "cmt/stacks.h"
 #include "cmtreport/model/measures.h"
 #include "cmtreport/report/report.h"
@@ -26,14 +27,14 @@ struct Function {
 
 /// How frames become functions, as lifetimes --by=function has it.
 struct FunctionOptions {
-  std::string skipped{};  ///< functions that count as allocation functions, an extended regular expression
-  std::string hidden{};   ///< functions that are left out of stacks
-  std::string focus{};    ///< only stacks with a function, file or library that matches
+  analysis::ChargeRule charges{};
+  std::string hidden{};  ///< functions that are left out of stacks
+  std::string focus{};   ///< only stacks with a function, file or library that matches
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses. Functions that only hand memory on are left out. Node 0 is the root. Memory: 8 to 16 bytes a node, and 8
-/// once all stacks are added.
+/// addresses. Allocation functions are left out, unless a stack has no other. Node 0 is the root. Memory: 8 to 16 bytes
+/// a node, and 8 once all stacks are added.
 class CallTree {
  public:
   struct Node {

@@ -1,9 +1,11 @@
-// Writes the head of a report, its findings, and a hint if a wrapper such as xmalloc is blamed for its callers' memory.
+// Writes the head of a report, its findings, and a hint if a wrapper such as my_malloc is blamed for its callers'
+// memory.
 
 #include "cmtreport/report/text.h"
 
 #include <algorithm>
 
+#include "analysis/stacks/allocation_functions.h"
 #include "cmtreport/report/screen.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/command/command_line.h"
@@ -41,14 +43,15 @@ std::string head_text(const Report& report) {
   return wrapped(first, 2) + wrapped("  " + second, 2);
 }
 
-/// Whether a function may only hand memory on, judged by its name: xmalloc does.
+/// Whether a function that is not known as an allocation function may be one, judged by its name: my_malloc.
 bool is_like_malloc(const std::string& function) {
   std::string name;
   for (const char c : function) {
     if (c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')) return false;
     name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
-  return name.ends_with("malloc") || name.ends_with("calloc") || name.ends_with("realloc");
+  return (name.ends_with("malloc") || name.ends_with("calloc") || name.ends_with("realloc")) &&
+         !analysis::is_allocation_function(function);
 }
 
 /// The option that charges the callers of such a function.

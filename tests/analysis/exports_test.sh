@@ -127,16 +127,18 @@ time: 0 7
 location 2: 1 100f insert app.cpp:1
 location 3: 1 101f std::_Rb_tree<int>::_M_create_node<int>(int&&) stl_tree.h:2
 location 4: 1 102f Order::Order() app.cpp:3
-location 6: 0 0 [unknown]
+location 10: 1 103f malloc
 sample: 1 10 1 10 1 10 0 at 4 3 2
 sample: 1 100 1 100 1 100 0 at 2
-sample: 1 1000 1 1000 1 1000 0 at 6
+sample: 1 1000 1 1000 1 1000 0 at 10
 END
+lifetimes --pprof=- --skip='^Order' --skip=insert tree.trace 2>messages >skipped.pb.gz && pprof skipped.pb.gz | grep -c 'at 7$' | same "--pprof --skip" <(echo 2)
+lifetimes --pprof=- --raw tree.trace 2>messages >raw.pb.gz && pprof raw.pb.gz | grep -c 'at 5 ' | same "--pprof --raw" <(echo 2)
 lifetimes --by=function --json tree.trace 2>messages | jq -r '.contributors[] | "\(.self.peak_bytes) \(.name)"' | sort -n |
   same "a container's node, by function" /dev/fd/3 3<<'END'
 10 Order::Order()
 100 insert
-1000 [unknown]
+1000 malloc
 END
 
 lifetimes --speedscope=app.json app.trace 2>messages || complain "--speedscope: $(cat messages)"

@@ -218,8 +218,32 @@ grep -q 'breaks off' text && ! grep -q leaks text || complain "a trace that brea
 cmtreport child.trace 2>/dev/null | tr -s ' \n' ' ' >text
 grep -q ' 1 free of an unknown block, made before the recording began' text && ! grep -q ' 0 ' text ||
   complain "a block of the parent: $(cat text)"
-sed 's/function=drop/function=xmalloc/' leaky.trace >wrapper.trace
-cmtreport wrapper.trace >text && grep -qF -- "--skip='^xmalloc\$'" text || complain "a wrapper of malloc: $(cat text)"
+sed 's/function=drop/function=my_malloc/' leaky.trace >wrapper.trace
+cmtreport wrapper.trace >text && grep -qF -- "--skip='^my_malloc\$'" text || complain "a wrapper of malloc: $(cat text)"
+
+# Functions that only hand memory on are charged to their callers, and themselves with --raw. The outermost is charged if
+# a stack has no other.
+{
+  echo '#cmt text=1'
+  echo '#module 1 path=/usr/bin/python3.11 begin=1000 end=9000 bias=0'
+  for frame in 1:main 2:_PyObject_Malloc 3:xmalloc 4:malloc; do
+    echo "#frame ${frame%:*} module=1 address=${frame%:*}000"
+    echo "#name ${frame%:*} function=${frame#*:}"
+  done
+  printf '#node %d parent=%d frame=%d\n' 1 0 1  2 1 2  3 0 3  4 3 4
+  awk 'BEGIN { for (i = 1; i <= 500; ++i) printf "malloc(300) = %x<%d> stack=2\nmalloc(100) = %x<%d> stack=4\n", 4096 * i, 2 * i, 4096 * i + 512, 2 * i + 1 }'
+  echo '#cmt end=complete'
+} >hand.trace
+charged() { jq -r '[.findings[] | select(.kind == "live_at_end") | .function] | sort | join(" ")'; }
+for expected in '|main xmalloc' '--raw|_PyObject_Malloc malloc' '--raw --skip=alloc|main xmalloc' '--skip=^main|main xmalloc'; do
+  cmtreport --json ${expected%|*} hand.trace | charged >out
+  [ "$(cat out)" = "${expected#*|}" ] || complain "charged with '${expected%|*}': $(cat out)"
+  lifetimes --by=function --sort=live --json ${expected%|*} hand.trace |
+    jq -r '[.contributors[] | select(.self.end_live_bytes > 0) | .name] | sort | join(" ")' >out
+  [ "$(cat out)" = "${expected#*|}" ] || complain "lifetimes ${expected%|*}: $(cat out)"
+done
+cmtreport --diff=hand.trace --json hand.trace >json && jq -e '[.frames.function[] | select(test("malloc"; "i"))] == ["xmalloc"]' json >out || complain "--diff: $(jq -c .frames.function json)"
+cmtreport --diff=hand.trace --raw --json hand.trace | jq -e '.frames.function | index("_PyObject_Malloc")' >out || complain "--diff --raw"
 : >empty.trace
 cmtreport empty.trace >text 2>err || complain "an empty trace: $(cat err)"
 grep -q 'nothing stands out' text || complain "an empty trace: $(cat text)"

@@ -1,0 +1,12 @@
+/// The functions that only hand memory on. Blocks are charged to their callers.
+#pragma once
+
+#include <string_view>
+
+namespace cmt::analysis {
+
+/// Returns whether a function only hands memory on, so that its caller is the one that allocates. The list of these
+/// functions, by the names that people see in reports, is in allocation_functions.cpp.
+bool is_allocation_function(std::string_view function);
+
+}  // namespace cmt::analysis
