@@ -133,6 +133,33 @@ class Shortener {
   bool is_done_ = false;
 };
 
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Takes ":12" off the end of a text. Returns false if there is none.
+bool drop_number(std::string_view& text) {
+  const std::size_t digits = text.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits + 1 == text.size() || text[digits] != ':') return false;
+  text = text.substr(0, digits);
+  return true;
+}
+
+/// Shortens a function of Python or JavaScript, as their perf maps name it (toolkit/symbols/perf_map.h). Returns an
+/// empty text for others.
+std::string script_name(std::string_view function) {
+  if (function.starts_with("py::")) {
+    const std::size_t colon = function.find(':', 4);
+    if (colon == std::string_view::npos) return {};
+    return std::string(function.substr(4, colon - 4)) + " (" + std::string(file_name(function.substr(colon + 1))) + ")";
+  }
+  const std::size_t blank = function.rfind(' ');
+  if (blank == std::string_view::npos || function.back() < '0' || function.back() > '9') return {};
+  std::string_view line = function.substr(blank + 1), file = line;
+  if (!drop_number(file)) return {};
+  std::string_view path = file;
+  if (drop_number(path)) line = file;  // the column is left out
+  return std::string(function.substr(0, blank)) + " (" + std::string(file_name(line)) + ")";
+}
+
 }  // namespace
 
 std::size_t end_of_brackets(std::string_view text, std::size_t at) {
@@ -147,6 +174,7 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
 }
 
 std::string short_name(std::string_view function) {
+  if (const std::string of_script = script_name(function); !of_script.empty()) return of_script;
   std::string name = Shortener(function).shortened();
   return name.empty() ? std::string(function) : name;
 }

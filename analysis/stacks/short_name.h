@@ -13,6 +13,8 @@ namespace cmt::analysis {
 ///     int* std::vector<int, std::allocator<int> >::emplace_back<int>(int&&)    std::vector<>::emplace_back<>
 ///     main::{lambda(int)#1}::operator()(int) const                             main::{lambda#1}::operator()
 ///     main.(*Server).Handle                                                    main.(*Server).Handle
+///     py::load:/app/rows.py                                                    load (rows.py)
+///     load /app/rows.js:12:3                                                   load (rows.js:12)
 ///
 /// A name without arguments, such as those of C, loses only its template arguments.
 std::string short_name(std::string_view function);

@@ -13,7 +13,7 @@ struct ShortName {
   std::string_view function, expected;
 };
 
-constexpr std::array<ShortName, 36> short_names{{
+constexpr std::array<ShortName, 41> short_names{{
     {"main", "main"},
     {"", ""},
     {"parse.part.0", "parse.part.0"},
@@ -52,6 +52,11 @@ constexpr std::array<ShortName, 36> short_names{{
     {"app::run::{{closure}}", "app::run::{{closure}}"},
     {"<module>", "<module>"},
     {"f(", "f"},
+    {"py::Rows.load:/app/rows.py", "Rows.load (rows.py)"},
+    {"py::<module>:<string>", "<module> (<string>)"},
+    {"parse file:///app/server.js:12:3", "parse (server.js:12)"},
+    {"get size /app/server.js:12", "get size (server.js:12)"},
+    {"emit node:events:465:44", "emit (node:events:465)"},
     {"(<[{", "(<[{"},
 }};
 

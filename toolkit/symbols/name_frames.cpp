@@ -99,7 +99,8 @@ void name_from_module(Lookup& lookup, const Module& module, const NamingOptions&
 void name_from_perf_map(Lookup& lookup, const NamingOptions& options) {
   if (options.perf_map.empty()) return;
   look_up_in_perf_map(options.perf_map, lookup.addresses(), [&](std::size_t index, std::string_view function) {
-    const FrameName name{.function = function, .file = {}};
+    const std::string of_all_tiers = without_tier(function);
+    const FrameName name{.function = of_all_tiers, .file = {}};
     lookup.set_names(index, {&name, 1});
   });
 }

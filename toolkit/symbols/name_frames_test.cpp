@@ -20,6 +20,7 @@
 #include "tests/symbols/watched_fifo.h"
 #include "toolkit/symbols/demangle.h"
 #include "toolkit/symbols/module_file.h"
+#include "toolkit/symbols/perf_map.h"
 
 namespace cmt::symbols {
 namespace {
@@ -349,10 +350,20 @@ TEST_CASE("functions of a JIT compiler come from its list, the last one where me
   const FrameId last = stacks.add_frame({0, 0x3000, true});
   name_all_frames(stacks, {.perf_map = path});
   CHECK(names_text(stacks, first) == "new one");
-  CHECK(names_text(stacks, second) == "LazyCompile:~parse app.js:12");
+  CHECK(names_text(stacks, second) == "parse app.js:12");
   CHECK(names_text(stacks, third) == "old");
   CHECK(stacks.names(last).empty());
   std::filesystem::remove(path);
+}
+
+TEST_CASE("V8's tiers of a function are one function") {
+  for (const char* const kind :
+       {"LazyCompile:~", "LazyCompile:*", "JS:^", "JS:+", "JS:*'", "JS:o+", "JS:o*'", "Function:"})
+    CHECK(without_tier(std::string(kind) + "parse file:///app.js:12:3") == "parse file:///app.js:12:3");
+  CHECK(without_tier("JS:~ file:///app.js:14:1") == "<anonymous> file:///app.js:14:1");
+  CHECK(without_tier("JS:*object app.js:1:1") == "object app.js:1:1");
+  CHECK(without_tier("Builtin:ArrayMap") == "Builtin:ArrayMap");
+  CHECK(without_tier("py::load:/app/rows.py") == "py::load:/app/rows.py");
 }
 
 TEST_CASE("the list of a JIT compiler is that of the recorded process, not of one before") {

@@ -46,6 +46,23 @@ process::Fd open_list(const std::string& path) {
 
 }  // namespace
 
+std::string without_tier(std::string_view function) {
+  for (const std::string_view kind : {"LazyCompile:", "Function:", "JS:", "Eval:", "Script:"}) {
+    if (!function.starts_with(kind)) continue;
+    std::string_view name = function.substr(kind.size());
+    // "~" is interpreted, "^" a baseline compiler's, "+" a middle one's, "*" optimised. An "o" before it is for code
+    // that replaced a running loop, a "'" after it for code of one context.
+    for (const std::string_view tier : {"o+", "o*", "~", "^", "+", "*"}) {
+      if (!name.starts_with(tier)) continue;
+      name.remove_prefix(tier.size());
+      if (name.starts_with("'")) name.remove_prefix(1);
+      break;
+    }
+    return name.empty() || name.front() == ' ' ? "<anonymous>" + std::string(name) : std::string(name);
+  }
+  return std::string(function);
+}
+
 void look_up_in_perf_map(const std::string& path, std::span<const std::uint64_t> addresses,
                          const std::function<void(std::size_t index, std::string_view function)>& found) {
   assert(std::is_sorted(addresses.begin(), addresses.end()));
