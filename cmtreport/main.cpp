@@ -1,6 +1,8 @@
 // cmtreport: reads one or several traces, or two to compare, and writes a page, text or JSON. The report shows where
 // the memory went and which functions asked for it.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -17,6 +19,7 @@
 #include "cmtreport/input/read_json.h"
 #include "cmtreport/input/read_traces.h"
 #include "cmtreport/page/report_page.h"
+#include "cmtreport/report/screen.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
@@ -227,6 +230,9 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
   refuse_mixed_outputs(line);
 }
 
+/// The lines of a text: those of a terminal, if it goes to one.
+std::size_t lines_of_output() { return isatty(STDOUT_FILENO) == 1 ? screen_lines : any_lines; }
+
 /// cmtreport --diff.
 int compare(const CommandLine& line, const ReadSettings& settings) {
   std::vector<std::string> paths = line.files();
@@ -248,7 +254,7 @@ int compare(const CommandLine& line, const ReadSettings& settings) {
   if (outputs.needs_json())
     outputs.write_json(
         report.name, [&](output::JsonWriter& json) { output::JsonFields(json).element(report); }, PageOf::difference);
-  if (outputs.needs_text()) command::print(to_text(report));
+  if (outputs.needs_text()) command::print(to_text(report, lines_of_output()));
   return 0;
 }
 
@@ -292,8 +298,9 @@ int run(const CommandLine& line) {
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json())
     outputs.write_json(
-        report.name, [&](output::JsonWriter& json) { write_report(json, report, others); }, PageOf::trace);
-  if (outputs.needs_text()) command::print(to_text(report));
+        report.processes.size() == 1 ? report.name : report.title,
+        [&](output::JsonWriter& json) { write_report(json, report, others); }, PageOf::trace);
+  if (outputs.needs_text()) command::print(to_text(report, lines_of_output()));
   return 0;
 }
 

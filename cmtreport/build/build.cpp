@@ -146,11 +146,24 @@ Sizes sizes_of(const Recording& recording) {
   return sizes;
 }
 
-/// The sum of all processes. A field that cannot be added up is that of the first process, or is left unknown.
+/// The process that began first: the command that was started.
+const Process& first_process(const Recording& recording) {
+  const std::vector<TraceFigures>& traces = recording.traces();
+  const auto is_before = [](const TraceFigures& a, const TraceFigures& b) {
+    const bool are_known = !a.process.start.empty() && !b.process.start.empty();
+    return a.start != b.start ? a.start < b.start : are_known && a.process.start < b.process.start;
+  };
+  return std::min_element(traces.begin(), traces.end(), is_before)->process;
+}
+
+/// The sum of all processes. A field that cannot be added up is that of the process that began first, or is left
+/// unknown.
 Process total_of(const Recording& recording) {
-  Process total = recording.traces().front().process;
-  for (std::size_t i = 1; i < recording.traces().size(); ++i) {
-    const Process& more = recording.traces()[i].process;
+  const Process& first = first_process(recording);
+  Process total = first;
+  for (const TraceFigures& trace : recording.traces()) {
+    const Process& more = trace.process;
+    if (&more == &first) continue;
     total.pid.reset();
     if (!more.start.empty() && (total.start.empty() || more.start < total.start)) total.start = more.start;
     total.events += more.events;
@@ -165,6 +178,7 @@ Process total_of(const Recording& recording) {
     total.lost.defects += more.lost.defects;
     total.lost.unknown_ends += more.lost.unknown_ends;
     total.lost.unknown_stack_blocks += more.lost.unknown_stack_blocks;
+    total.lost.cut_stack_bytes += more.lost.cut_stack_bytes;
     total.lost.marks += more.lost.marks;
   }
   return total;
@@ -203,6 +217,9 @@ Report build_report(Recording& recording, const HeldPages& pages) {
   report.total = total_of(recording);
   report.name =
       recording.traces().size() == 1 ? report.total.name : output::counted(recording.traces().size(), "process");
+  report.title = !report.total.command.empty()   ? report.total.command
+                 : !report.total.program.empty() ? report.total.program
+                                                 : report.total.name;
   report.axis = recording.unit() == AxisUnit::time ? "time" : recording.unit() == AxisUnit::events ? "events" : "share";
   if (recording.unit() == AxisUnit::time) report.duration_ns = recording.end_position();
   report.short_lived_max = TraceModel::short_lived_max;

@@ -2,6 +2,7 @@
 /// most.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "cmtreport/diff/diff_report.h"
@@ -18,7 +19,7 @@ DiffReport compare_traces(const std::string& before, const std::string& after, c
 /// about: by function, or without stacks by size.
 std::vector<DiffFinding> find_changes(const DiffReport& report, const std::vector<analysis::Difference>& differences);
 
-/// Returns the report as text for a terminal of 24 lines.
-std::string to_text(const DiffReport& report);
+/// Returns the report as text. If it has more than `lines`, findings are cut.
+std::string to_text(const DiffReport& report, std::size_t lines);
 
 }  // namespace cmt::report

@@ -82,6 +82,9 @@ void describe(Visitor& field, A& figures) {
 /// One remarkable change, in words with numbers.
 struct DiffFinding {
   std::string kind;
+  std::string figure;
+  std::string headline;
+  bool urgent = false;
   std::string text;
   std::string function;
   std::string measure;
@@ -95,6 +98,9 @@ struct DiffFinding {
 template <class Visitor, output::DescribedAs<DiffFinding> F>
 void describe(Visitor& field, F& finding) {
   field("kind", finding.kind, "more, less, new or gone: of a function; or lost: what makes the others doubtful");
+  field("figure", finding.figure, "its most important number, as \"+4.2 MiB\"");
+  field("headline", finding.headline, "the finding in a line");
+  field("urgent", finding.urgent, "whether one must look at it: it makes the others doubtful");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   field("measure", finding.measure, "the figure that has changed, as in figures; empty: none");

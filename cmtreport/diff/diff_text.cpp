@@ -46,16 +46,17 @@ std::string totals_text(const DiffReport& report) {
 
 }  // namespace
 
-std::string to_text(const DiffReport& report) {
+std::string to_text(const DiffReport& report, std::size_t lines) {
   std::string text = wrapped("before: " + side_text(report.before), 8) +
                      wrapped("after:  " + side_text(report.after), 8) + totals_text(report) + "\n";
   if (report.findings.empty()) {
     const bool is_same = !report.total.is_changed() && report.by_size.contributors.empty();
     return text + (is_same ? "no difference\n" : "nothing stands out\n");
   }
-  std::vector<std::string> findings;
-  for (const DiffFinding& finding : report.findings) findings.push_back(finding.text);
-  return text + numbered(findings, screen_lines - line_count(text)).text;
+  std::vector<ListedFinding> findings;
+  for (const DiffFinding& finding : report.findings)
+    findings.push_back({finding.figure, finding.headline, finding.text});
+  return text + numbered(findings, lines - line_count(text)).text;
 }
 
 }  // namespace cmt::report

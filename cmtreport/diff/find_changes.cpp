@@ -89,15 +89,18 @@ double whole_of(const Difference& difference) {
                                       size_of(difference.total.after.metric(difference.metric))));
 }
 
-std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
+std::string name_text(const std::string& function, bool has_stacks) {
   constexpr std::size_t name_columns = 48;
+  const std::string name = output::shortened(text::to_line(analysis::short_name(function)), name_columns);
+  return has_stacks ? name : "blocks of " + name;
+}
+
+std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
   const Candidate& first = candidates.front();
   const ChangedContributor& each = *first.contributor;
   const Metric metric = first.difference->metric;
-  const std::string short_name = output::shortened(text::to_line(analysis::short_name(each.name)), name_columns);
-  const std::string name = has_stacks ? short_name : "blocks of " + short_name;
   const std::int64_t before = each.self.before.metric(metric), after = each.self.after.metric(metric);
-  std::string text = name + " " + change_words(metric, each.change, has_stacks);
+  std::string text = name_text(each.name, has_stacks) + " " + change_words(metric, each.change, has_stacks);
   const std::string percent = percent_change(before, after);
   if (each.is_new)
     text += " (new)";
@@ -125,6 +128,8 @@ DiffFinding finding_of(const std::vector<Candidate>& candidates, bool has_stacks
                   : each.is_gone    ? "gone"
                   : each.change < 0 ? "less"
                                     : "more",
+          .figure = (each.change > 0 ? "+" : "") + analysis::figure_text(each.change, metric),
+          .headline = analysis::metric_text(metric) + ", of " + name_text(each.name, has_stacks),
           .text = text_of(candidates, has_stacks),
           .function = each.name,
           .measure = std::string(measure_name(metric)),
@@ -143,6 +148,9 @@ void add_doubts(const DiffSideFacts& side, std::vector<DiffFinding>& findings) {
   if (text.empty()) return;
   findings.push_back(
       {.kind = "lost",
+       .figure = {},
+       .headline = output::shortened(text::to_line(side.name), 48) + text,
+       .urgent = true,
        .text = output::shortened(text::to_line(side.name), 48) + text + ": what it lacks is not compared",
        .function = {},
        .measure = {},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -30,6 +31,9 @@ using output::with_commas;
 constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_growth = 0.015, least_temporary = 0.03,
                  least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05, least_short_lived = 0.1;
 
+/// The least share of blocks of unknown stacks that is urgent.
+constexpr double least_unknown_stacks = 0.01;
+
 /// The weight of a share of the whole in the order of findings. Memory at the peak may be needed, so it weighs little.
 /// Leaks and growth have no end, so they weigh more, however small they are so far.
 constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
@@ -53,7 +57,7 @@ constexpr std::string_view not_live_text =
 constexpr std::size_t near_callers = 3;
 
 /// Longer names are shortened in texts.
-constexpr std::size_t name_columns = 48;
+constexpr std::size_t name_columns = 48, through_columns = 36;
 
 /// Less than this is no finding, whatever its share.
 constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
@@ -85,7 +89,7 @@ class Finder {
         pages_(pages),
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
-        callers_(tree_),
+        callers_(tree_, programs_of(recording)),
         functions_(totals_by_function(tree_, totals)) {
     for (const Function& function : tree_.functions()) ++short_names_[analysis::short_name(function.name)];
   }
@@ -119,8 +123,18 @@ class Finder {
     return report_.total.has_stacks ? name : "blocks of " + name;
   }
 
+  static std::set<std::string> programs_of(const Recording& recording) {
+    std::set<std::string> programs;
+    for (const TraceFigures& trace : recording.traces())
+      programs.insert(trace.process.program.substr(trace.process.program.rfind('/') + 1));
+    programs.erase("");
+    return programs;
+  }
+
   Finding& add(const char* kind, const char* part, double weight) {
     findings_.push_back({.kind = kind,
+                         .figure = {},
+                         .headline = {},
                          .text = {},
                          .function = {},
                          .figures = {},
@@ -144,7 +158,21 @@ class Finder {
     caller_.clear();
     if (largest.caller != 0) caller_ = name_of(largest.caller);
     caller_amount_ = largest.amount;
+    own_code_text_ = name_of(largest.own_code != 0 ? largest.own_code : function);
+    own_amount_ = largest.own_amount;
+    through_.clear();
+    if (largest.own_code != 0 && largest.own_code != function)
+      through_ = output::shortened(text::to_line(analysis::short_name(finding.function)), through_columns);
     return finding;
+  }
+
+  /// "parse", "load_rows, through PyUnicode_New", "load_rows (62.3 %), through PyUnicode_New": the user's own code in a
+  /// function, whose figure in all is `whole`.
+  std::string own_code_text(std::uint64_t whole) const {
+    if (through_.empty()) return own_code_text_;
+    const bool is_nearly_all = share(own_amount_, whole) >= 0.995;
+    return own_code_text_ + (is_nearly_all ? "" : " (" + percent_text(own_amount_, whole) + ")") + ", through " +
+           through_;
   }
 
   /// " (called by parse)", " (62.3 % called by parse)". `of_whole` names the whole where the text before it has another
@@ -189,6 +217,8 @@ class Finder {
     if (share(bytes, peak_bytes_) < least_peak || bytes < least_bytes) return;
     Finding& finding = add_of_function("peak", function.function, share(bytes, peak_bytes_) * peak_weight,
                                        [](const NodeTotals& node) { return node.peak_bytes; });
+    finding.figure = bytes_text(bytes);
+    finding.headline = "of the peak (" + percent_text(bytes, peak_bytes_) + "), in " + own_code_text(bytes);
     finding.text = percent_text(bytes, peak_bytes_) + " of the peak (" + bytes_text(bytes) + " of " +
                    bytes_text(peak_bytes_) + ") was allocated by " + name_of(function.function) + caller_text(bytes);
     finding.figures = {{"bytes", bytes}, {"blocks", function.totals.peak_blocks}, {"peak_bytes", peak_bytes_}};
@@ -196,12 +226,15 @@ class Finder {
   }
 
   /// Findings about a share of all calls that allocate.
+  /// `what` and `headline` name the blocks: "blocks that the next event frees".
   void find_calls(const FunctionTotals& function, Measure measure, const char* kind, double least, double weight,
-                  const std::string& what) {
+                  const std::string& what, const std::string& headline) {
     const std::uint64_t blocks = function.totals.sum[measure];
     if (share(blocks, calls_) < least || blocks < least_blocks) return;
     Finding& finding = add_of_function(kind, function.function, share(blocks, calls_) * weight,
                                        [measure](const NodeTotals& node) { return node.sum[measure]; });
+    finding.figure = percent_text(blocks, calls_);
+    finding.headline = headline + ", in " + own_code_text(blocks);
     finding.text = name_of(function.function) + ": " + percent_text(blocks, calls_) + " of all allocations (" +
                    with_commas(blocks) + " of " + with_commas(calls_) + ") are " + what + caller_text(blocks);
     finding.figures = {{"blocks", blocks}, {"allocated_blocks", calls_}};
@@ -210,22 +243,24 @@ class Finder {
 
   void find_temporary(const FunctionTotals& function) {
     find_calls(function, Measure::temporary_blocks, "temporary", least_temporary, temporary_weight,
-               "temporary: the thread's next event frees them");
+               "temporary: the thread's next event frees them", "of all allocations are temporary");
   }
   /// Adds a finding for a function most of whose short-lived blocks are not temporary.
   void find_short_lived(const FunctionTotals& function) {
     const Measures& sum = function.totals.sum;
     if (2 * sum[Measure::temporary_blocks] < sum[Measure::short_lived_blocks])
       find_calls(function, Measure::short_lived_blocks, "short_lived", least_short_lived, short_lived_weight,
-                 "short-lived: freed within " + with_commas(report_.short_lived_max) + " events");
+                 "short-lived: freed within " + with_commas(report_.short_lived_max) + " events",
+                 "of all allocations are short-lived");
   }
   void find_reallocated(const FunctionTotals& function) {
     find_calls(function, Measure::reallocated_blocks, "reallocated", least_reallocated, reallocated_weight,
-               "reallocs of another block, which grows or shrinks step by step");
+               "reallocs of another block, which grows or shrinks step by step",
+               "of all allocations resize a block step by step");
   }
   void find_other_thread(const FunctionTotals& function) {
     find_calls(function, Measure::other_thread_blocks, "other_thread", least_other_thread, other_thread_weight,
-               "freed by another thread than the one that made them");
+               "freed by another thread than the one that made them", "of all allocations are freed by another thread");
   }
 
   void find_untouched(const FunctionTotals& function) {
@@ -233,6 +268,8 @@ class Finder {
     if (share(bytes, all) < least_untouched || bytes < least_bytes) return;
     Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
                                        [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
+    finding.figure = bytes_text(bytes);
+    finding.headline = "never touched, in " + own_code_text(bytes);
     finding.text = name_of(function.function) + ": " + bytes_text(bytes) + " asked for were never touched, " +
                    percent_text(bytes, function.totals.sum[Measure::allocated_bytes]) + " of what it asked for" +
                    caller_text(bytes);
@@ -296,6 +333,9 @@ class Finder {
         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    finding.figure = bytes_text(live.bytes);
+    finding.headline = "steady leak in " + own_code_text(all);
+    finding.urgent = true;
     finding.text = name_of(series.function) + " " + verb("leaks", "leak") + " steadily: " + bytes_text(live.bytes) +
                    " in " + counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
                    end_text() + caller_text(all, " of all " + bytes_text(all));
@@ -322,6 +362,8 @@ class Finder {
                         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    finding.figure = bytes_text(live.bytes);
+    finding.headline = end_text() + ", in " + own_code_text(all);
     finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + counted(live.blocks, "block") +
                    ", allocated up to " + place_text(live.moment) + ", " + (live.blocks == 1 ? "is " : "are ") +
                    end_text() + caller_text(all, " of all " + bytes_text(all));
@@ -337,13 +379,17 @@ class Finder {
     Finding& finding =
         add_of_function("growth", rising.series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
                         [](const NodeTotals& node) { return node.peak_bytes; });
+    const std::uint64_t at_peak = functions_[rising.series.function].totals.peak_bytes;
+    finding.figure = bytes_text(grown);
+    finding.headline = (growth.is_freed ? "more live bytes until " + place_text(end) : "more live bytes to the end") +
+                       ", in " + own_code_text(at_peak);
     finding.text =
         name_of(rising.series.function) +
         (growth.is_freed ? ": what is live rises until " + place_text(end) + ", and at the end " +
                                (growth.recording_end == 0 ? "nothing" : bytes_text(growth.recording_end)) + " is live: "
                          : " " + verb("grows", "grow") + " to the end: ") +
         "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
-        " in the last" + caller_text(functions_[rising.series.function].totals.peak_bytes, " of it at the peak");
+        " in the last" + caller_text(at_peak, " of it at the peak");
     if (rising.functions_alike != 0)
       finding.text += "; " + counted(rising.functions_alike, "other function") + " below " + name_of(rising.common) +
                       (rising.functions_alike == 1 ? " rises" : " rise") + " alike";
@@ -369,6 +415,9 @@ class Finder {
     Finding& finding =
         add("burst", "memory", share(peak_bytes_ - std::min(outside, peak_bytes_), peak_bytes_) * burst_weight);
     const std::uint64_t first = report_.moments.event[burst->begin], last = report_.moments.event[burst->end];
+    finding.figure = bytes_text(peak_bytes_);
+    finding.headline =
+        "the peak is a short burst between " + place_text(burst->begin) + " and " + place_text(burst->end);
     finding.text = "the peak of " + bytes_text(peak_bytes_) + " is a short burst between " + place_text(burst->begin) +
                    " and " + place_text(burst->end) + ": at all other times at most " + bytes_text(outside) +
                    " are live";
@@ -421,6 +470,9 @@ class Finder {
                output::shortened(text::to_line(phase), name_columns);
     }
     const bool is_known = finding.function != "[unknown]";
+    finding.figure = bytes_text(bytes);
+    finding.headline =
+        "old blocks keep their pages, in " + (is_known ? own_code_text(bytes) : "stacks that are not known");
     finding.text =
         percent_text(bytes, all) + " of what old blocks pin on their pages (" + bytes_text(bytes) + " at " + place +
         ") " + (is_known ? "was allocated by " + name_of(holder.function) : "is of blocks whose stack is not known") +
@@ -480,6 +532,9 @@ class Finder {
   void add_retained(const TraceFigures& trace, const Retention& retention, std::uint64_t largest_sum) {
     const SampleSpan& span = retention.span;
     Finding& finding = add("retained", "memory", share(retention.bytes(), largest_sum) * allocator_weight);
+    finding.figure = bytes_text(retention.bytes());
+    finding.headline =
+        "resident and not live, " + sample_text(trace, span.first, "from") + " to " + sample_place(span.last);
     finding.text = sample_text(trace, span.first, "from") + " to " + sample_place(span.last) + ", at least " +
                    bytes_text(span.resident_bytes_min) + " are resident and at most " +
                    bytes_text(span.live_bytes_max) + " live: " + std::string(not_live_text);
@@ -501,6 +556,8 @@ class Finder {
     const std::uint64_t beyond = largest.resident_bytes - largest.live_bytes;
     if (beyond < largest.resident_bytes / 4 || beyond < least_beyond_live) return;
     Finding& finding = add("allocator", "memory", share(beyond, largest_sum) * allocator_weight);
+    finding.figure = bytes_text(beyond);
+    finding.headline = "resident and not live, " + sample_text(trace, largest, "at");
     finding.text = sample_text(trace, largest, "at") + ", where the resident memory is largest (" +
                    bytes_text(largest.resident_bytes) + "), " + bytes_text(largest.live_bytes) +
                    " are live: " + std::string(not_live_text);
@@ -515,6 +572,8 @@ class Finder {
     const std::uint64_t absent = sample.live_bytes - sample.resident_bytes;
     if (absent < sample.live_bytes / 4 || absent < least_beyond_live) return;
     Finding& finding = add("not_resident", "memory", std::min(1.0, share(absent, peak_bytes_)) * untouched_weight);
+    finding.figure = bytes_text(absent);
+    finding.headline = "live and not resident, " + sample_text(trace, sample, "at");
     finding.text = sample_text(trace, sample, "at") + ", " + bytes_text(sample.live_bytes) + " are live and " +
                    bytes_text(sample.resident_bytes) +
                    " resident: the difference was not yet written to, was given back, or was swapped out";
@@ -529,8 +588,8 @@ class Finder {
   /// Adds losses and defects, which make the other findings doubtful.
   void find_lost() {
     const Lost& lost = report_.total.lost;
-    const std::uint64_t doubtful = lost.repairs + lost.defects + lost.unknown_ends;
-    if (doubtful != 0) {
+    const std::uint64_t altered = lost.repairs + lost.defects, doubtful = altered + lost.unknown_ends;
+    if (altered != 0 || (lost.unknown_ends != 0 && !is_small_loss(lost.unknown_ends, report_.total.events))) {
       std::string parts;
       const auto add_part = [&parts](std::uint64_t count, const std::string& noun, const std::string& what) {
         if (count != 0) parts += (parts.empty() ? "" : "; ") + counted(count, noun) + what;
@@ -541,15 +600,23 @@ class Finder {
                std::string(lost.unknown_ends == 1 ? " of an unknown block" : " of unknown blocks") +
                    ", made before the recording began or not recorded");
       Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
-      finding.text = (lost.repairs + lost.defects != 0 ? "the recording is not whole: " : "") + parts;
+      finding.figure = altered != 0 ? counted(altered, "event") : counted(doubtful, "free");
+      finding.headline = altered != 0 ? "lost, altered or wrong: the recording is not whole" : "of unknown blocks";
+      finding.urgent = true;
+      finding.text = (altered != 0 ? "the recording is not whole: " : "") + parts;
       finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};
     }
     if (report_.total.truncated) {
       Finding& finding = add("lost", "memory", 0.02);
+      finding.headline = "the recording breaks off";
+      finding.urgent = true;
       finding.text = "the recording breaks off: what was allocated or freed later is not known";
     }
     if (lost.unknown_stack_blocks == 0) return;
     Finding& finding = add("lost", "code", share(lost.unknown_stack_blocks, calls_));
+    finding.figure = percent_text(lost.unknown_stack_blocks, calls_);
+    finding.headline = "of all allocations have no known stack";
+    finding.urgent = share(lost.unknown_stack_blocks, calls_) >= least_unknown_stacks;
     finding.text = "the stack of " + counted(lost.unknown_stack_blocks, "block") + " (" +
                    percent_text(lost.unknown_stack_blocks, calls_) + ") is not known";
     finding.figures = {{"unknown_stack_blocks", lost.unknown_stack_blocks}, {"allocated_blocks", calls_}};
@@ -567,8 +634,11 @@ class Finder {
   Callers callers_;
   std::vector<FunctionTotals> functions_;
   std::unordered_map<std::string, std::uint32_t> short_names_;  // how many functions have it
-  std::string caller_;                                          // for the finding that was added last; empty: none
-  std::uint64_t caller_amount_ = 0;
+  // For the finding that was added last:
+  std::string caller_;  // empty: none
+  std::uint64_t caller_amount_ = 0, own_amount_ = 0;
+  std::string own_code_text_;  // the name of the user's own code
+  std::string through_;        // the function that is charged; empty: the same
   std::vector<Rising> rising_;
   std::vector<Finding> findings_;
 };

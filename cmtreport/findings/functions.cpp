@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <initializer_list>
+#include <string_view>
 
+#include "analysis/stacks/allocation_functions.h"
 #include "analysis/stacks/short_name.h"
 
 namespace cmt::report {
@@ -22,11 +25,44 @@ std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const Total
   return found;
 }
 
-Callers::Callers(const CallTree& tree) : tree_(tree) {
+namespace {
+
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [text](auto each) { return text.starts_with(each); });
+}
+
+/// Whether a function that no file contains is of a script, and no part of the language.
+bool is_of_users_script(const Function& function) {
+  const std::string_view name = function.name;
+  if (function.library != "[no module]" || name.empty() ||
+      name.find_first_not_of("0123456789abcdef") == std::string_view::npos)
+    return false;
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return !begins_with_any(name, {"Builtin:", "BytecodeHandler:", "Stub:", "RegExp:", "Ljava/", "Ljdk/", "Lsun/"}) &&
+         !has(" node:") && !has(":<frozen") && !has("/lib/python") && !has("-packages/") && !has("/node_modules/");
+}
+
+}  // namespace
+
+Callers::Callers(const CallTree& tree, const std::set<std::string>& programs) : tree_(tree) {
   for (const Function& function : tree.functions()) {
     const std::string name = analysis::short_name(function.name);
-    is_of_library_.push_back(name.starts_with("std::") || name.starts_with("__gnu_cxx::"));
+    is_of_library_.push_back(begins_with_any(name, {"std::", "__gnu_cxx::", "[cut"}));
+    is_of_script_.push_back(is_of_users_script(function));
+    is_of_program_.push_back(programs.contains(function.library) && !is_of_library_.back() &&
+                             !begins_with_any(name, {"core::", "<core::"}) &&
+                             !analysis::is_allocation_function(function.name));
   }
+}
+
+FrameNumber Callers::own_code_of(NodeNumber node) const {
+  FrameNumber of_program = 0;
+  for (NodeNumber at = node; at != 0; at = tree_.nodes()[at].parent) {
+    const FrameNumber function = tree_.nodes()[at].function;
+    if (is_of_script_[function]) return function;
+    if (of_program == 0 && is_of_program_[function]) of_program = function;
+  }
+  return of_program != 0 ? of_program : tree_.nodes()[node].function;
 }
 
 FrameNumber Callers::caller_of(NodeNumber node) const {
@@ -36,7 +72,8 @@ FrameNumber Callers::caller_of(NodeNumber node) const {
     const FrameNumber function = nodes[at].function;
     if (!is_of_library_[function] && tree_.functions()[function].name != own) return function;
   }
-  return nodes[nodes[node].parent].function;
+  const FrameNumber nearest = nodes[nodes[node].parent].function;
+  return tree_.functions()[nearest].name.starts_with("[cut") ? 0 : nearest;
 }
 
 std::vector<FrameNumber> Callers::path_of(NodeNumber node, std::size_t most) const {

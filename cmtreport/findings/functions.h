@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cmtreport/report/changes_by_node.h"
@@ -19,25 +21,33 @@ struct FunctionTotals {
 /// Returns the totals of each function of the tree, by its number.
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals);
 
-/// Finds the caller that a report names for a node: the nearest function outwards that has another name and is not of
-/// the C++ library. Without such a function it is the nearest caller. 0 means that nothing calls the node.
+/// Finds the callers that a report names for a node.
 class Callers {
  public:
-  /// Borrows `tree`.
-  explicit Callers(const CallTree& tree);
+  /// Borrows `tree`. `programs` are the names of the main programs.
+  Callers(const CallTree& tree, const std::set<std::string>& programs);
+  /// Returns the nearest function outwards that has another name and is not of the C++ library. Without such a function
+  /// it is the nearest caller. 0 means that nothing calls the node.
   FrameNumber caller_of(NodeNumber node) const;
+  /// Returns the nearest function, from the node's own one outwards, of the code that the user has written. It is one
+  /// of Python or JavaScript if the stack has such, or else one of the main program, or else the node's own one.
+  FrameNumber own_code_of(NodeNumber node) const;
   /// Returns the first `most` functions from the node's own one outwards, without those of the C++ library.
   std::vector<FrameNumber> path_of(NodeNumber node, std::size_t most) const;
 
  private:
   const CallTree& tree_;
-  std::vector<bool> is_of_library_;  // by function
+  std::vector<bool> is_of_library_;                 // by function
+  std::vector<bool> is_of_script_, is_of_program_;  // by function: the user's own code
 };
 
-/// The caller with most of a figure of a function, and the node with most of it.
+/// The caller, and the function of the user's own code, with most of a figure of a function, and the node with most of
+/// it.
 struct LargestCaller {
   FrameNumber caller = 0;  ///< 0: nothing calls the function
   std::uint64_t amount = 0;
+  FrameNumber own_code = 0;
+  std::uint64_t own_amount = 0;
   NodeNumber node = 0;
 };
 
@@ -45,7 +55,7 @@ struct LargestCaller {
 template <class GetFigure>
 LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const TotalsByNode& totals,
                              FrameNumber function, GetFigure figure) {
-  std::vector<std::uint64_t> by_caller(tree.functions().size());
+  std::vector<std::uint64_t> by_caller(tree.functions().size()), by_own_code(by_caller);
   LargestCaller largest;
   std::uint64_t most_of_node = 0;
   const auto is_of_function = [&](NodeNumber node) { return tree.nodes()[node].function == function; };
@@ -56,6 +66,12 @@ LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const
     if (by_caller[caller] > largest.amount) {
       largest.caller = caller;
       largest.amount = by_caller[caller];
+    }
+    const FrameNumber own_code = callers.own_code_of(node);
+    by_own_code[own_code] += amount;
+    if (by_own_code[own_code] > largest.own_amount) {
+      largest.own_code = own_code;
+      largest.own_amount = by_own_code[own_code];
     }
     if (amount <= most_of_node) return;
     most_of_node = amount;

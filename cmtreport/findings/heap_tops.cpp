@@ -69,6 +69,8 @@ std::optional<Finding> heap_top_finding(const HeldPages& pages, const CallTree& 
                        static_cast<double>(std::max<std::uint64_t>(summary.pages_peak * summary.page_size, 1));
   if (tops.gives_back_bytes_max < least_kept_bytes || share < least_kept_share) return std::nullopt;
   Finding finding{.kind = "heap_top",
+                  .figure = bytes_text(tops.gives_back_bytes_max),
+                  .headline = "free below the last blocks of heaps, which " + maker_of(heap.highest.front()) + " made",
                   .text = finding_text(tops),
                   .function = {},
                   .figures = {{"gives_back_bytes_max", heap.gives_back_bytes_max},

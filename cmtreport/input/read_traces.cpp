@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "analysis/fates/use.h"
@@ -16,6 +17,7 @@
 #include "cmtreport/model/freed_memory.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/symbols/name_frames.h"
 #include "toolkit/trace/trace_tool.h"
 
@@ -99,9 +101,20 @@ struct UsedStacks {
   std::vector<std::uint64_t> weights;  ///< by stack: allocated bytes, and 1 for each block; at least 1 if it is used
   std::uint64_t count = 0;
   std::uint64_t unknown_blocks = 0;  ///< blocks whose stack is not known
+  std::uint64_t cut_bytes = 0;       ///< of blocks whose stack is cut
 };
 
-UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
+/// Whether a stack lacks its outer callers, by stack.
+std::vector<bool> cut_stacks(std::span<const StackNode> stacks) {
+  std::vector<bool> is_cut(stacks.size());
+  for (StackId id = 1; id < stacks.size(); ++id)
+    is_cut[id] = stacks[id].parent == 0 ? stacks[id].frame == 0 : is_cut[stacks[id].parent];
+  return is_cut;
+}
+
+UsedStacks used_stacks(const TraceModel& model, std::span<const StackNode> nodes) {
+  const std::size_t stacks = nodes.size();
+  const std::vector<bool> is_cut = cut_stacks(nodes);
   UsedStacks uses;
   std::vector<bool> is_used(stacks);
   uses.weights.resize(stacks);
@@ -109,6 +122,7 @@ UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
     interval.changes.for_each([&](KeyId key, const SparseMeasures& measures) {
       is_used[key] = true;
       uses.weights[key] += measures[Measure::allocated_bytes] + measures[Measure::allocated_blocks];
+      if (is_cut[key]) uses.cut_bytes += measures[Measure::allocated_bytes];
       if (key == 0) uses.unknown_blocks += measures[Measure::allocated_blocks];
     });
   }
@@ -146,9 +160,10 @@ void focus_on(const std::string& focus, const StackTable& named, UsedStacks& use
 }
 
 void add_named_stacks(TraceFigures& figures, CallTree& tree, const trace::Trace& trace, const ReadSettings& settings) {
-  UsedStacks uses = used_stacks(*figures.model, trace.stacks().node_count());
+  UsedStacks uses = used_stacks(*figures.model, trace.stacks().nodes());
   figures.process.stacks = uses.count;
   figures.process.lost.unknown_stack_blocks = uses.unknown_blocks;
+  figures.process.lost.cut_stack_bytes = uses.cut_bytes;
   const std::string& focus = settings.functions.focus;
   const StackTable named = (focus.empty() ? analysis::named_frames : analysis::named_stacks)(
       trace.stacks(), used_frames(trace.stacks(), uses.weights), trace.header(),
@@ -254,7 +269,12 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   }
   give_back_freed_memory();
   if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
-  tree.finish();
+  std::uint64_t cut_bytes = 0, all_bytes = 0;
+  for (const TraceFigures& trace : traces) {
+    cut_bytes += trace.process.lost.cut_stack_bytes;
+    all_bytes += trace.process.allocated_bytes;
+  }
+  tree.finish("[cut: " + output::percent_text(cut_bytes, all_bytes) + " of all bytes lack their outer callers]");
   return Recording(unit, std::move(tree), std::move(traces));
 }
 

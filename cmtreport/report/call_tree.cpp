@@ -4,6 +4,7 @@
 #include "cmtreport/report/call_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <span>
 
@@ -22,6 +23,20 @@ void add_callees(std::span<const StackNode> stacks, std::vector<std::uint64_t>& 
   for (std::size_t node = stacks.size(); --node > 0;) weights[stacks[node].parent] += weights[node];
 }
 
+/// Whether a function is one of those that are the outermost ones of each stack.
+bool is_start_function(std::string_view function) {
+  static constexpr std::array<std::string_view, 9> names{"_start",
+                                                         "__libc_start_main",
+                                                         "__libc_start_main_impl",
+                                                         "__libc_start_call_main",
+                                                         "start_thread",
+                                                         "clone3",
+                                                         "__clone3",
+                                                         "clone",
+                                                         "__clone"};
+  return std::find(names.begin(), names.end(), function) != names.end();
+}
+
 }  // namespace
 
 /// The functions of frames, the outermost first.
@@ -31,6 +46,7 @@ class CallTree::FrameFunctions {
     FrameNumber function;
     std::uint32_t name;  ///< index in the names of the frame
     bool is_allocation;
+    bool is_start;  ///< of the C library: starts a program or a thread
   };
 
   FrameFunctions(CallTree& tree, const StackTable& stacks, const FunctionOptions& options)
@@ -55,7 +71,9 @@ class CallTree::FrameFunctions {
     std::vector<Entry> functions;
     const std::span<const Label> found = labels_.of_frame(frame);
     for (auto label = found.rbegin(); label != found.rend(); ++label) {
-      functions.push_back({function_of(frame, label->text), label->name, label->is_allocation});
+      const FrameNumber function = function_of(frame, label->text);
+      functions.push_back(
+          {function, label->name, label->is_allocation, is_start_function(labels_.own_text(label->text))});
     }
     return functions;
   }
@@ -92,7 +110,9 @@ FrameNumber CallTree::function_of(std::string name, std::string library) {
 
 NodeNumber CallTree::add_named(const std::string& name) { return child_of(0, function_of(name, "")); }
 
-void CallTree::finish() {
+void CallTree::finish(const std::string& cut_name) {
+  if (const auto cut = function_ids_.find(std::string("[cut]") + '\0'); cut != function_ids_.end())
+    functions_[cut->second].name = cut_name;
   slots_ = {};
   function_ids_ = {};
   nodes_.shrink_to_fit();
@@ -137,8 +157,9 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
     assert(stacks[id].parent < id);
     const FrameId frame = stacks[id].frame;
     NodeNumber node = node_of[stacks[id].parent];
-    for (const auto& [function, name, is_allocation] : functions.of_frame(frame)) {
-      if (is_allocation && node != 0) continue;
+    const std::span<const FrameFunctions::Entry> entries = functions.of_frame(frame);
+    for (const auto& [function, name, is_allocation, is_start] : entries) {
+      if (node == 0 ? is_start : is_allocation) continue;
       node = child_of(node, function);
       if (sums[id] <= functions_[function].weight) continue;
       const std::span<const FrameName> names = frames.names(frame);
@@ -148,7 +169,8 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
       functions_[function].file = std::string(names[name].file);
       functions_[function].line = names[name].line;
     }
-    node_of[id] = node;
+    const bool has_others = node != 0 || entries.empty();
+    node_of[id] = has_others || !has_weight[id] ? node : child_of(0, entries.back().function);
   }
   const NodeNumber unknown_node = add_named("[unknown]");
   for (StackId id = 0; id < node_of.size(); ++id) {

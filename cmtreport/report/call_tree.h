@@ -33,8 +33,9 @@ struct FunctionOptions {
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses. Allocation functions are left out, unless a stack has no other. Node 0 is the root. Memory: 8 to 16 bytes
-/// a node, and 8 once all stacks are added.
+/// addresses. Allocation functions are left out, unless a stack has no other. So are the functions of the C library
+/// that start a program or a thread: each stack has them. Node 0 is the root. Memory: 8 to 16 bytes a node, and 8 once
+/// all stacks are added.
 class CallTree {
  public:
   struct Node {
@@ -54,8 +55,9 @@ class CallTree {
   /// Returns a child of the root that is no stack, such as a class of sizes.
   NodeNumber add_named(const std::string& name);
 
-  /// Gives up the tables that only adding needs. Call it after the last stack.
-  void finish();
+  /// Gives up the tables that only adding needs. Call it after the last stack. `cut_name` names the frame of callers
+  /// that were not recorded.
+  void finish(const std::string& cut_name = "[cut]");
 
   /// Valid after finish().
   const std::vector<Node>& nodes() const { return nodes_; }

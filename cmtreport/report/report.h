@@ -35,8 +35,12 @@ struct Lost {
   std::uint64_t defects = 0;
   std::uint64_t unknown_ends = 0;
   std::uint64_t unknown_stack_blocks = 0;
+  std::uint64_t cut_stack_bytes = 0;
   std::uint64_t marks = 0;
 };
+
+/// Whether a part of all events that is lost is no finding.
+inline bool is_small_loss(std::uint64_t lost, std::uint64_t events) { return lost < events / 10'000; }
 
 template <class Visitor, output::DescribedAs<Lost> L>
 void describe(Visitor& field, L& lost) {
@@ -45,6 +49,8 @@ void describe(Visitor& field, L& lost) {
   field("defects", lost.defects, "defects found in the trace now");
   field("unknown_ends", lost.unknown_ends, "frees of unknown blocks: made before the trace began, or not recorded");
   field("unknown_stack_blocks", lost.unknown_stack_blocks, "blocks made whose call stack is not known");
+  field("cut_stack_bytes", lost.cut_stack_bytes,
+        "bytes of blocks whose call stack is known only up to a caller: frame [cut] has them");
   field("marks", lost.marks, "marks beyond the first 1,000 of a process, which are left out here");
 }
 
@@ -333,6 +339,9 @@ struct Figure {
 /// One remarkable fact about the trace, in words with numbers.
 struct Finding {
   std::string kind;
+  std::string figure;
+  std::string headline;
+  bool urgent = false;
   std::string text;
   std::string function;
   std::vector<Figure> figures;
@@ -352,6 +361,11 @@ void describe(Visitor& field, F& finding) {
   field("kind", finding.kind,
         "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, "
         "heap_top, allocator, retained, not_resident, ...");
+  field("figure", finding.figure, "its most important number, as \"4.2 MiB\" or \"12 %\"");
+  field("headline", finding.headline,
+        "the finding in a line: what is true, and the nearest function of the program's own code: of Python or "
+        "JavaScript, or else of the main program");
+  field("urgent", finding.urgent, "whether one must look at it: a steady leak, or what makes the report doubtful");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   std::vector<std::uint64_t> values;
@@ -366,6 +380,7 @@ void describe(Visitor& field, F& finding) {
 
 struct Report {
   std::string name;
+  std::string title;
   std::string axis;
   std::uint64_t duration_ns = unknown;
   std::uint64_t short_lived_max = 0;
@@ -389,7 +404,8 @@ template <class Visitor, output::DescribedAs<Report> R>
 void describe(Visitor& field, R& report) {
   field("schema", schema, "the name and version of this form");
   field("name", report.name, "the file's name without its folder; of several processes \"3 processes\"");
-  field("program", report.total.program, "name of the program, of several processes that of the first");
+  field("title", report.title, "the command that was started; if it is not known, the program or the file's name");
+  field("program", report.total.program, "name of the program, of several processes that of the one that began first");
   field("command", report.total.command, "its command line");
   field("pid", report.total.pid, "its process id; null: not known, or several processes");
   field("start", report.total.start, "wall clock at the start of the first process");

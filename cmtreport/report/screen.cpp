@@ -39,28 +39,35 @@ namespace {
 
 constexpr std::size_t most = 10;
 
-Numbered numbered_with(const std::vector<std::string>& texts, std::size_t lines, std::size_t columns) {
+/// `columns`: the most of a text. 0: none of it.
+Numbered numbered_with(const std::vector<ListedFinding>& findings, std::size_t lines, std::size_t columns) {
   constexpr std::size_t indent = 4;
   Numbered shown;
-  for (std::size_t used = 0; shown.count < std::min(most, texts.size()); ++shown.count) {
-    const std::string next = wrapped(output::shortened(texts[shown.count], columns, output::Telling::begin), indent,
-                                     output::padded(std::to_string(shown.count + 1), 2) + ". ");
-    const bool is_last = shown.count + 1 == texts.size();
+  for (std::size_t used = 0; shown.count < std::min(most, findings.size()); ++shown.count) {
+    const auto& [figure, headline, text] = findings[shown.count];
+    std::string next = wrapped(figure.empty() ? headline : figure + "  " + headline, indent,
+                               output::padded(std::to_string(shown.count + 1), 2) + ". ");
+    if (columns != 0)
+      next += wrapped(output::shortened(text, columns, output::Telling::begin), indent, std::string(indent, ' '));
+    const bool is_last = shown.count + 1 == findings.size();
     used += line_count(next);
     if (used + (is_last ? 0 : 1) > lines) break;
     shown.text += next;
   }
-  if (shown.count != texts.size())
-    shown.text += "    " + output::with_commas(texts.size() - shown.count) + " more in --json\n";
+  if (shown.count != findings.size())
+    shown.text += "    " + output::with_commas(findings.size() - shown.count) + " more in --json\n";
   return shown;
 }
 
 }  // namespace
 
-Numbered numbered(const std::vector<std::string>& texts, std::size_t lines) {
-  constexpr std::size_t whole = 1000, two_lines = 2 * screen_columns - 32;  // words leave some columns of a line empty
-  const Numbered shown = numbered_with(texts, lines, whole);
-  return shown.count == std::min(most, texts.size()) ? shown : numbered_with(texts, lines, two_lines);
+Numbered numbered(const std::vector<ListedFinding>& findings, std::size_t lines) {
+  constexpr std::size_t whole = 1000, a_line = screen_columns - 4;
+  for (const std::size_t columns : {whole, a_line}) {
+    Numbered shown = numbered_with(findings, lines, columns);
+    if (shown.count == std::min(most, findings.size())) return shown;
+  }
+  return numbered_with(findings, lines, 0);
 }
 
 }  // namespace cmt::report

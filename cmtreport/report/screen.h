@@ -15,14 +15,24 @@ std::string wrapped(const std::string& text, std::size_t indent, const std::stri
 
 std::size_t line_count(const std::string& text);
 
+/// The room for a text that is not written to a terminal.
+inline constexpr std::size_t any_lines = ~std::size_t{0};
+
+/// A finding in a list: a line with its most important number, and all of it.
+struct ListedFinding {
+  std::string figure;
+  std::string headline;
+  std::string text;
+};
+
 /// A numbered list.
 struct Numbered {
   std::string text;
-  std::size_t count = 0;  ///< how many texts it contains
+  std::size_t count = 0;  ///< how many findings it contains
 };
 
-/// Returns the first ten texts, numbered. If there is no room for all, each is cut to two lines, and the list has as
-/// many as there is room for. The last line states how many more there are.
-Numbered numbered(const std::vector<std::string>& texts, std::size_t lines);
+/// Returns the first ten findings, numbered. If there is no room for all, their texts are cut to a line. If that is not
+/// enough, the texts are left out, and the list ends where the room does. The last line states how many more there are.
+Numbered numbered(const std::vector<ListedFinding>& findings, std::size_t lines);
 
 }  // namespace cmt::report

@@ -28,9 +28,25 @@ std::string peak_text(const Report& report) {
   return name + bytes_text(report.peak.live_bytes);
 }
 
+/// Small losses, which are no finding.
+std::string details_text(const Process& total) {
+  const Lost& lost = total.lost;
+  std::string text;
+  if (lost.unknown_ends != 0 && is_small_loss(lost.unknown_ends, total.events))
+    text += wrapped(
+        "  " + output::counted(lost.unknown_ends, "free") + " of unknown blocks, fewer than 1 in 10,000 events", 2);
+  if (lost.cut_stack_bytes != 0)
+    text += wrapped("  " + output::percent_text(lost.cut_stack_bytes, total.allocated_bytes) +
+                        " of the allocated bytes have stacks that are cut: their outer callers are not known",
+                    2);
+  return text;
+}
+
 std::string head_text(const Report& report) {
-  std::string first = output::shortened(text::to_line(command::input_name(report.name)), name_width) + ": " +
-                      output::counted(report.total.events, "event");
+  const bool is_single = report.processes.size() == 1;
+  const std::string title = is_single ? command::input_name(report.name) : report.title;
+  std::string first = output::shortened(text::to_line(title), name_width) + ": " +
+                      (is_single ? "" : report.name + ", ") + output::counted(report.total.events, "event");
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
   if (report.total.truncated) first += ", breaks off";
   if (report.processes.size() == 1 && !report.processes[0].ended_by.empty())
@@ -40,7 +56,7 @@ std::string head_text(const Report& report) {
                              (report.processes.size() > 1 ? "; when each ended " : "; at the end ") +
                              output::counted(report.total.end_live_blocks, "block") + ", " +
                              bytes_text(report.total.end_live_bytes);
-  return wrapped(first, 2) + wrapped("  " + second, 2);
+  return wrapped(first, 2) + wrapped("  " + second, 2) + details_text(report.total);
 }
 
 /// Whether a function that is not known as an allocation function may be one, judged by its name: my_malloc.
@@ -67,12 +83,12 @@ std::string hint_text(const Report& report, std::size_t shown) {
 
 }  // namespace
 
-std::string to_text(const Report& report) {
+std::string to_text(const Report& report, std::size_t lines) {
   std::string text = head_text(report) + "\n";
   if (report.findings.empty()) text += "nothing stands out\n";
-  std::vector<std::string> findings;
-  for (const Finding& finding : report.findings) findings.push_back(finding.text);
-  const auto shown = numbered(findings, screen_lines - line_count(text) - hint_lines);
+  std::vector<ListedFinding> findings;
+  for (const Finding& finding : report.findings) findings.push_back({finding.figure, finding.headline, finding.text});
+  const auto shown = numbered(findings, lines - line_count(text) - hint_lines);
   return text + shown.text + hint_text(report, shown.count);
 }
 

@@ -8,7 +8,7 @@ awk 'BEGIN { for (i = 1; i <= 3000; ++i) printf "malloc(%d) = %x<%d>\nfree(%x<%d
 trace2cmt <app.trace >app.cmt || complain "trace2cmt: $?"
 cmtreport --json app.trace >text.json || complain "app.trace: $?"
 cmtreport --json app.cmt >json || complain "app.cmt: $?"
-same() { sed '/"name": "app/d; /"is_known"/d' "$1"; }
+same() { sed '/"\(name\|title\)": "app/d; /"is_known"/d' "$1"; }
 [ "$(same json)" = "$(same text.json)" ] || complain "text and .cmt differ: $(diff text.json json)"
 
 # A thread of its own reads a .cmt. Its errors are reported like all others.

@@ -27,14 +27,16 @@ expect() { [ "$(number "$1" "$2")" = "$3" ] || complain "$1: $2 is $(number "$1"
 } >leaky.trace
 trace2cmt <leaky.trace >leaky.cmt || complain "trace2cmt: $?"
 cmtreport leaky.cmt >text 2>err || complain "leaky.cmt: $(cat err)"
-grep -q '^ *1\. keep<> leaks steadily: 17[0-9] KiB in 1,[78][0-9]* blocks' text || complain "the leak is not first: $(cat text)"
+grep -qx ' 1\. 17[0-9] KiB  steady leak in keep<>' text && grep -q '^    keep<> leaks steadily: 17[0-9] KiB in 1,[78][0-9]* blocks' text || complain "the leak is not first: $(cat text)"
 grep -q 'drop: 50.0 % of all allocations (2,000 of 4,000) are temporary' text || complain "no temporary blocks: $(cat text)"
 awk 'length($0) > 80 { exit 1 }' text || complain "a line is longer than 80 columns"
 cmtreport --json leaky.cmt >json || complain "--json: $?"
 expect json events 6000
 expect json allocated_bytes 300000
 expect json end_live_bytes 200000
-grep -q '"kind": "leak"' json || complain "no leak in the JSON"
+jq -e '.findings[0] | .kind == "leak" and .urgent and .headline == "steady leak in keep<>" and (.figure | endswith(" KiB"))' json >out || complain "no leak in the JSON: $(jq -c '.findings[0]' json)"
+jq -e '[.findings[] | select(.urgent) | .kind] == ["leak"]' json >out || complain "more is urgent: $(jq -c '[.findings[] | select(.urgent) | .kind]' json)"
+! command -v script >out || script -qc 'stty cols 80 rows 24; cmtreport leaky.cmt' /dev/null >terminal && [ "$(wc -l <terminal)" -le 23 ] || complain "more than a screen: $(cat terminal)"
 
 # A program keeps one small block on each page that a phase has filled.
 {
@@ -48,7 +50,7 @@ grep -q '"kind": "leak"' json || complain "no leak in the JSON"
 } >pins.trace
 cmtreport --pages pins.trace >text 2>err || complain "pins.trace: $(cat err)"
 tr -s ' \n' ' ' <text >line
-grep -q ' 1. 100.0 % of what old blocks pin on their pages (39[0-4] KiB at event 1[0-9,]*) was allocated by keep<> during load: 100 old blocks, 6.[0-9]* KiB' line || complain "who pins the pages: $(cat text)"
+grep -q ' 1. 39[0-4] KiB old blocks keep their pages, in keep<> 100.0 % of what old blocks pin on their pages (39[0-4] KiB at event 1[0-9,]*) was allocated by keep<> during load: 100 old blocks, 6.[0-9]* KiB' line || complain "who pins the pages: $(cat text)"
 for jobs in 1 3; do
   cmtreport --jobs=$jobs --json -o pins$jobs.html leaky.cmt pins.trace >pins$jobs.json || complain "--jobs=$jobs: $?"
 done
@@ -85,6 +87,35 @@ cmtreport --json leaky.cmt | jq -c '.frames.short_name' | grep -q '"keep<>"' || 
 # --focus and --hide choose functions.
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
 cmtreport --json --hide=keep leaky.cmt >hidden && ! grep -q '"int keep' hidden || complain "--hide=keep"
+
+# Findings name the code of the user: of a script before the program's, and that before a library's. The functions that
+# start a program are in no tree. Few frees of unknown blocks are no finding, and the command is the title.
+{
+  echo '#cmt text=1'
+  echo '#cmt program=python3.12'
+  echo '#cmt command="python3.12 rows.py"'
+  echo '#cmt start_monotonic_ns=1000'
+  echo '#module 1 path=/usr/bin/python3.12 begin=1000 end=9000 bias=0'
+  echo '#module 2 path=/lib/libc.so.6 begin=10000 end=90000 bias=0'
+  for frame in 1:1:_start 2:2:__libc_start_call_main 3:1:Py_RunMain 4:0:py::load:/app/rows.py 5:0:py::decode:/usr/lib/python3.12/json/decoder.py 6:1:PyUnicode_New 7:1:_PyObject_Malloc; do
+    IFS=: read -r number module name <<<"$frame"
+    echo "#frame $number module=$module address=${number}000"
+    echo "#name $number function=$name"
+    echo "#node $number parent=$((number - 1)) frame=$number"
+  done
+  printf '#node 8 parent=0 frame=0\n#node 9 parent=8 frame=3\n'
+  awk 'BEGIN { for (i = 1; i <= 20000; ++i) printf "malloc(90) = %x<%d> stack=%d time=%d\n", 4096 * i, i + 1, i % 10 ? 7 : 9, i * 1000 }'
+  echo 'free(1001<1>) time=20001000'
+  echo '#cmt end=complete'
+} >rows.trace
+sed 's/command=.*/command=later/; s/^#cmt start_mono.*/#cmt start_monotonic_ns=9000/' rows.trace >later.trace
+cmtreport --json rows.trace >json 2>err || complain "rows.trace: $(cat err)"
+jq -e '.findings[0] | .headline == "steady leak in load (rows.py), through PyUnicode_New" and .function == "PyUnicode_New"' json >out || complain "the user's own code: $(jq -c '.findings[0]' json)"
+jq -e '[.findings[] | select(.kind == "lost")] == [] and .lost.unknown_ends == 1 and .lost.cut_stack_bytes == 180000' json >out || complain "small losses: $(jq -c .lost json)"
+jq -e '.frames.function | index("_start") == null and index("__libc_start_call_main") == null and index("[cut: 10.0 % of all bytes lack their outer callers]") != null' json >out || complain "frames: $(jq -c .frames.function json)"
+cmtreport rows.trace | grep -q '^  1 free of unknown blocks, fewer than 1 in 10,000 events$' || complain "no line about a free"
+cmtreport later.trace rows.trace 2>err | head -n 1 | grep -q '^python3.12 rows.py: 2 processes, 40,002 events' || complain "the title of two processes"
+cmtreport --json later.trace rows.trace 2>err | jq -e '.title == "python3.12 rows.py" and .command == .title and .name == "2 processes"' >out || complain "the title in JSON"
 
 # Two processes are added up; a function is one in both. Without clocks the axis is of shares.
 cmtreport --json leaky.cmt leaky.trace >both || complain "two traces: $?"

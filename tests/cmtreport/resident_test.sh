@@ -57,7 +57,7 @@ sample(12582912) time=2000
 sample(12582912) time=3000
 END_OF_TRACE
 words reserved.trace >text
-grep -q ' 1\. at 2.00 us, 5.00 GiB are live and 12.0 MiB resident: the difference was not yet written to, was given back, or was swapped out' text ||
+grep -q ' 1\. 4.99 GiB live and not resident, at 2.00 us at 2.00 us, 5.00 GiB are live and 12.0 MiB resident: the difference was not yet written to, was given back, or was swapped out' text ||
   complain "not resident: $(cat text err)"
 
 # Each of several processes has sentences of its own. At a moment the samples of all are added up, as are their live bytes.
