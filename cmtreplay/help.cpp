@@ -1,9 +1,55 @@
-// The text of cmtreplay --help. A test compares its options with those that are read.
+// The texts of cmtreplay --help and --help-all. Tests compare their options with those that are read.
 #include "cmtreplay/options.h"
 
 namespace cmt::replay {
 
 const char* const help_text = R"(Usage: cmtreplay [OPTION]... [FILE]...
+
+Replays a trace on one or several allocators, and shows the time and memory that
+each took: a table, fastest first, with a verdict on each pair. The trace is
+text, .cmt or the log of another tool. Without FILE, or for -, it is read from
+standard input. man cmtreplay explains the tables.
+
+  --alloc=NAME   an allocator; may be given more than once. NAME is one of
+                   libc      the C library's (the default)
+                   null      the cost of the replay itself
+                   jemalloc, tcmalloc, mimalloc, tbb, scudo
+                   all       libc and those that are installed: see below
+                   a path    /opt/my.so, ./my.so, my.so in this folder
+                   a soname  libjemalloc.so.2, found through the loader
+                 Settings of its environment may follow:
+                   jemalloc,MALLOC_CONF=background_thread:true
+  --verify       check every call instead: alignment, overlap, contents, zeros,
+                 usable size, and calls that have to fail; a line for each fault
+  -v             write the trace with the addresses that this allocator returned
+  -o FILE        write that trace to FILE; %a is the allocator's name. A FILE in
+                 .json, .csv, .svg, .html, .png or .pdf gets the report instead
+  --json, --csv  write the figures in this form
+  --plot=FILE    also draw memory along the trace, latencies and the tables
+  --runs=N       timed runs of each allocator; by default 10 or more, until the
+                 median is known to 1 % or --budget=TIME (10s) is spent
+  --threads=1    replay all calls on one thread, in recorded order
+  --pin=LIST     run on these CPUs only: 0,2-3
+  --timeout=TIME give an allocator up as hanging if no call returns for TIME
+  --same-program the FILEs are recordings of one command
+  --suite=quick  replay recorded programs, the corpus of cmt; --suite: all of it
+  --results=DIR  of several FILEs: keep what is done, and continue from there
+  --against=OLD  compare with OLD, another build: exit 3 if it is worse
+
+  --help-all     show all options
+  -h, --help     show this help
+  -V, --version  show the version
+
+Examples:
+  cmtreplay --alloc=all app.cmt
+  cmtreplay --verify --alloc=./mymalloc.so app.cmt
+  cmtreplay --suite=quick --alloc=./mymalloc.so --plot=board.html
+
+Exit status: 0 done, 1 an allocator or the trace could not be used, or an
+allocator broke a promise, 2 wrong use, 3 the gate found something worse.
+)";
+
+const char* const help_all_text = R"(Usage: cmtreplay [OPTION]... [FILE]...
 
 Replays a trace on one or several allocators, and shows the time and memory that
 each took: a table on standard output, fastest first. Each run is a fresh
@@ -18,6 +64,7 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                              of the replay itself; always shown as the last line
                    jemalloc, tcmalloc, mimalloc, tbb, scudo
                              as packaged, if installed
+                   all       libc and each of the line above that is installed
                    a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
                  Settings of its environment may follow:
@@ -117,38 +164,9 @@ cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
   --task=N, --task=N-M
                  run these cells only, into the folder of --results; no board
 
-  -h, --help     show this help
+  -h, --help     show the options that most people need
+  --help-all     show this help
   -V, --version  show the version
-
-Columns of the table of times:
-  time     the median of the timed runs
-  95 %     the interval that contains the median with that confidence
-           (bootstrap); with fewer than six runs: range, from the least to the
-           most
-  CPU      processor time of the runs
-  kernel   the part of CPU in the kernel, mostly for pages touched first
-  ns/call  the rest of CPU, for one call
-  faults   page faults
-
-The table of resident memory has the allocator's own memory, from up to three
-separate runs: before the first call, at the peak, the mean over the recorded
-time (or over the events, if no times were recorded), and at the end. If the
-program frees most of its blocks before it ends, the table also has the last
-moment before this tear-down, and a line below says where it begins.
-Fragmentation is resident over live bytes when most bytes are live. An allocator
-that "purges by the clock" read the system's clock, because no times were
-recorded. It may keep more memory than in the program.
-
-Tables below show how long single calls took (one in 64, from separate runs),
-and hardware counters if the machine has them. Calls that were refused when
-recorded are left out. An allocator that refused others had less to do: it is
-marked, and comes after those that refused none.
-
-Below the tables is a verdict on each pair of allocators. It compares runs of
-the same round. All verdicts on time together hold with 95 % (sign test,
-corrected for the number of pairs). "9 % faster" takes 9 % less time. Peaks are
-compared by their ranges over the memory runs, each widened by 1.5 % and 64 KiB.
-They have no confidence.
 
 Examples:
   cmtreplay --alloc=libc --alloc=jemalloc --alloc=mimalloc app.cmt

@@ -39,12 +39,6 @@ using namespace cmt::replay;
 
 void print_message(const std::string& text) { cmt::command::complain("cmtreplay", text); }
 
-std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options) {
-  std::vector<Allocator> allocators;
-  for (const std::string& name : options.allocators) allocators.push_back(finder.find(name));
-  return allocators;
-}
-
 void report_warnings(const std::string& of, const std::vector<Warning>& warnings) {
   for (const Warning& warning : warnings) print_message(of + ": " + warning.text);
 }
@@ -235,16 +229,30 @@ int replay_recordings(const Options& given, Session& session) {
 
 int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts) {
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
-  Session session{.allocators = find_all(finder, options), .null = finder.find("null"), .interrupts = interrupts};
+  Session session{
+      .allocators = finder.find_all(options.allocators), .null = finder.find("null"), .interrupts = interrupts};
   return options.recordings.empty() ? replay_one(options, session) : replay_recordings(options, session);
+}
+
+/// The end of --help. Empty if it is not asked for, or if the worker, which tries the libraries, is missing.
+std::string installed_line(std::span<char*> arguments) {
+  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  if (std::none_of(arguments.begin(), arguments.end(), asks)) return "";
+  try {
+    return "Installed here: " + AllocatorFinder(find_worker(), "", 10).installed_text() + "\n";
+  } catch (const std::exception&) {
+    return "";
+  }
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  const std::string help = help_text + installed_line({arguments, arguments + count});
   return cmt::command::run(count, arguments,
-                           {"cmtreplay", CMT_VERSION, help_text, known_options,
+                           {"cmtreplay", CMT_VERSION, help.c_str(), known_options,
                             [](const cmt::command::CommandLine& line) {
+                              if (line.has("help-all")) return cmt::command::print(help_all_text), 0;
                               std::optional<cmt::command::Interrupts> interrupts;
                               int status = 1;
                               try {

@@ -62,8 +62,8 @@ MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const Matr
                   .reference = finder.find(options.matrix.against.empty() ? reference_name : options.matrix.against),
                   .null = finder.find("null")};
   std::set<std::string> names;
-  for (const std::string& name : options.allocators) {
-    if (names.insert(name).second) plan.allocators.push_back(finder.find(name));
+  for (Allocator& allocator : finder.find_all(options.allocators)) {
+    if (names.insert(allocator.name).second) plan.allocators.push_back(std::move(allocator));
   }
   if (!options.matrix.against.empty()) check_builds_differ(plan);
   plan_cells(plan, settings);

@@ -49,7 +49,8 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"baseline", Option::Takes::value},
                                         {"fail-if", Option::Takes::value},
                                         {"tasks"},
-                                        {"task", Option::Takes::value}};
+                                        {"task", Option::Takes::value},
+                                        {"help-all"}};
 
 namespace {
 
@@ -106,12 +107,15 @@ std::vector<int> cpus(const CommandLine& line) {
 }
 
 void check_output(const Options& options) {
-  if (options.output.empty() && options.new_trace && options.allocators.size() > 1) {
-    throw UsageError("-v writes the new trace of one allocator, and " + std::to_string(options.allocators.size()) +
+  const bool is_all = std::count(options.allocators.begin(), options.allocators.end(), "all") != 0;
+  const bool are_several = is_all || options.allocators.size() > 1;
+  if (options.output.empty() && options.new_trace && are_several) {
+    throw UsageError("-v writes the new trace of one allocator, and " +
+                     (is_all ? "several" : std::to_string(options.allocators.size())) +
                      " are given; -o with %a in its name writes one each");
   }
   const bool one_each = options.output.find("%a") != std::string::npos;
-  if (!options.output.empty() && options.allocators.size() > 1 && !one_each)
+  if (!options.output.empty() && are_several && !one_each)
     throw UsageError("-o needs %a in its name where several allocators are given");
 }
 

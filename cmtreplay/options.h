@@ -51,6 +51,7 @@ struct Options : ReplayOptions {
 };
 
 extern const char* const help_text;
+extern const char* const help_all_text;
 extern const std::vector<command::Option> known_options;
 
 /// The path in `output` for an allocator.

@@ -107,7 +107,8 @@ TEST_CASE("options: several traces are a matrix") {
   CHECK(range.last == 7);
 }
 
-TEST_CASE("options: --help names every option that is parsed") {
-  const std::string help = help_text;
+TEST_CASE("options: --help-all names every option that is parsed, and --help is one screen") {
+  const std::string help = help_all_text, screen = help_text;
+  CHECK(std::count(screen.begin(), screen.end(), '\n') < 50);  // a line on what is installed follows
   for (const auto& option : known_options) CHECK(help.find("--" + option.name) != help.npos);
 }

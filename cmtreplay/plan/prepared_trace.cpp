@@ -116,6 +116,11 @@ class PreparedTrace::Pass {
     plan_.facts.defects = trace.defects();
     plan_.facts.truncated = trace.truncated();
     plan_.stretches = trace.stretches();
+    if (!plan_.stretches.empty() && !trace.header().find("slice")) {
+      RunStretch sum;
+      for (const RunStretch& stretch : plan_.stretches) sum += stretch;
+      plan_.facts.recorded_cpu_ns = sum.ran_ns;
+    }
     plan_.processors =
         static_cast<std::uint32_t>(std::atoi(std::string(trace.header().find("processors").value_or("1")).c_str()));
     finish();

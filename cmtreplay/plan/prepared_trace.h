@@ -76,7 +76,8 @@ struct TraceFacts {
   std::uint64_t before_teardown_event = 0;  ///< the last event before the tear-down (teardown.h); 0: there is none
   std::uint64_t before_teardown_live_bytes = 0;
   std::uint64_t recorded_ns = unknown;
-  std::string allocator;  ///< the library whose malloc served the recorded program; empty: not known
+  std::uint64_t recorded_cpu_ns = unknown;  ///< of all threads of the recorded program
+  std::string allocator;                    ///< the library whose malloc served the recorded program; empty: not known
 
   bool has_teardown() const { return before_teardown_event != 0; }
 };
@@ -106,6 +107,8 @@ void describe(Visitor& field, Facts& facts) {
         "the last event before the tear-down (cmtreplay/plan/teardown.h); null: the trace has none");
   field("before_teardown_live_bytes", of_teardown(facts.before_teardown_live_bytes), "after that event");
   field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
+  field("recorded_cpu_ns", output::nullable(facts.recorded_cpu_ns),
+        "processor time of all threads of the recorded program; null: not recorded, or the trace is a slice");
   field("touch_events", facts.touch_events, "runs of touched pages that are written when they were");
   field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
         "of blocks of so many bytes and more only pages that were touched are written; null: not recorded");

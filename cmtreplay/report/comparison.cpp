@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "toolkit/output/numbers.h"
 
@@ -48,16 +49,22 @@ std::vector<Comparison> compare_pairs(const std::vector<AllocatorResult>& result
   return all;
 }
 
-Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& more, std::size_t pairs) {
+/// The logarithms of the rounds' ratios: a pair in the other order then has the same middle.
+std::vector<double> log_ratios(const AllocatorResult& result, const AllocatorResult& reference) {
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(less.timed.size(), more.timed.size()); ++i)
-    ratios.push_back(static_cast<double>(less.timed[i].wall_ns) / static_cast<double>(more.timed[i].wall_ns));
-  Comparison pair{.ratio = median_of(ratios)};
-  if (const auto interval = median_interval(ratios, 1 - 0.05 / static_cast<double>(pairs))) {
-    pair.low = interval->low;
-    pair.high = interval->high;
+  const auto wall = [](const TimedSample& sample) { return std::max(1.0, static_cast<double>(sample.wall_ns)); };
+  for (std::size_t i = 0; i < std::min(result.timed.size(), reference.timed.size()); ++i)
+    ratios.push_back(std::log(wall(result.timed[i]) / wall(reference.timed[i])));
+  return ratios;
+}
+
+Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& more, std::size_t pairs) {
+  Comparison pair{.ratio = time_ratio(less, more)};
+  if (const auto interval = median_interval(log_ratios(less, more), 1 - 0.05 / static_cast<double>(pairs))) {
+    pair.low = std::exp(interval->low);
+    pair.high = std::exp(interval->high);
     pair.is_known = true;
-    pair.is_certain = interval->high < 1 || interval->low > 1;  // the rounds may give the other order
+    pair.is_certain = pair.high < 1 || pair.low > 1;  // the rounds may give the other order
   }
   return pair;
 }
@@ -89,6 +96,11 @@ std::string percent(double ratio) {
 std::string range_text(const Comparison& pair) { return percent(pair.high) + " to " + percent(pair.low); }
 
 }  // namespace
+
+double time_ratio(const AllocatorResult& result, const AllocatorResult& reference) {
+  std::vector<double> ratios = log_ratios(result, reference);
+  return ratios.empty() ? std::numeric_limits<double>::quiet_NaN() : std::exp(median_of(ratios));
+}
 
 std::vector<Comparison> compare_times(const std::vector<AllocatorResult>& results) {
   return compare_pairs(results, median_wall, compare_rounds);

@@ -31,6 +31,10 @@ void describe(Visitor& field, C& pair) {
       "whether one of the two is lower: of times with 95 %, of peaks in every memory run, a rule without a confidence");
 }
 
+/// The time of an allocator over that of another one: the median of the ratios of all rounds. It is the one estimate
+/// of tables and verdicts, and the ratio of the same two in the other order is its inverse. NaN without rounds.
+double time_ratio(const AllocatorResult& result, const AllocatorResult& reference);
+
 /// Compares every pair of allocators that refused no call by the time of their runs. It compares runs of the same
 /// round, since a slow minute of the machine slows them alike. The interval is that of the median of the ratios of all
 /// rounds, by the sign test. All intervals together hold with 95 % (Bonferroni).

@@ -2,6 +2,12 @@
 #include "cmtreplay/report/comparison.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "cmtreplay/report/warnings.h"
 
 using namespace cmt::replay;
 
@@ -25,7 +31,69 @@ std::vector<std::uint64_t> times(std::uint64_t middle, std::size_t count = 12) {
 
 using Lines = std::vector<std::string>;
 
+/// The table of made-up results on this trace.
+std::string table_of(const std::vector<AllocatorResult>& results, const std::string& text) {
+  const PreparedTrace trace(
+      [&text] {
+        const int fd = memfd_create("trace", MFD_CLOEXEC);
+        REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+        lseek(fd, 0, SEEK_SET);
+        return cmt::Reader(fd, "test.trace");
+      },
+      {.prepared_bytes_max = 1 << 20}, [](std::uint64_t, std::uint64_t) {});
+  const ReplayOptions options;
+  return table_text({options, trace, {results, result_of("null", times(1), {}), false, 3.25, 2}});
+}
+
+constexpr const char* one_call = "malloc(8) = 1000<1>\n";
+
+/// Whether the text has a line that begins with these words, one blank between each two.
+bool has_line(const std::string& text, const std::string& words) {
+  return std::regex_search(text, std::regex("(^|\n)" + std::regex_replace(words, std::regex(" "), " +")));
+}
+
 }  // namespace
+
+TEST_CASE("comparison: the table's ratio is that of the verdict, and orders the table") {
+  // The medians are 100 and 101. In most rounds b is 10 % faster.
+  const auto table = table_of({result_of("libc", {100, 100, 100, 100, 100, 200, 200, 200}, {}),
+                               result_of("b", {110, 110, 90, 90, 90, 180, 180, 180}, {})},
+                              one_call);
+  CHECK(has_line(table, "b 110 ns .* 0.90 "));
+  CHECK(has_line(table, "libc 100 ns .* 1.00 "));
+  CHECK(table.find("\nb ") < table.find("\nlibc "));
+  CHECK(has_line(table, "time of this recording: b and libc cannot be told apart"));
+  const auto result = result_of("b", {110, 90}, {}), other = result_of("c", {100, 70}, {});
+  CHECK(time_ratio(result, other) == doctest::Approx(1 / time_ratio(other, result)));
+}
+
+TEST_CASE("comparison: outliers and a busy machine have a line with the rule") {
+  auto result = result_of("libc", times(1000), {});
+  CHECK(table_of({result}, one_call).find("outliers") == std::string::npos);
+  result.timed[3].wall_ns *= 9;
+  CHECK(has_line(table_of({result}, one_call),
+                 "outliers \\(more than 5.2 median absolute deviations from the median\\): libc 1 of 12 runs\n"));
+  for (TimedSample& sample : result.timed) sample.cpu_ns = 95, sample.lost_ns = 5;
+  CHECK(table_of({result}, one_call).find("busy") == std::string::npos);
+  for (TimedSample& sample : result.timed) sample.lost_ns = 5 * 19;
+  CHECK(has_line(table_of({result}, one_call),
+                 "busy machine: the runs waited for 50 % of their time, for a processor or in the allocator \\(load "
+                 "average 3.2, 2 CPUs\\)\n"));
+  CHECK(table_warnings(result, {}).size() == 2);
+}
+
+TEST_CASE("comparison: the allocator's part of the program's processor time is said where it is known") {
+  auto result = result_of("libc", times(1000), {});
+  for (TimedSample& sample : result.timed) sample.cpu_ns = 21'000'000;
+  const std::string stretch = "#stretch elapsed=2000000000 ran=1000000000 waited=0 held=0 busy=1000000000\n";
+  const std::string line = "the allocator takes about 2.1 % of the recorded program's 1.00 s of processor time: ";
+  CHECK(has_line(table_of({result}, one_call + stretch), line + "a faster one saves at most that\n"));
+  CHECK_FALSE(has_line(table_of({result}, one_call), line));
+  CHECK_FALSE(has_line(table_of({result}, "#cmt slice=1:2\n" + (one_call + stretch)), line));
+  CHECK_FALSE(has_line(table_of({result}, "#cmt allocator=libjemalloc.so.2\n" + (one_call + stretch)), line));
+  result.allocator = {.name = "jemalloc", .library = "/lib/libjemalloc.so.2"};
+  CHECK(has_line(table_of({result}, "#cmt allocator=libjemalloc.so.2\n" + (one_call + stretch)), line));
+}
 
 TEST_CASE("comparison: rounds are compared, so noise that all share hides nothing") {
   const auto pairs = compare_times({result_of("a", times(1000), {}), result_of("b", times(1100), {})});

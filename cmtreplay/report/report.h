@@ -21,6 +21,9 @@ struct Report {
 /// The kernel's part is the mean over the runs: a kernel that counts by ticks gives a single run only whole ticks.
 double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts);
 double mean_kernel_ns(const AllocatorResult& result);
+/// The processor time of a replay on the recorded allocator, less that of the null allocator, over that of the recorded
+/// program. NaN if it is not known, or the recorded allocator is not among those replayed.
+double allocator_share(const Report& report);
 /// The clock that allocators read in the memory runs. Without points: it is not scaled.
 ProgramClock clock_of(const Report& report);
 /// The most calls that one run of the allocator refused.

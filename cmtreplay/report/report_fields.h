@@ -176,6 +176,7 @@ struct ReportFields {
   std::vector<AllocatorFields> allocators = {};
   std::vector<Comparison> times = {}, peaks = {};
   std::vector<std::string> verdict = {};
+  double allocator_share = std::numeric_limits<double>::quiet_NaN();
   std::vector<std::string> warnings = {};
   AllocatorFields baseline = {};
 };
@@ -190,6 +191,9 @@ void describe(Visitor& field, R& report) {
   field("time_comparisons", report.times, "every pair, by the time of their runs");
   field("peak_comparisons", report.peaks, "every pair, by peak resident memory");
   field("verdict", report.verdict, "both in words, a line each");
+  field("allocator_share", report.allocator_share,
+        "of the recorded program's processor time, the part that the allocator takes, from 0 to 1: the replay's on the "
+        "recorded allocator, less that on the null allocator; null: not known, or it was not replayed on that one");
   field("warnings", report.warnings, "what was not replayed as recorded, and what stood out, a line each");
   field("baseline", report.baseline, "the null allocator: the fields of an allocator");
 }

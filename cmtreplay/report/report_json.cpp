@@ -62,6 +62,24 @@ double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts) 
   return std::max(cpu_ns - mean_kernel_ns(result), 0.0) / static_cast<double>(facts.calls);
 }
 
+double allocator_share(const Report& report) {
+  const TraceFacts& facts = report.trace.plan().facts;
+  const std::vector<AllocatorResult>& all = report.results.allocators;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const AllocatorResult& result) {
+    const Allocator& own = result.allocator;
+    const bool is_plain = own.settings.empty() && own.prefix.empty() && !own.null;
+    const bool is_libc = facts.allocator.empty() || is_of_libc(facts.allocator);
+    return is_plain && (is_libc ? own.name == "libc" : file_name_of(own.library) == facts.allocator);
+  });
+  const auto cpu_ns = [](const AllocatorResult& result) { return spread_of(result, &TimedSample::cpu_ns).median; };
+  const bool is_known = facts.recorded_cpu_ns != unknown && facts.recorded_cpu_ns != 0 && found != all.end() &&
+                        !found->death && !found->timed.empty() && !report.results.baseline.timed.empty();
+  if (!is_known) return std::numeric_limits<double>::quiet_NaN();
+  const double own_ns = std::max(cpu_ns(*found) - cpu_ns(report.results.baseline), 0.0);
+  const double share = own_ns / static_cast<double>(facts.recorded_cpu_ns);
+  return share <= 1 ? share : std::numeric_limits<double>::quiet_NaN();
+}
+
 std::uint64_t refused_calls(const AllocatorResult& result) {
   return static_cast<std::uint64_t>(spread_of(result, &TimedSample::refused_calls).max);
 }
@@ -99,6 +117,7 @@ ReportFields fields_of(const Report& report) {
       .times = compare_times(results.allocators),
       .peaks = compare_peaks(results.allocators),
       .verdict = verdict_lines(results.allocators),
+      .allocator_share = allocator_share(report),
       .warnings = warning_lines(report),
       .baseline = of_allocator(results.baseline)};
   for (const AllocatorResult& result : results.allocators) fields.allocators.push_back(of_allocator(result));

@@ -65,16 +65,6 @@ int rank(const AllocatorResult& result) {
   return refused_calls(result) != 0 ? 1 : 0;
 }
 
-/// Sorts allocators by rank, and within a rank the fastest first.
-std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorResult>& results) {
-  std::vector<const AllocatorResult*> order;
-  for (const AllocatorResult& result : results) order.push_back(&result);
-  std::stable_sort(order.begin(), order.end(), [](const AllocatorResult* a, const AllocatorResult* b) {
-    return rank(*a) != rank(*b) ? rank(*a) < rank(*b) : wall(*a) < wall(*b);
-  });
-  return order;
-}
-
 /// The allocator that ratios are to: the first of the best rank. It is never the null allocator, which does not
 /// allocate. Returns null if there is none.
 const AllocatorResult* reference_of(const std::vector<AllocatorResult>& results) {
@@ -83,6 +73,21 @@ const AllocatorResult* reference_of(const std::vector<AllocatorResult>& results)
     if (!result.allocator.null && (!reference || rank(result) < rank(*reference))) reference = &result;
   }
   return reference;
+}
+
+/// Sorts allocators by rank, and within a rank the fastest first: by the ratio that the table has.
+std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorResult>& results,
+                                                  const AllocatorResult* reference) {
+  std::vector<const AllocatorResult*> order;
+  for (const AllocatorResult& result : results) order.push_back(&result);
+  const bool has_ratios = reference && rank(*reference) < 2;
+  const auto time = [&](const AllocatorResult* result) {
+    return has_ratios ? time_ratio(*result, *reference) : wall(*result);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const AllocatorResult* a, const AllocatorResult* b) {
+    return rank(*a) != rank(*b) ? rank(*a) < rank(*b) : rank(*a) < 2 && time(a) < time(b);
+  });
+  return order;
 }
 
 std::string name_text(const AllocatorResult& result) {
@@ -97,16 +102,39 @@ std::string purge_text(const AllocatorResult& result, const ReplayOptions& optio
   return purges_by_other_clock(result, options) ? " (purges by the clock)" : "";
 }
 
-/// A line on outliers: runs that something else has disturbed, mostly.
+/// A line on outliers with the rule of count_outliers(): runs that something else has disturbed, mostly.
 std::string outliers_text(const std::vector<AllocatorResult>& results) {
   std::string text;
   for (const AllocatorResult& result : results) {
     const std::size_t outliers = outlier_runs(result);
     if (outliers == 0) continue;
-    text += (text.empty() ? "outliers: " : ", ") + result.allocator.name + " " + std::to_string(outliers) + " of " +
-            std::to_string(result.timed.size()) + " runs";
+    text += (text.empty() ? "outliers (more than 5.2 median absolute deviations from the median): " : ", ") +
+            result.allocator.name + " " + std::to_string(outliers) + " of " + std::to_string(result.timed.size()) +
+            " runs";
   }
   return text.empty() ? text : text + "\n";
+}
+
+/// A line on a busy machine.
+std::string busy_text(const ReplayResults& results) {
+  double lost = 0, wanted = 0;
+  for (const AllocatorResult& result : results.allocators) {
+    lost += lost_ns(result);
+    wanted += wanted_ns(result);
+  }
+  if (!is_busy(lost, wanted)) return "";
+  return "busy machine: the runs waited for " + fixed(100 * lost / wanted, 0) +
+         " % of their time, for a processor or in the allocator (load average " + fixed(results.load_average, 1) +
+         ", " + counted(results.processors, "CPU") + ")\n";
+}
+
+/// A line on how much of the recorded program's time the allocator takes.
+std::string share_text(const Report& report) {
+  const double share = allocator_share(report);
+  if (std::isnan(share)) return "";
+  return "the allocator takes about " + fixed(100 * share, share < 0.0995 ? 1 : 0) + " % of the recorded program's " +
+         time_text(static_cast<double>(report.trace.plan().facts.recorded_cpu_ns)) +
+         " of processor time: a faster one saves at most that\n";
 }
 
 std::string spaced(std::string_view name) {
@@ -201,7 +229,7 @@ AllocatorColumns time_columns(bool is_range) {
   add_timed(columns, is_range ? "range" : "95 %",
             [is_range](const Row& row) { return interval_text(row.result, is_range); });
   add_timed(columns, "ratio",
-            [](const Row& row) { return row.reference ? ratio(wall(row.result), wall(*row.reference)) : none; });
+            [](const Row& row) { return row.reference ? number(time_ratio(row.result, *row.reference)) : none; });
   add_timed(columns, "CPU",
             [](const Row& row) { return time_text(spread_of(row.result, &TimedSample::cpu_ns).median); });
   add_timed(columns, "kernel", [](const Row& row) { return time_text(mean_kernel_ns(row.result)); });
@@ -260,7 +288,7 @@ std::string table_text(const Report& report) {
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
   std::vector<AllocatorRow> times, memory;
-  for (const AllocatorResult* result : fastest_first(results)) {
+  for (const AllocatorResult* result : fastest_first(results, reference)) {
     const std::string name = name_text(*result);
     times.push_back({*result, facts, name, reference});
     memory.push_back({*result, facts, name + purge_text(*result, report.options), reference});
@@ -271,7 +299,7 @@ std::string table_text(const Report& report) {
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
   std::string verdict;
   for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
-  verdict += outliers_text(results);
+  verdict += outliers_text(results) + busy_text(report.results) + share_text(report);
   return text + (verdict.empty() ? "" : "\n" + verdict);
 }
 

@@ -25,11 +25,6 @@ void add_count(std::vector<Warning>& warnings, std::uint64_t count, const std::s
   if (count != 0) warnings.push_back({kind, output::with_commas(count) + " " + (count == 1 ? one : kind)});
 }
 
-/// Whether a library is a C library: libc.so.6 of glibc, libc.musl-x86_64.so.1 and ld-musl-x86_64.so.1 of musl.
-bool is_of_libc(std::string_view library) {
-  return library.starts_with("libc.") || library.starts_with("libc-2.") || library.starts_with("ld-musl-");
-}
-
 void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
 
 /// `calls`: "2 of 4 calls that give memory back".
@@ -117,6 +112,24 @@ std::size_t outlier_runs(const AllocatorResult& result) {
   return times.size() < 5 ? 0 : count_outliers(times);
 }
 
+double lost_ns(const AllocatorResult& result) {
+  double sum = 0;
+  for (const TimedSample& sample : result.timed) sum += static_cast<double>(sample.lost_ns);
+  return sum;
+}
+
+double wanted_ns(const AllocatorResult& result) {
+  double sum = lost_ns(result);
+  for (const TimedSample& sample : result.timed) sum += static_cast<double>(sample.cpu_ns);
+  return sum;
+}
+
+bool is_busy(double lost, double wanted) { return lost > wanted / 20; }
+
+bool is_of_libc(std::string_view library) {
+  return library.starts_with("libc.") || library.starts_with("libc-2.") || library.starts_with("ld-musl-");
+}
+
 std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayOptions& options) {
   std::vector<Warning> warnings;
   if (purges_by_other_clock(result, options))
@@ -125,6 +138,9 @@ std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayO
     warnings.push_back(
         {"outliers among the timed runs",
          std::to_string(outliers) + " of " + std::to_string(result.timed.size()) + " timed runs are outliers"});
+  const double lost = lost_ns(result), wanted = wanted_ns(result);
+  const std::string busy = "of the time of the timed runs was spent waiting: a busy machine";
+  if (is_busy(lost, wanted)) warnings.push_back({busy, output::fixed(100 * lost / wanted, 0) + " % " + busy});
   return warnings;
 }
 

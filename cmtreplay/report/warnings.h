@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmtreplay/report/report.h"
@@ -45,7 +46,17 @@ bool purges_by_other_clock(const AllocatorResult& result, const ReplayOptions& o
 /// The number of timed runs that something else has disturbed, mostly. 0 if there are fewer than five runs.
 std::size_t outlier_runs(const AllocatorResult& result);
 
-/// The two above as warnings. In a replay of one trace the tables show them instead.
+/// The time of the timed runs in which an allocator's threads waited and did not run, and the time in which they wanted
+/// to run.
+double lost_ns(const AllocatorResult& result);
+double wanted_ns(const AllocatorResult& result);
+/// Whether the first is so large a part of the second that other programs, or a shared processor, disturb the times.
+bool is_busy(double lost, double wanted);
+
+/// Whether a library is a C library: libc.so.6 of glibc, libc.musl-x86_64.so.1 and ld-musl-x86_64.so.1 of musl.
+bool is_of_libc(std::string_view library);
+
+/// Clock, outliers and a busy machine as warnings. In a replay of one trace the tables show them instead.
 std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayOptions& options);
 
 }  // namespace cmt::replay

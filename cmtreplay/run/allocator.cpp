@@ -179,15 +179,30 @@ bool AllocatorFinder::is_loaded(const std::string& file, Allocator allocator) co
   return std::any_of(found.objects.begin(), found.objects.end(), is_file);
 }
 
-/// The short names of the allocators that are installed here.
-std::string AllocatorFinder::installed_text() const {
-  std::string names = "libc, null";
+std::vector<std::string> AllocatorFinder::installed() const {
+  std::vector<std::string> names{"libc"};
   for (const char* const name : {"jemalloc", "tcmalloc", "mimalloc", "tbb", "scudo"}) {
     const std::vector<std::string> files = packaged_files(name).value();
     const auto is_there = [this](const std::string& file) { return is_loaded(file, {}); };
-    if (std::any_of(files.begin(), files.end(), is_there)) names += std::string(", ") + name;
+    if (std::any_of(files.begin(), files.end(), is_there)) names.emplace_back(name);
   }
   return names;
+}
+
+std::string AllocatorFinder::installed_text() const { return boost::algorithm::join(installed(), ", "); }
+
+std::vector<Allocator> AllocatorFinder::find_all(const std::vector<std::string>& names) {
+  std::vector<Allocator> allocators;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      allocators.push_back(find(name));
+      continue;
+    }
+    for (const std::string& each : installed()) {
+      if (std::count(names.begin(), names.end(), each) == 0) allocators.push_back(find(each));
+    }
+  }
+  return allocators;
 }
 
 Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {
@@ -202,7 +217,7 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
   if (object == found.objects.end()) {
     const bool is_path = library.find('/') != library.npos;
     throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages) +
-                         (is_path ? "" : "; known by name and installed: " + installed_text()));
+                         (is_path ? "" : "; known by name and installed: null, " + installed_text()));
   }
   allocator.library = *object;
   if (!prefix_.empty() && has_malloc(allocator, prefix_)) {

@@ -71,6 +71,13 @@ class AllocatorFinder {
   /// Throws AllocatorError. The result is valid while the finder lives.
   Allocator find(const std::string& name);
 
+  /// The same of several names. The name "all" is replaced by installed(), without those named too.
+  std::vector<Allocator> find_all(const std::vector<std::string>& names);
+
+  /// The names of the C library's allocator and of the packaged ones that are installed here: "libc, jemalloc".
+  std::vector<std::string> installed() const;
+  std::string installed_text() const;
+
  private:
   /// The answer of a worker with a library preloaded.
   struct Probe {
@@ -85,7 +92,6 @@ class AllocatorFinder {
   Allocator find_library(Allocator allocator, const std::string& library);
   bool has_malloc(Allocator allocator, const std::string& prefix) const;
   bool is_loaded(const std::string& file, Allocator allocator) const;
-  std::string installed_text() const;
   std::string why_no_malloc(const Allocator& allocator, Probe& found) const;
   std::string preload_path(const std::string& path);
   std::uint32_t missing_calls(Probe& found, const Allocator& allocator) const;

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <span>
+#include <thread>
 
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::replay {
@@ -39,15 +43,35 @@ TimedSample sample_of(const ControlRegion& results) {
   return sample;
 }
 
+/// The time for which the threads of a process that live have waited for a processor. 0 if the kernel does not say.
+std::uint64_t waited_ns(pid_t pid) {
+  std::uint64_t sum = 0;
+  for (const int thread : process::read_threads(pid)) {
+    std::ifstream file(process::path_of(pid, "task/" + std::to_string(thread) + "/schedstat"));
+    std::uint64_t ran = 0, waited = 0;
+    if (file >> ran >> waited) sum += waited;
+  }
+  return sum;
+}
+
+/// `waited`: by all of its threads.
+std::uint64_t lost_of(const TimedSample& sample, const ReplaySettings& settings, std::uint64_t waited) {
+  if (settings.options.pace > 0 || more_threads_than_cpus(settings.trace, settings.options)) return 0;
+  if (settings.trace.plan().lanes > 1) return waited;
+  return sample.wall_ns - std::min(sample.wall_ns, sample.cpu_ns);
+}
+
 void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::string& counters_missing) {
   WorkerProcess worker(settings, result.allocator);
   worker.wait_until_ready();
   result.replay_bytes = worker.replay_bytes();
+  const std::uint64_t waited_before = waited_ns(worker.pid());
   const process::Counters counters(worker.pid());
   counters.start();
   worker.run_to_end();
-  result.timed.push_back(sample_of(worker.results()));
-  result.timed.back().counters = counters.stop();
+  TimedSample& sample = result.timed.emplace_back(sample_of(worker.results()));
+  sample.lost_ns = lost_of(sample, settings, waited_ns(worker.pid()) - waited_before);
+  sample.counters = counters.stop();
   counters_missing = counters.missing();
 }
 
@@ -193,6 +217,8 @@ ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocato
       std::shuffle(order.begin(), order.end(), random);
       run_round(settings, results, order, progress);
     }
+    results.processors = std::max(1U, std::thread::hardware_concurrency());
+    if (getloadavg(&results.load_average, 1) < 1) results.load_average = 0;
     run_further(settings, results, progress);
   } catch (const Interrupted&) {
     results.interrupted = true;

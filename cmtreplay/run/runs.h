@@ -23,6 +23,7 @@ struct TimedSample {
   std::uint64_t major_faults = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t starved_ns = 0;
+  std::uint64_t lost_ns = 0;
   std::uint64_t given_back = 0, give_back_failed = 0, give_back_missing = 0;
   wait_counts waits = {};
   process::CounterValues counters = {};
@@ -39,6 +40,9 @@ void describe(Visitor& field, Sample& sample) {
   field("major_faults", sample.major_faults, "page faults that read from a disk");
   field("refused_calls", sample.refused_calls, "calls that returned NULL here and not when recorded");
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
+  field("lost_ns", sample.lost_ns,
+        "of one thread the wall time less its processor time; of several the time that those alive at the end waited "
+        "for a processor; 0 with --pace, and of more threads than CPUs");
   field("given_back", sample.given_back, "calls that give memory back, or their counterparts");
   field("give_back_failed", sample.give_back_failed, "such calls that returned an error here");
   field("give_back_missing", sample.give_back_missing, "such calls that this allocator does not have (--give-back)");
@@ -96,6 +100,8 @@ struct ReplayResults {
   std::vector<AllocatorResult> allocators;  ///< in the order asked for
   AllocatorResult baseline;                 ///< of the null allocator
   bool interrupted = false;
+  double load_average = 0;            ///< after the timed runs, over a minute
+  unsigned processors = 1;            ///< of the machine
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
 

@@ -1,7 +1,7 @@
 # Every packaged allocator that is installed runs, and the JSON has all figures of each.
 /usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 30000 > t.trace
 options=(--alloc=libc)
-for name in jemalloc mimalloc tcmalloc tbb scudo; do
+for name in jemalloc tcmalloc mimalloc tbb scudo; do
   if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2> words; then
     options+=(--alloc=$name)
   else
@@ -14,7 +14,8 @@ cmtreplay "${options[@]}" --runs=3 --json t.trace > all.json 2> words
 cmtreplay "${options[@]}" --runs=1 t.trace > table 2> /dev/null
 grep -q '^allocator  *time  *95 %  *ratio  *CPU  *kernel' table
 sed -n $((${#options[@]} + 3))p table | grep -q '^(null) '
-cmtreplay "${options[@]}" --runs=1 --csv t.trace > all.csv 2> /dev/null
+cmtreplay --alloc=all --runs=1 --csv t.trace > all.csv 2> /dev/null
+cmtreplay --help | grep -qx "Installed here: $(tail -n +2 all.csv | cut -d , -f 1 | head -n -1 | paste -sd , | sed 's/,/, /g')"
 /usr/bin/python3 - "${options[@]}" << 'END'
 import json, sys
 with open("all.json") as file:

@@ -3,6 +3,8 @@ cmtreplay --help > help
 head -1 help | grep -qx 'Usage: cmtreplay \[OPTION\]... \[FILE\]...'
 cmtreplay -h | cmp - help
 test "$(awk 'length > 80' help | wc -l)" = 0
+test "$(wc -l < help)" -le 50
+tail -n 1 help | grep -qE '^Installed here: libc(, [a-z]+)*$'
 cmtreplay --version | grep -qx 'cmtreplay [0-9]*\.[0-9]*\.[0-9]*'
 wrong() {
   local status=0

@@ -38,6 +38,8 @@ for tool in trace2cmt cmtreplay lifetimes overhead cmtreport; do
   script -qec "$tool | cat" /dev/null </dev/null >out 2>&1 || true
   grep -aq "$tool: waits for a trace from the terminal: give a FILE, or end with Ctrl-D" out || complain "a terminal: $(cat out)"
 
+  grep -q -- --help-all help && { run --help-all; cat out >>help; [ "$(wc -L <help)" -le 80 ] || complain "--help-all is wide"; }
+
   # Every option of --help is parsed, with a value or without: no message calls it unknown.
   for option in $(grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u); do
     run "$option=x"

@@ -18,7 +18,8 @@ expects() {
 options_in_help() { grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u; }
 
 for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmttrace; do
-  missing=$(comm -23 <("$tool" --help | options_in_help) <(offers "$tool" -- | tr -d = | sort -u))
+  all=--help; ! "$tool" --help | grep -- --help-all >/dev/null || all=--help-all
+  missing=$(comm -23 <("$tool" $all | options_in_help) <(offers "$tool" -- | tr -d = | sort -u))
   [ -z "$missing" ] || complain "$tool: not offered:" $missing
 done
 subcommands=$(offers cmtwatch '' | grep -v '^-')

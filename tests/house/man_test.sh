@@ -6,7 +6,7 @@ complain() { echo "$*" >&2; failed=1; }
 # help TOOL: what its --help says, and for one with subcommands theirs. The examples of cmt have options of other tools.
 help() {
   [ "$1" != cmt ] || { cmt --help | grep '^  -'; return; }
-  "$1" --help
+  if "$1" --help | grep -- --help-all >/dev/null; then "$1" --help-all; else "$1" --help; fi
   [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)   *[a-z].*/\1/p'); do "$1" "$command" --help; done
 }
 
