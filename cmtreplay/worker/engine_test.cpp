@@ -2,6 +2,7 @@
 // thread to thread, chunks go back and forth, and slots are used again.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "cmtreplay/run/feed.h"
 
 extern "C" {
+#include "cmtreplay/worker/live_blocks.h"
 #include "cmtreplay/worker/runner.h"
 }
 
@@ -227,3 +229,28 @@ TEST_CASE("engine: one thread's blocks need no order") {
   engine.run(trace);
   CHECK(live == 0);
 }
+
+#ifndef CMT_SANITIZED
+TEST_CASE("live blocks: a table without memory to grow refuses blocks, and is still searched") {
+  REQUIRE(live_blocks_open() == 0);
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  const auto block = [](std::uint64_t number) {
+    return live_block{
+        .begin = 0x10000 + 16 * number, .size = 16, .usable = 16, .seed = 1, .position = number, .lane = 0};
+  };
+  setrlimit(RLIMIT_AS, &none);
+  std::uint64_t number = 0;
+  for (live_block next = block(0); number < 1 << 20 && live_blocks_insert(&next); next = block(++number)) continue;
+  const bool is_absent_found = live_blocks_find(block(number).begin) != nullptr;
+  const live_block absent = live_blocks_remove(block(number).begin), first = live_blocks_remove(block(0).begin);
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(number == (1 << 16) - 1);
+  CHECK_FALSE(is_absent_found);
+  CHECK(absent.begin == 0);
+  CHECK(first.begin == block(0).begin);
+  const live_block last = block(number);
+  CHECK(live_blocks_insert(&last));
+}
+#endif

@@ -62,7 +62,7 @@ static struct live_block* map_table(uint64_t entries) {
   return map == MAP_FAILED ? NULL : map;
 }
 
-/* Doubles the table. Without memory for that it stays as full as it is. */
+/* Doubles the table. Without memory for that it stays as it is. */
 static void grow(void) {
   struct live_block* const old = table;
   const uint64_t old_entries = table_entries;
@@ -101,12 +101,16 @@ struct live_block live_blocks_overlapping(uintptr_t begin, uint64_t bytes) {
   return (struct live_block){0};
 }
 
-void live_blocks_insert(const struct live_block* block) {
+int live_blocks_insert(const struct live_block* block) {
   assert(block->begin && block->size <= block->usable);
-  if (!block->seed && live_blocks_find(block->begin)) return;
-  if (++table_used > table_entries / 2) grow();
+  const int is_known = live_blocks_find(block->begin) != NULL;
+  if (!block->seed && is_known) return 1;
+  if (table_used >= table_entries / 2) grow();
+  if (table_used + 1 == table_entries && !is_known) return 0; /* a search ends at an empty entry */
+  if (!is_known) ++table_used;
   table[entry_index(block->begin)] = *block;
   shadow_range(shadow_set, block->begin, block->usable);
+  return 1;
 }
 
 /* Closes the gap: later entries that a search would no longer find move up. */

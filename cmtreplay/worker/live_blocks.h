@@ -18,7 +18,9 @@
 struct live_block {
   uintptr_t begin; /* 0: an empty entry of the table */
   uint64_t size, usable;
-  uint64_t seed; /* the seed of its pattern; 0: it has none */
+  uint64_t seed;     /* the seed of its pattern; 0: it has none */
+  uint64_t position; /* of the call that made it, as in struct finding_block */
+  uint32_t lane;
 };
 
 /* Returns an errno if there is not enough address space, else 0. */
@@ -36,8 +38,9 @@ const struct live_block* live_blocks_find(uintptr_t begin);
 /* A block that has some of these bytes; begin 0: none has. Searches the whole table, so it is only for findings. */
 struct live_block live_blocks_overlapping(uintptr_t begin, uint64_t bytes);
 
-/* Adds a block. If a block without a pattern begins at the address of another one, the other one stays. */
-void live_blocks_insert(const struct live_block* block);
+/* Adds a block. If a block without a pattern begins at the address of another one, the other one stays. Returns 0 if
+ * the table is full and there is no memory for a wider one: the block is then unknown. */
+int live_blocks_insert(const struct live_block* block);
 
 /* Removes and returns the block that begins at an address; begin 0: there is none. */
 struct live_block live_blocks_remove(uintptr_t begin);
