@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -95,6 +96,27 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   return good;
 }
 
+/// The command that verifies an allocator in the same way.
+std::string again_text(const Options& options, const Allocator& allocator) {
+  const std::string name = program_invocation_name;
+  return (name.find('/') == name.npos ? "cmtreplay" : shell_word(name)) +
+         " --verify --alloc=" + shell_word(allocator.name) + options.again;
+}
+
+/// Becomes the worker, which stops in a debugger. A child feeds it and returns the exit status.
+int verify_until(const ReplaySettings& settings, const Allocator& allocator, const Options& options) {
+  const StopPoint stop = settings.trace.stop_point(options.until);
+  const std::uint64_t events = settings.trace.plan().facts.events;
+  print_message(allocator.name + ": stops " +
+                (stop.event > events ? "after the last event"
+                                     : "before event " + cmt::output::with_commas(stop.event) + " of " +
+                                           cmt::output::with_commas(events)));
+  const Verification verified = run_verification(settings, allocator, &stop);
+  if (verified.death) return 0;  // the debugger, or SIGTRAP without one, has ended it
+  cmt::command::print(verification_text(verified, events, again_text(options, allocator)));
+  return verified.good() ? 0 : 1;
+}
+
 /// Returns 1 if a promise was broken, or if none could be checked.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
                cmt::terminal::LiveView& line) {
@@ -106,8 +128,10 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
       line.show({allocator.name + ", verifying"});
       all.push_back(run_verification(settings, allocator));
       line.clear();
-      if (!options.json) cmt::command::print(verification_text(all.back(), events));
-      if (all.back().death) report_death(allocator, *all.back().death, events);
+      if (!options.json)
+        cmt::command::print(verification_text(all.back(), events, again_text(options, allocator)));
+      else if (all.back().death)
+        report_death(allocator, *all.back().death, events);
       good = good && all.back().good();
     }
   } catch (const Interrupted&) {
@@ -170,6 +194,7 @@ int replay(const Options& options, Session& session, const std::function<void(co
       .worker = find_worker(), .trace = trace, .interrupts = *session.interrupts, .options = options};
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
+  if (options.until != 0) return verify_until(settings, allocators.front(), options);
   if (options.verify) return verify_all(settings, allocators, options, line);
   report_warnings(source.name(), memory_warnings(trace, options));
   report_warnings(source.name(), crowd_warnings(trace, options));

@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -24,6 +26,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"output", Option::Takes::value, 'o'},
                                         {"prefix", Option::Takes::value},
                                         {"verify"},
+                                        {"until", Option::Takes::value},
                                         {"json"},
                                         {"csv"},
                                         {"plot", Option::Takes::value},
@@ -229,6 +232,11 @@ void read_allocators(const CommandLine& line, Options& options) {
   line.refuse_together("json", {"csv"});
   if (!options.matrix.is_asked) line.refuse_together("verify", {"csv", "plot"});
   line.refuse_together("verify", {"runs", "budget", "new-trace", "output", "touch", "give-back"});
+  options.until = line.number("until", 0, 1, UINT64_MAX);
+  line.refuse_together("until", {"json"});
+  if (line.has("until") && (!options.verify || options.allocators.size() != 1 || options.allocators[0] == "all"))
+    throw UsageError("--until needs --verify and one allocator");
+  if (line.has("until") && options.matrix.is_asked) throw UsageError("--until needs one trace");
   if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
   if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
@@ -236,7 +244,27 @@ void read_allocators(const CommandLine& line, Options& options) {
   check_output(options);
 }
 
+/// The options of one replay that decide about its order, and the trace.
+std::string words_again(const CommandLine& line, const std::string& file) {
+  std::string words;
+  for (const char* const name : {"order", "threads", "pace", "clock"}) {
+    if (line.has(name)) words += " --" + std::string(name) + "=" + line.value(name, "");
+  }
+  if (line.has("prefix")) words += " --prefix=" + shell_word(line.value("prefix", ""));
+  return words + " " + (file == "-" ? "FILE" : shell_word(file));
+}
+
 }  // namespace
+
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_./,:=+-%@", c);
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
 
 std::string output_path(const std::string& output, const std::string& allocator) {
   std::string path = output;
@@ -273,6 +301,8 @@ Options parse_options(const CommandLine& line) {
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;
   options.cpus = cpus(line);
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
+  if (line.has("until")) options.timeout_seconds = 1'000'000;  // a person may think
+  options.again = words_again(line, options.file);
   line.refuse_together("stream", {"prepared"});
   const std::uint64_t without_asking = line.has("stream") ? 0 : process::available_memory_bytes() / 2;
   options.trace.prepared_bytes_max = line.has("prepared") ? prepared_always_bytes : without_asking;

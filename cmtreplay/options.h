@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct Options : ReplayOptions {
   bool new_trace = false;               ///< write one, to standard output or to `output`
   std::string output;                   ///< its path, with %a for the allocator's name; empty: standard output
   bool verify = false;
+  std::uint64_t until = 0;  ///< a verification stops for a debugger before this event, from 1; 0: it does not
+  std::string again;  ///< the words of a shell that follow `--alloc` to replay in the same way, each after a blank
   bool json = false;
   bool csv = false;
   std::string plot;  ///< a picture's file; empty: none
@@ -53,6 +56,9 @@ struct Options : ReplayOptions {
 extern const char* const help_text;
 extern const char* const help_all_text;
 extern const std::vector<command::Option> known_options;
+
+/// The text as one word of a shell's command.
+std::string shell_word(const std::string& text);
 
 /// The path in `output` for an allocator.
 std::string output_path(const std::string& output, const std::string& allocator);

@@ -243,7 +243,9 @@ struct control {
   uint32_t clock_point_count;
   double pace; /* recorded time over the replay's */
   uint32_t
-      clock_recorded; /* the allocator reads the recorded clock (worker/clock/recorded_clock.h); else the system's */
+      clock_recorded;    /* the allocator reads the recorded clock (worker/clock/recorded_clock.h); else the system's */
+  uint32_t is_debugged;  /* SIGTRAP is a debugger's */
+  uint32_t trapped_lane; /* number + 1 of the lane that stops for a debugger before its next word; 0: none */
   uint32_t address_shift; /* of all that the allocator maps, in units of address_shift_bytes */
 
   /* Written by the worker. */
@@ -298,6 +300,14 @@ enum { fault_count = 12, findings_max = 1000 };
 
 #define finding_at_end UINT64_MAX
 
+/* A block that a finding is about. */
+struct finding_block {
+  uint64_t size;
+  uint64_t position; /* of the call that made it, in its lane; finding_at_end: after the trace */
+  uint32_t lane;
+  uint32_t is_known;
+};
+
 struct finding {
   uint32_t fault;       /* enum fault */
   uint32_t call;        /* as in call_names */
@@ -307,6 +317,8 @@ struct finding {
   uint64_t size, count; /* as asked for; count 1 if the call has none */
   uint64_t alignment;   /* asked for, or needed by the size; 0: of no matter */
   uint64_t other;
+  struct finding_block old;       /* the block that the call frees or resizes */
+  struct finding_block neighbour; /* the live block that overlaps */
 };
 
 /* Which call is being made after the replay: an allocator may end the process there. */
@@ -319,6 +331,7 @@ enum trying {
 struct verification {
   uint64_t found; /* all of them; the first findings_max are kept */
   uint64_t blocks, bytes;
+  uint64_t unchecked; /* blocks for which the table of live blocks had no room */
   uint64_t has_usable_size;
   uint64_t trying; /* enum trying */
   struct finding tried;

@@ -112,8 +112,9 @@ fs::path suite_folder() {
   for (fs::path folder = bin; folder.has_relative_path(); folder = folder.parent_path()) {
     if (fs::exists(folder / "corpus" / manifest_name, error)) return folder / "corpus";
   }
-  throw std::runtime_error("the suite is not installed: no " + (installed / manifest_name).string() +
-                           "; CMT_CORPUS names its folder");
+  throw std::runtime_error(
+      "the suite is not installed: no " + (installed / manifest_name).string() +
+      "; install the package cmt-corpus, or set CMT_CORPUS to the folder corpus/ of cmt's sources");
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 #include <cassert>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
+#include <string>
 
 #include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/teardown.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/trace/read_ahead.h"
 
 namespace cmt::replay {
@@ -283,6 +286,44 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
     std::erase_if(wanted, [](const auto& lane) { return lane.second.empty(); });
   }
   return numbers;
+}
+
+StopPoint PreparedTrace::stop_point(std::uint64_t event) const {
+  if (event > plan_.facts.events + 1)
+    throw std::runtime_error("--until: the trace has " + output::counted(plan_.facts.events, "event") +
+                             "; one more stops at its end");
+  StopPoint point{.event = plan_.facts.events + 1, .before = {}, .after = {}};
+  PreparedChunks chunks(0);
+  LaneWriter writer(chunks);
+  Router router(writer, plan_.order, options_.timed, [](std::uint32_t, bool) {});
+  Reader reader = open_();
+  AssumedWrites writes(page_uses_);
+  const auto set_to_now = [&writer](Mark& mark, std::uint64_t events) {
+    mark.event = events;
+    mark.positions.clear();
+    for (std::uint32_t lane = 0; lane < writer.lanes(); ++lane) mark.positions.push_back(writer.position(lane));
+  };
+  std::uint64_t number = 0;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& next : events) {
+      if (++number >= event) set_to_now(point.before, number - 1);
+      router.route(writes.plan(next));
+      if (number < event) continue;
+      set_to_now(point.after, number);
+      for (std::uint32_t lane = 0; lane < writer.lanes(); ++lane) {
+        const bool is_new = lane >= point.before.positions.size() && point.after.positions[lane] != 0;
+        if (is_new ||
+            (lane < point.before.positions.size() && point.after.positions[lane] != point.before.positions[lane])) {
+          point.event = number;
+          point.lane = lane;  // the last one: lane 0 may only start the thread of the event
+        }
+      }
+      if (point.event == number) return point;
+    }
+  }
+  set_to_now(point.before, number);
+  point.after = point.before;
+  return point;
 }
 
 }  // namespace cmt::replay

@@ -126,6 +126,14 @@ struct OperationPosition {
   std::uint64_t words = 0;
 };
 
+/// The moment before an event that has operations.
+struct StopPoint {
+  std::uint64_t event = 0;  ///< its number, from 1; one more than the last one for the end of the trace
+  Mark before;
+  Mark after;
+  std::uint32_t lane = 0;  ///< that has the event's operations
+};
+
 /// More operations than there can be.
 inline constexpr std::uint64_t prepared_always_bytes = std::uint64_t{1} << 46;
 
@@ -181,6 +189,10 @@ class PreparedTrace {
   /// Returns the events, counted from 1, whose operations are at these positions in this order. 0: no operation is at
   /// the position. Reads the trace again, up to the last of these events.
   std::vector<std::uint64_t> events_at(const std::vector<OperationPosition>& positions, Order order) const;
+
+  /// The moment before the first event that has operations, from this one on. Reads the trace again up to there.
+  /// Throws std::runtime_error for more than one event after the last.
+  StopPoint stop_point(std::uint64_t event) const;
 
  private:
   class Pass;

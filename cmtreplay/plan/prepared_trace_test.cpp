@@ -200,3 +200,14 @@ TEST_CASE("marks: a moment takes the place of the nearest one, and never of the 
   CHECK(with({30}, 5) == Events{5, 30});
   CHECK(with({}, 5).empty());
 }
+
+TEST_CASE("prepared trace: the moment before an event has the lane of its call") {
+  const PreparedTrace trace = prepared(two_threads);
+  const StopPoint free = trace.stop_point(3);
+  CHECK(free.event == 3);
+  CHECK(free.lane == 1);
+  CHECK(free.before.positions.at(1) < free.after.positions.at(1));
+  CHECK(event_at(trace, 1, free.before.positions.at(1)) == 3);
+  CHECK(trace.stop_point(6).event == 6);
+  CHECK_THROWS_WITH(trace.stop_point(7), "--until: the trace has 5 events; one more stops at its end");
+}

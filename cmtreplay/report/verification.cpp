@@ -21,11 +21,15 @@ using output::with_commas;
 std::vector<Finding> findings_of(const verification& shared, const PreparedTrace& trace) {
   const std::span found(shared.findings, std::min<std::uint64_t>(shared.found, findings_max));
   std::vector<OperationPosition> positions;
-  for (const finding& finding : found)
+  for (const finding& finding : found) {
     positions.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .words = finding.position});
+    for (const finding_block& block : {finding.old, finding.neighbour})
+      positions.push_back({.lane = block.lane, .words = block.is_known != 0 ? block.position : finding_at_end});
+  }
   const std::vector<std::uint64_t> events = trace.events_at(positions, trace.plan().order);
   std::vector<Finding> findings;
-  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back({events[i], found[i]});
+  for (std::size_t i = 0; i < found.size(); ++i)
+    findings.push_back({events[3 * i], found[i], events[3 * i + 1], events[3 * i + 2]});
   return findings;
 }
 
@@ -36,8 +40,25 @@ std::string checked_text(const Verification& verified, std::uint64_t events) {
   return "the " + output::counted(death->event == 0 ? 0 : death->event - 1, "event") + " before it died, ";
 }
 
+/// The line with the command that stops before the first fault. Empty if there is none.
+std::string debugger_text(const Verification& verified, std::uint64_t events, const std::string& again) {
+  if (verified.good()) return "";
+  std::uint64_t event = verified.death ? verified.death->event : 0;
+  if (!verified.findings.empty()) event = verified.findings.front().event;
+  if (event == 0) event = verified.death && !verified.death->began ? 1 : events + 1;
+  return verified.allocator.name + ": to stop before " + (event > events ? "that" : "event " + with_commas(event)) +
+         ": gdb -ex run --args " + again + " --until=" + std::to_string(event) + "\n";
+}
+
 std::string refused_text(const Verification& verified) {
   return verified.refused_calls == 0 ? "" : "; refused " + output::counted(verified.refused_calls, "call");
+}
+
+/// " (100 bytes, allocated at event 6)". Empty for a block that is not known.
+std::string block_text(const finding_block& block, std::uint64_t event) {
+  if (block.is_known == 0) return "";
+  const std::string when = event == 0 ? "after the last event" : "at event " + with_commas(event);
+  return " (" + output::counted(block.size, "byte") + ", allocated " + when + ")";
 }
 
 bool aligns(const finding& found) {
@@ -79,6 +100,10 @@ std::string Finding::call() const {
 }
 
 std::string Finding::text() const {
+  return fault_text() + block_text(found.old, old_event) + block_text(found.neighbour, neighbour_event);
+}
+
+std::string Finding::fault_text() const {
   const std::string offset = "byte " + std::to_string(found.other - found.address);
   switch (static_cast<fault>(found.fault)) {
     case fault_misaligned:
@@ -120,15 +145,17 @@ std::string Verification::refused_all_text() const {
   return "refused all " + output::counted(refused_calls, "call") + " for memory: nothing was verified";
 }
 
-Verification run_verification(const ReplaySettings& settings, const Allocator& allocator) {
+Verification run_verification(const ReplaySettings& settings, const Allocator& allocator, const StopPoint* stop) {
   const SharedMemory memory("verification", sizeof(verification));
   const MappedMemory mapping(memory, sizeof(verification));
   const auto& shared = *reinterpret_cast<const verification*>(mapping.begin());
-  WorkerProcess worker(settings, allocator, {.verification_fd = memory.fd()});
+  WorkerProcess worker(settings, allocator, {.verification_fd = memory.fd(), .is_debugged = stop != nullptr});
   Verification result{.allocator = allocator};
   try {
     worker.wait_until_ready();
+    if (stop) worker.stop_at(*stop);
     worker.run_to_end();
+    if (stop) worker.let_end();
   } catch (const Death& death) {
     result.death = death;
   }
@@ -136,6 +163,7 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
   result.faults = shared.found;
   result.blocks = shared.blocks;
   result.bytes = shared.bytes;
+  result.unchecked = shared.unchecked;
   result.has_usable_size = shared.has_usable_size != 0;
   if (shared.trying != trying_nothing) result.fatal_call = Finding{0, shared.tried}.call();
   result.fatal_call_had_to_fail = shared.trying == trying_impossible;
@@ -144,7 +172,7 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
   return result;
 }
 
-std::string verification_text(const Verification& verified, std::uint64_t events) {
+std::string verification_text(const Verification& verified, std::uint64_t events, const std::string& again) {
   std::string text;
   const std::string& name = verified.allocator.name;
   std::array<std::uint64_t, fault_count> seen{};  // one kind of fault at every call must not hide the others
@@ -162,11 +190,16 @@ std::string verification_text(const Verification& verified, std::uint64_t events
             (verified.death && verified.death->hung() ? "did not return" : "ended the process") +
             (verified.fatal_call_had_to_fail ? " instead of failing\n" : "\n");
   }
+  const std::optional<Death>& death = verified.death;
+  if (death) text += name + ": died " + death->place(events) + ": " + death->text() + "\n";
   if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
          (verified.faults == 1 ? " fault in " : " faults in ") + checked_text(verified, events) +
          output::counted(verified.blocks, "block") + ", " + output::bytes_text(verified.bytes) +
-         refused_text(verified) + (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
+         refused_text(verified) + (verified.has_usable_size ? "" : "; has no usable size to check") +
+         (verified.unchecked == 0 ? ""
+                                  : "; " + output::counted(verified.unchecked, "block") + " unchecked: no memory") +
+         "\n" + debugger_text(verified, events, again);
 }
 
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events) {

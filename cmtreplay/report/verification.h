@@ -23,13 +23,18 @@ inline constexpr std::array<std::string_view, fault_count> fault_names{
 struct Finding {
   std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, for a block never freed or a call made then
   finding found{};
+  std::uint64_t old_event = 0;  ///< that made the block which the call frees or resizes; 0: none, or after the end
+  std::uint64_t neighbour_event = 0;  ///< that made the block which overlaps
 
   /// The call as a program writes it: "aligned_alloc(256, 512)".
   std::string call() const;
-  /// The fault in words: "is no multiple of 256".
+  /// The fault in words: "is no multiple of 256". Names the blocks that it is about.
   std::string text() const;
   /// The whole sentence: "event 12: aligned_alloc(256, 512) = 7f0010: is no multiple of 256".
   std::string sentence() const;
+
+ private:
+  std::string fault_text() const;
 };
 
 template <class Visitor, output::DescribedAs<Finding> F>
@@ -38,6 +43,14 @@ void describe(Visitor& field, F& finding) {
   field("fault", fault_names[finding.found.fault], "which promise was broken");
   field("call", finding.call(), "as a program writes it");
   field("address", output::hex(finding.found.address), "of the block; 0: the call failed");
+  const auto of_block = [](const finding_block& block, std::uint64_t figure) {
+    return block.is_known != 0 && figure != 0 ? std::optional(figure) : std::nullopt;
+  };
+  const finding_block &old = finding.found.old, &neighbour = finding.found.neighbour;
+  field("old_bytes", of_block(old, old.size), "of the block that the call frees or resizes; null: not at fault");
+  field("old_event", of_block(old, finding.old_event), "the event that made that block; null: none, or after the last");
+  field("neighbour_bytes", of_block(neighbour, neighbour.size), "of the live block that overlaps; null: none does");
+  field("neighbour_event", of_block(neighbour, finding.neighbour_event), "the event that made that block");
   field("text", finding.text(), "what is wrong");
 }
 
@@ -48,6 +61,7 @@ struct Verification {
   std::vector<Finding> findings = {};
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t unchecked = 0;      ///< blocks that were not checked, since memory was short
   std::uint64_t refused_calls = 0;  ///< of the faults: returned NULL here and not when recorded
   bool has_usable_size = false;
   std::optional<Death> death = {};
@@ -68,6 +82,7 @@ void describe(Visitor& field, V& verification) {
         "all, with a call after the last event that ended the process; findings has the first thousand of the others");
   field("blocks", verification.blocks, "blocks that were checked");
   field("bytes", verification.bytes, "bytes asked for by them");
+  field("unchecked_blocks", verification.unchecked, "of them, those not checked: memory was short");
   field("usable_size_checked", verification.has_usable_size, "whether the library reports usable sizes");
   field("refused_calls", verification.refused_calls,
         "of the faults: calls that returned NULL here and not when recorded");
@@ -79,11 +94,14 @@ void describe(Visitor& field, V& verification) {
   field("findings", verification.findings, "the first thousand faults");
 }
 
-/// Replays once and checks every call (worker/verify.c). Throws Interrupted.
-Verification run_verification(const ReplaySettings& settings, const Allocator& allocator);
+/// Replays once and checks every call (worker/verify.c). If it is to `stop` for a debugger, this process becomes the
+/// worker, and the call returns in a child of it. Throws Interrupted.
+Verification run_verification(const ReplaySettings& settings, const Allocator& allocator,
+                              const StopPoint* stop = nullptr);
 
-/// For people: a line for each finding, and one for the allocator.
-std::string verification_text(const Verification& verified, std::uint64_t events);
+/// For people: a line for each finding, and one for the allocator. `again`: the command and options that verify it
+/// again, to which an event is added for the debugger.
+std::string verification_text(const Verification& verified, std::uint64_t events, const std::string& again);
 /// For programs: schema cmt.replay/1, with the findings of all allocators.
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events);
 

@@ -119,7 +119,7 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   spawn.input_fd = no_input.get();
   spawn.output_fd = STDERR_FILENO;
   const FixedAddresses fixed(region_->get().clock_recorded != 0);
-  child_ = std::make_unique<launch::ChildProcess>(spawn);
+  child_ = options.is_debugged ? launch::ChildProcess::become(spawn) : std::make_unique<launch::ChildProcess>(spawn);
   if (!settings.options.cpus.empty()) bind_to_cpus();
 }
 
@@ -159,6 +159,7 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.pointer_count = settings_.trace.plan().pointers;
   control.pace = settings_.options.pace;
   control.clock_recorded = is_clock_recorded(settings_, options.memory) ? 1 : 0;
+  control.is_debugged = options.is_debugged ? 1 : 0;
   control.address_shift = options.address_shift;
 }
 
@@ -188,9 +189,19 @@ void WorkerProcess::run_to_end() {
   wait_for_byte();
 }
 
-void WorkerProcess::drain() {
+void WorkerProcess::stop_at(const StopPoint& point) {
+  run_until(point.before);
+  region_->get().trapped_lane = point.lane + 1;
+  if (point.after.event != point.before.event) run_until(point.after);
+}
+
+void WorkerProcess::let_end() {
   resumed_ = false;
   resume();
+}
+
+void WorkerProcess::drain() {
+  let_end();
   wait_for_byte();
 }
 

@@ -92,6 +92,7 @@ struct RunOptions {
   const SharedMemory* drain = nullptr;  ///< the trace's end_slots(), for drain()
   int verification_fd = -1;             ///< of a struct verification for faults; -1: calls are not checked
   bool memory = false;                  ///< memory is measured, and no times
+  bool is_debugged = false;             ///< this process becomes the worker, and a child of it feeds that
   std::uint32_t address_shift = 0;      ///< another shift gives other addresses, if these are fixed
 };
 
@@ -107,8 +108,12 @@ class WorkerProcess {
   /// Runs until every lane has carried out all operations before a mark, and none after it.
   void run_until(const Mark& mark);
   void run_to_end();
+  /// Runs up to there. SIGTRAP then stops the worker in the thread that makes the next call.
+  void stop_at(const StopPoint& point);
   /// Called after the end: frees the blocks that the trace leaves live.
   void drain();
+  /// Called after the end: the worker ends by itself, with status 0.
+  void let_end();
 
   pid_t pid() const { return child_->pid(); }
   /// The worker's measurements, after the end.

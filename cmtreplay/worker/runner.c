@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +91,12 @@ static void wait_for_words(struct runner* runner, uint64_t consumed) {
   lane->starved_ns += monotonic_ns() - begin;
 }
 
+/* A frame that a debugger shows: raise() is not the last call, which would take its place. */
+__attribute__((noinline)) static void stop_before_event(struct runner* runner) {
+  raise(SIGTRAP);
+  runner->replay->control->trapped_lane = 0;
+}
+
 void runner_refill(struct runner* runner) {
   struct lane* const lane = runner->lane;
   const uint64_t consumed = lane->cursor.opened ? position_words(runner) : 0;
@@ -99,6 +106,8 @@ void runner_refill(struct runner* runner) {
     published = __atomic_load_n(&lane->published, __ATOMIC_ACQUIRE);
   }
   assert(published > consumed);
+  if (__atomic_load_n(&runner->replay->control->trapped_lane, __ATOMIC_RELAXED) == current_lane && current_lane != 0)
+    stop_before_event(runner);
   if (!lane->cursor.opened) {
     lane->cursor.opened = 1;
     enter_chunk(runner, lane->first_chunk, 0, 0);

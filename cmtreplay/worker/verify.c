@@ -39,15 +39,21 @@ static struct finding finding_of(enum fault fault, const struct block_request* r
                           .other = other};
 }
 
-void verify_report(enum fault fault, const struct block_request* request, const void* address, uint64_t other) {
+struct finding* verify_report(enum fault fault, const struct block_request* request, const void* address,
+                              uint64_t other) {
   const uint64_t index = __atomic_fetch_add(&shared->found, 1, __ATOMIC_RELAXED);
-  if (index >= findings_max) return;
+  static __thread struct finding beyond; /* the findings that are only counted */
+  if (index >= findings_max) return &beyond;
   struct finding* const finding = &shared->findings[index];
   *finding = finding_of(fault, request, address, other);
-  if (control_at_end) return;
-  const struct runner* const runner = current_runner;
-  finding->lane = (uint64_t)(runner->lane - runner->replay->lanes);
-  finding->position = runner->lane->position / sizeof(uint64_t);
+  if (control_at_end) return finding;
+  finding->lane = current_lane - 1;
+  finding->position = current_runner->lane->position / sizeof(uint64_t);
+  return finding;
+}
+
+static struct finding_block named(const struct live_block* block) {
+  return (struct finding_block){block->size, block->position, block->lane, block->begin != 0};
 }
 
 static const char* not_zero(const char* bytes, uint64_t size) {
@@ -74,14 +80,15 @@ static void check_overlap(const struct block_request* request, struct live_block
   const uint64_t bytes = block->size ? block->size : 1;
   if (!live_blocks_have(block->begin, bytes) && !live_blocks_find(block->begin)) {
     if (!live_blocks_have(block->begin, block->usable)) return;
-    verify_report(fault_usable_other, request, (void*)block->begin,
-                  live_blocks_overlapping(block->begin, block->usable).begin);
+    const struct live_block other = live_blocks_overlapping(block->begin, block->usable);
+    verify_report(fault_usable_other, request, (void*)block->begin, other.begin)->neighbour = named(&other);
     block->usable = block->size;
     return;
   }
   const struct live_block other = live_blocks_overlapping(block->begin, bytes);
   const int by_size = other.begin < block->begin + bytes && block->begin < other.begin + other.size;
-  verify_report(by_size ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin);
+  verify_report(by_size ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin)->neighbour =
+      named(&other);
   if (by_size) block->seed = 0;
 }
 
@@ -89,13 +96,18 @@ static void check_overlap(const struct block_request* request, struct live_block
 static void insert_block(struct live_block* block, const struct block_request* request) {
   live_blocks_lock();
   if (request) check_overlap(request, block);
-  live_blocks_insert(block);
+  if (!live_blocks_insert(block)) ++shared->unchecked;
   live_blocks_unlock();
 }
 
 /* Checks, fills and inserts a block that the allocator has returned. */
 static void check_new_block(void* address, const struct block_request* request) {
-  struct live_block block = {.begin = (uintptr_t)address, .size = bytes_of(request), .usable = bytes_of(request)};
+  struct live_block block = {
+      .begin = (uintptr_t)address, .size = bytes_of(request), .usable = bytes_of(request), .position = finding_at_end};
+  if (!control_at_end) {
+    block.lane = current_lane - 1;
+    block.position = current_runner->lane->position / sizeof(uint64_t);
+  }
   const uint64_t alignment = needed_alignment(request);
   if (block.begin % alignment) {
     struct block_request reported_request = *request;
@@ -127,7 +139,9 @@ static struct live_block check_old_block(void* address, enum call call) {
   runner_begin_touching(current_runner, block.size);
   const char* const wrong = block.begin ? first_changed(address, block.size, block.seed) : NULL;
   runner_end_touching(current_runner, block.size);
-  if (wrong) verify_report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
+  if (wrong)
+    verify_report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong)->old =
+        named(&block);
   return block;
 }
 
@@ -136,11 +150,11 @@ static void check_resized(const char* address, struct live_block old, const stru
   const uint64_t size = bytes_of(request);
   if (!address && size) {
     const char* const wrong = first_changed((char*)old.begin, old.size, old.seed);
-    if (wrong) verify_report(fault_lost, request, (void*)old.begin, (uintptr_t)wrong);
+    if (wrong) verify_report(fault_lost, request, (void*)old.begin, (uintptr_t)wrong)->old = named(&old);
     insert_block(&old, NULL);
   } else if (address && !verify_is_stand_in(call_realloc)) {
     const char* const wrong = first_changed(address, old.size < size ? old.size : size, old.seed);
-    if (wrong) verify_report(fault_moved, request, address, (uintptr_t)wrong);
+    if (wrong) verify_report(fault_moved, request, address, (uintptr_t)wrong)->old = named(&old);
   }
 }
 
@@ -180,7 +194,8 @@ static void verify_live_block(const struct live_block* block) {
   const char* const wrong = first_changed((char*)block->begin, block->size, block->seed);
   if (wrong)
     verify_report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
-                  (uintptr_t)wrong);
+                  (uintptr_t)wrong)
+        ->old = named(block);
 }
 
 void verify_announce(const struct block_request* request, enum trying trying) {

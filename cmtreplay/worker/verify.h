@@ -4,8 +4,10 @@
 
 #include "cmtreplay/worker/calls.h"
 
-/* Adds a finding. `other` depends on the fault (protocol.h). Any thread may call it. */
-void verify_report(enum fault fault, const struct block_request* request, const void* address, uint64_t other);
+/* Adds a finding, and returns it: the caller may name blocks in it. `other` depends on the fault (protocol.h). Any
+ * thread may call it. */
+struct finding* verify_report(enum fault fault, const struct block_request* request, const void* address,
+                              uint64_t other);
 
 /* Whether cmtreplay emulates this call, so that it does not keep the allocator's promises. */
 int verify_is_stand_in(enum call call);

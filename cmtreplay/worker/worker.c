@@ -208,6 +208,7 @@ static void catch_faults(struct control* control) {
   worker_pid = getpid();
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
     struct sigaction before;
+    if (signals[i] == SIGTRAP && control->is_debugged) continue;
     if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL) continue;
     sigaction(signals[i], &action, NULL);
     if (signals[i] == SIGSEGV && control->clock_recorded && !control->latencies_offset) watch_other_clocks();

@@ -31,6 +31,10 @@ wrong --verify --csv
 wrong --verify --alloc=null
 head -1 words | grep -qx 'cmtreplay: --verify needs memory, and null hands out none'
 wrong --json --csv
+wrong --until=1
+head -1 words | grep -qx 'cmtreplay: --until needs --verify and one allocator'
+wrong --verify --until=1 --alloc=all
+wrong --verify --until=0
 wrong --same-program a
 head -1 words | grep -qx 'cmtreplay: --same-program needs several recordings'
 wrong --same-program a -

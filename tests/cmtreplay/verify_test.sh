@@ -18,7 +18,8 @@ broken() {  # broken FAULT KIND LINE: the allocator with FAULT has a first findi
   if ! { test $status = 1 && head -1 lines | grep -qx -- "$library: $3"; }; then
     echo "$1: status $status"; cat lines words; return 1
   fi
-  tail -1 lines | grep -qx "$library: [1-9][0-9]* faults\{0,1\} in [0-9]* events\{0,1\}, [0-9]* blocks\{0,1\}, .*B.*"
+  tail -1 lines | grep -qx "$library: to stop before .*: gdb -ex run --args cmtreplay --verify --alloc=$library $trace --until=[0-9]*"
+  tail -2 lines | head -1 | grep -qx "$library: [1-9][0-9]* faults\{0,1\} in [0-9]* events\{0,1\}, [0-9]* blocks\{0,1\}, .*B.*"
   test ! -s words
   cmtreplay --verify --json --alloc="$library" $trace > report.json || status=$?
   /usr/bin/python3 -c '
@@ -30,13 +31,16 @@ assert verified["faults"] >= 1 and verified["findings"][0]["fault"] == sys.argv[
 }
 broken misaligned misaligned 'event 3: aligned_alloc(256, 512) = [0-9a-f]*: is no multiple of 256'
 broken misaligned_by_size misaligned 'event 2: malloc(333) = [0-9a-f]*8: is no multiple of 16'
-broken overlap overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]*'
-broken twice overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]*'
-broken contents contents 'event 9: free([0-9a-f]*): byte 0 of 100 is not what was written to it'
-broken moved moved 'event 5: realloc(\.\.\., 333) = [0-9a-f]*: byte 50 is not what it was before the realloc'
+broken overlap overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]* (100 bytes, allocated at event 1)'
+broken twice overlap 'event 2: malloc(333) = [0-9a-f]*: overlaps the live block at [0-9a-f]* (100 bytes, allocated at event 1)'
+broken contents contents 'event 9: free([0-9a-f]*): byte 0 of 100 is not what was written to it (100 bytes, allocated at event 6)'
+grep -q '"old_event": 6' report.json
+grep -q ': to stop before event 9: .* --until=9$' lines
+contents=$(sed -n 's/.*: to stop before event 9: gdb -ex run //p' lines)
+broken moved moved 'event 5: realloc(\.\.\., 333) = [0-9a-f]*: byte 50 is not what it was before the realloc (100 bytes, allocated at event 1)'
 broken not_zero not_zero 'event 4: calloc(3, 111) = [0-9a-f]*: byte 0 is not 0'
 broken usable usable_size 'event 2: malloc(333) = [0-9a-f]*: has a usable size of 332'
-broken usable_other usable_size 'event 3: aligned_alloc(256, 512) = .*: has usable bytes in common with the live block at .*'
+broken usable_other usable_size 'event 3: aligned_alloc(256, 512) = .*: has usable bytes in common with the live block at .* (333 bytes, allocated at event 2)'
 broken impossible impossible 'after the last event: malloc([0-9]*) = [0-9a-f]*: is not NULL, and nothing can be so large'
 broken product impossible 'after the last event: calloc([0-9]*, 2) = [0-9a-f]*: is not NULL, and nothing can be so large'
 broken lost lost 'after the last event: realloc(\.\.\., [0-9]*) = .*: byte 0 changed although the realloc was refused'
@@ -105,7 +109,9 @@ printf 'malloc(10) = 1000<1>\nmalloc(66666) = 2000<2>\n' > dies.trace
 status=0
 cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --alloc=libc dies.trace > lines 2> words || status=$?
 test $status = 1
-grep -q 'died at event 2 of 2: signal' words
+grep -q ': died at event 2 of 2: signal' lines
+grep -q ': to stop before event 2: ' lines
+test ! -s words
 grep -q ': 0 faults in the 1 event before it died, 1 block, 10 B' lines
 grep -q '^libc: no faults in 2 events' lines
 
@@ -116,7 +122,8 @@ status=0
 cmtreplay --verify --alloc="$faulty" ends.trace > lines 2> words || status=$?
 test $status = 1
 grep -qx "$faulty: after the last event: malloc([0-9]*): ended the process instead of failing" lines
-grep -qx "cmtreplay: $faulty: died after the last event: signal [0-9]* (.*)" words
+grep -qx "$faulty: died after the last event: signal [0-9]* (.*)" lines
+grep -q ': to stop before that: .* ends.trace --until=2$' lines
 grep -qx "$faulty: 1 fault in 1 event, 1 block, 10 B; has no usable size to check" lines
 cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
 grep -q '"death_event": null' report.json
@@ -125,9 +132,32 @@ grep -q '"death_event": null' report.json
 hangs() {  # hangs FAULT MESSAGE: the allocator with FAULT hangs, with MESSAGE
   local library=$BUILD/tests/cmtreplay/libbroken_$1.so status=0
   cmtreplay --verify --timeout=5s --alloc="$library" ends.trace >"$1.lines" 2>"$1.words" || status=$?
-  [ $status = 1 ] && grep -qx "cmtreplay: $library: $2" "$1.words" || { echo "$1: $status"; cat "$1.words"; return 1; }
+  [ $status = 1 ] && cat "$1.lines" "$1.words" | sed 's/^cmtreplay: //' | grep -qx "$library: $2" || { echo "$1: $status"; cat "$1.words"; return 1; }
 }
 hangs starts 'a process that loads it has not started for 5 s' &
 hangs hangs 'died after the last event: no call has returned for 5 s'
 wait $!
 grep -q ': after the last event: malloc([0-9]*): did not return instead of failing$' hangs.lines
+
+# --until stops before an event, in the thread that makes its call. Without a debugger that ends the process.
+ulimit -c 0
+stops() {  # stops N WORDS: by SIGTRAP, after these words
+  local status=0
+  cmtreplay --verify --alloc=libc --until=$1 t.trace > lines 2> words || status=$?
+  test $status = 133 && test ! -s lines && grep -qx "cmtreplay: libc: stops $2" words || { echo "until $1: $status"; cat words; return 1; }
+}
+stops 1 'before event 1 of 10'
+stops 11 'after the last event'
+status=0
+cmtreplay --verify --alloc=libc --until=12 t.trace > lines 2> words || status=$?
+test $status = 1
+grep -qx 'cmtreplay: --until: the trace has 10 events; one more stops at its end' words
+if command -v gdb > /dev/null && gdb -nx -batch -ex run --args true 2> /dev/null | grep 'exited normally' > /dev/null; then
+  eval "gdb -nx -batch -iex 'set debuginfod enabled off' -ex run -ex bt -ex continue $contents" > lines 2> words || true
+  grep -q 'received signal SIGTRAP' lines
+  grep -q '^#[0-9]* .*stop_before_event' lines
+  grep -q ': event 9: free(.*): byte 0 of 100 is not what was written' lines
+  grep -q 'exited normally' lines
+else
+  echo "skipped: gdb is not installed or may not trace"
+fi

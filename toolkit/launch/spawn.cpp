@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -201,6 +202,20 @@ std::string ending_text(const Ended& ended) {
   return "signal " + std::to_string(ended.signal) + " (" + strsignal(ended.signal) + ")";
 }
 
+std::unique_ptr<ChildProcess> ChildProcess::become(const SpawnOptions& options) {
+  std::vector<std::string> words = options.words, environment = environment_with(options.environment);
+  const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
+  std::fflush(nullptr);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), words[0]);
+  if (pid == 0) {
+    setpgid(0, 0);
+    return std::unique_ptr<ChildProcess>(new ChildProcess(parent));
+  }
+  execute(options, arguments, variables);
+  throw std::system_error(errno, std::generic_category(), words[0]);
+}
+
 ChildProcess::~ChildProcess() {
   kill();
   wait();
@@ -212,6 +227,7 @@ void ChildProcess::kill() {
 }
 
 bool ChildProcess::has_ended() const {
+  if (is_parent_) return getppid() != pid_;
   siginfo_t ending{};
   return is_reaped_ ||
          (waitid(P_PID, static_cast<id_t>(pid_), &ending, WEXITED | WNOHANG | WNOWAIT) == 0 && ending.si_pid == pid_);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,9 @@ class ChildProcess {
   explicit ChildProcess(const SpawnOptions& options)
       : pid_(spawn(options)), has_own_group_(options.has_own_group || options.ends_with_us) {}
   ~ChildProcess();
+  /// The reverse, for a debugger that has started this process. This process executes the program. A child of it, in a
+  /// group of its own, returns from the call. The result is the program, and neither kills it nor waits for it.
+  static std::unique_ptr<ChildProcess> become(const SpawnOptions& options);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
@@ -77,8 +81,11 @@ class ChildProcess {
   bool ends_within(unsigned seconds);
 
  private:
+  explicit ChildProcess(pid_t parent) : pid_(parent), has_own_group_(false), is_parent_(true), is_reaped_(true) {}
+
   pid_t pid_;
   bool has_own_group_;
+  bool is_parent_ = false;
   bool is_reaped_ = false;
   Ended ended_;
 };
