@@ -42,7 +42,7 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
   blocks_.insert(renamed);
 }
 
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path) {
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path, int output) {
   process::Fd file;
   if (!path.empty()) file = process::Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!path.empty() && file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
@@ -51,7 +51,7 @@ void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, co
   header.has_usable = false;
   Readdresser readdresser(
       [next = pointers.begin(), end = pointers.end()]() mutable { return next == end ? 0 : *next++; });
-  Writer writer(path.empty() ? STDOUT_FILENO : file.get(), header,
+  Writer writer(path.empty() ? output : file.get(), header,
                 {.format = path.ends_with(".cmt") ? Format::cmt : Format::text});
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));

@@ -41,7 +41,7 @@ class Readdresser {
 };
 
 /// Writes the events of `reader`, with the returned pointers as addresses, to a file. The file is a .cmt if its name
-/// ends so, else text. An empty `path` means standard output. Throws std::system_error.
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path);
+/// ends so, else text. An empty `path` means the descriptor `output`. Throws std::system_error.
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path, int output);
 
 }  // namespace cmt::replay

@@ -132,8 +132,8 @@ std::string busy_text(const ReplayResults& results) {
 std::string share_text(const Report& report) {
   const double share = allocator_share(report);
   if (std::isnan(share)) return "";
-  return "the allocator takes about " + fixed(100 * share, share < 0.0995 ? 1 : 0) + " % of the recorded program's " +
-         time_text(static_cast<double>(report.trace.plan().facts.recorded_cpu_ns)) +
+  return "the allocator with its page faults takes about " + fixed(100 * share, share < 0.0995 ? 1 : 0) +
+         " % of the recorded program's " + time_text(static_cast<double>(report.trace.plan().facts.recorded_cpu_ns)) +
          " of processor time: a faster one saves at most that\n";
 }
 
