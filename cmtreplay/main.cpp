@@ -33,6 +33,7 @@
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
+#include "toolkit/terminal/progress.h"
 
 namespace {
 
@@ -97,6 +98,29 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
 }
 
 /// The command that verifies an allocator in the same way.
+/// The progress of runs on a terminal: "run 63 of about 180, 7 s left: jemalloc, memory", also while a run takes long.
+struct RunProgress {
+  cmt::terminal::LiveView& line;
+  std::string step = {};
+  RunsLeft left = {};  ///< at the begin of this run; no runs: a verification, of one run
+  cmt::terminal::ShareDone since = {};
+
+  void begin(const std::string& next_step, const RunsLeft& next_left) {
+    step = next_step;
+    left = next_left;
+    since = {};
+    wait(0);
+  }
+
+  void wait(double share) {
+    if (!line.due() || step.empty()) return;
+    if (left.total == 0) return line.show({step + ", " + since.text(share)});
+    const std::string time = left.done == 0 ? "" : ", " + cmt::terminal::time_left_text(left.seconds - since.seconds());
+    line.show(
+        {"run " + std::to_string(left.done + 1) + " of about " + std::to_string(left.total) + time + ": " + step});
+  }
+};
+
 std::string again_text(const Options& options, const Allocator& allocator) {
   const std::string name = program_invocation_name;
   return (name.find('/') == name.npos ? "cmtreplay" : shell_word(name)) +
@@ -119,15 +143,15 @@ int verify_until(const ReplaySettings& settings, const Allocator& allocator, con
 
 /// Returns 1 if a promise was broken, or if none could be checked.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
-               cmt::terminal::LiveView& line) {
+               RunProgress& progress) {
   const std::uint64_t events = settings.trace.plan().facts.events;
   std::vector<Verification> all;
   bool good = true;
   try {
     for (const Allocator& allocator : allocators) {
-      line.show({allocator.name + ", verifying"});
+      progress.begin(allocator.name + ", verifying", {});
       all.push_back(run_verification(settings, allocator));
-      line.clear();
+      progress.line.clear();
       if (!options.json)
         cmt::command::print(verification_text(all.back(), events, again_text(options, allocator)));
       else if (all.back().death)
@@ -176,9 +200,11 @@ int replay(const Options& options, Session& session, const std::function<void(co
   const std::vector<Allocator>& allocators = session.allocators;
   cmt::terminal::LiveView& line = session.line;
   TraceSource source(options.file);
-  const PreparedTrace trace = prepare(source, options.trace, [&line](std::uint64_t read, std::uint64_t total) {
-    const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";
-    line.show({"reading, " + done});
+  cmt::terminal::ShareDone done;
+  const PreparedTrace trace = prepare(source, options.trace, [&](std::uint64_t read, std::uint64_t total) {
+    if (!line.due()) return;
+    const double share = static_cast<double>(read) / static_cast<double>(total);
+    line.show({"reading, " + (total == 0 ? cmt::output::bytes_text(read) : done.text(share))});
   });
   line.clear();
   if (!source.first_defect().empty()) print_message(source.first_defect());
@@ -190,15 +216,19 @@ int replay(const Options& options, Session& session, const std::function<void(co
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --clock=recorded)");
 
   session.interrupts.emplace();
-  const ReplaySettings settings{
-      .worker = find_worker(), .trace = trace, .interrupts = *session.interrupts, .options = options};
+  RunProgress progress{line};
+  const ReplaySettings settings{.worker = find_worker(),
+                                .trace = trace,
+                                .interrupts = *session.interrupts,
+                                .options = options,
+                                .on_wait = [&](double share) { progress.wait(share); }};
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.until != 0) return verify_until(settings, allocators.front(), options);
-  if (options.verify) return verify_all(settings, allocators, options, line);
+  if (options.verify) return verify_all(settings, allocators, options, progress);
   report_warnings(source.name(), memory_warnings(trace, options));
   report_warnings(source.name(), crowd_warnings(trace, options));
-  const auto show = [&line](const std::string& text) { line.show({text}); };
+  const auto show = [&progress](const std::string& step, const RunsLeft& left) { progress.begin(step, left); };
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, session.null, show)};
   const ReplayResults& results = report.results;
   line.clear();

@@ -5,20 +5,17 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
 
 #include "cmtreplay/matrix/session.h"
-#include "toolkit/output/numbers.h"
+#include "toolkit/terminal/progress.h"
 
 namespace cmt::replay {
 namespace {
 
-/// Estimates the time that is left of work whose parts have known weights. The rest takes as much longer than the part
-/// that is done as it weighs more.
+/// Estimates the time that is left of work whose parts have known weights.
 class TimeLeft {
  public:
   void add_work(std::uint64_t weight) { total_ += static_cast<double>(weight); }
@@ -31,15 +28,11 @@ class TimeLeft {
   /// "; 35 %, 2 min left", if `share` of the current part is done. Empty while too little is done.
   std::string text(double share) const {
     const double done = done_ + current_ * share;
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    if (total_ <= 0 || done < total_ / 100 || seconds < 1) return "";
-    return "; " + output::fixed(100 * done / total_, 0) + " %, " + time_left_text(seconds * (total_ - done) / done);
+    return total_ <= 0 || done < total_ / 100 ? "" : "; " + share_.text(done / total_);
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  Clock::time_point start_ = Clock::now();
+  terminal::ShareDone share_;
   double total_ = 0, done_ = 0, current_ = 0;
 };
 
@@ -89,13 +82,6 @@ void drop_same(MatrixPlan& plan, std::vector<CellAllocator>& columns, const Matr
 }
 
 }  // namespace
-
-std::string time_left_text(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(std::ceil(seconds < 0 ? 0 : seconds));
-  if (whole >= 3600) return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min left";
-  if (whole >= 60) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s left";
-  return std::to_string(whole) + " s left";
-}
 
 void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
   std::vector<CellAllocator> columns;

@@ -55,7 +55,4 @@ void plan_cells(MatrixPlan& plan, const MatrixSettings& settings);
 /// cells are not_replayed, with the reason. Returns false on Ctrl-C, which loses the cells of the current trace.
 bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings);
 
-/// "2 min 5 s left" of so many seconds, in the two largest units.
-std::string time_left_text(double seconds);
-
 }  // namespace cmt::replay

@@ -96,19 +96,6 @@ void refuse_killed(Cell& cell, const std::string& allocator) {
   cell.verification.reset();
 }
 
-/// Counts the steps of a session, for the share that is done: timed runs, latencies and memory of all allocators.
-class Steps {
- public:
-  Steps(const ReplayOptions& options, std::size_t allocators)
-      : total_(static_cast<double>(allocators * ((options.runs == 0 ? 11 : options.runs) + 2))) {}
-
-  double next() { return std::min(1.0, count_++ / total_); }
-
- private:
-  double total_;
-  double count_ = 0;
-};
-
 void add_all(std::vector<Warning>& list, const std::vector<Warning>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }
@@ -198,9 +185,8 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
       }
       return true;
     }
-    Steps steps(settings.options, allocators.size() + 1);
-    ReplayResults all =
-        run_all(replay, allocators, plan.null, [&](const std::string& step) { show(step, steps.next()); });
+    ReplayResults all = run_all(replay, allocators, plan.null,
+                                [&](const std::string& step, const RunsLeft& left) { show(step, left.share()); });
     if (all.interrupted) return false;
     if (settings.confirm_memory >= 0) confirm_memory(replay, all, settings.confirm_memory);
     measure(plan, cells, replay, settings, all, results);

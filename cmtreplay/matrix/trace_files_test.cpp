@@ -1,4 +1,4 @@
-// Tests the MANIFEST and the messages for its faults, and the text of the time left.
+// Tests the MANIFEST and the messages for its faults.
 #include "cmtreplay/matrix/trace_files.h"
 
 #include <doctest/doctest.h>
@@ -38,10 +38,4 @@ TEST_CASE("faults of a manifest name their line") {
   CHECK(fault("file events sha256 quick\na.cmt 1\n") == "M:2: expected as many columns as the first line has");
   CHECK(fault("file events sha256 quick\na.cmt many ff no\n") == "M:2: expected a number of events, not 'many'");
   CHECK(fault("file events sha256 quick\n../a.cmt 1 ff no\n") == "M:2: expected the name of a file");
-}
-
-TEST_CASE("the time left is in the two largest units") {
-  CHECK(time_left_text(3.2) == "4 s left");
-  CHECK(time_left_text(125) == "2 min 5 s left");
-  CHECK(time_left_text(7260) == "2 h 1 min left");
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
@@ -14,6 +14,7 @@
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
+#include "toolkit/terminal/progress.h"
 
 namespace cmt::replay {
 namespace {
@@ -75,16 +76,19 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters_missing = counters.missing();
 }
 
-/// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
-bool is_median_known(const AllocatorResult& result, unsigned runs_min) {
+/// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far. An interval becomes half as
+/// wide with four times as many runs.
+bool is_median_known(AllocatorResult& result, unsigned runs_min) {
   const std::size_t runs = result.timed.size();
   if (runs % (runs / runs_min) != 0) return false;
   const Interval interval = bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples);
-  return interval.high - interval.low < 0.01 * interval.low;
+  const double width = (interval.high - interval.low) / (0.01 * interval.low);
+  result.expected_runs = static_cast<double>(runs) * width * width;
+  return width < 1;
 }
 
 /// Whether there were enough runs, after each of them.
-bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
+bool is_settled(AllocatorResult& result, const ReplaySettings& settings) {
   const ReplayOptions& options = settings.options;
   if (result.death) return true;
   if (options.runs != 0) return result.timed.size() >= options.runs;
@@ -95,26 +99,33 @@ bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
 }
 
 /// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.
-void run_latencies(const ReplaySettings& settings, AllocatorResult& result) {
+void run_latencies(const ReplaySettings& settings, AllocatorResult& result, const std::function<void()>& show) {
   constexpr std::uint64_t enough = 20'000;
   const std::size_t rounds = std::min<std::size_t>(result.timed.size(), settings.options.latency_runs);
   for (std::size_t round = 0; round < rounds && result.latencies.samples() < enough; ++round) {
+    show();
     WorkerProcess worker(settings, result.allocator, {.latencies = true});
     worker.wait_until_ready();
     worker.run_to_end();
     result.latencies.add(worker.results());
+    ++result.latency_runs;
   }
+}
+
+unsigned wanted_memory_runs(const ReplayOptions& options) {
+  return options.runs == 0 ? options.memory_runs : std::min(options.runs, options.memory_runs);
 }
 
 /// Keeps the run with the median peak.
 void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
-                      const std::optional<AllocatorMemory>& baseline) {
-  const unsigned most = settings.options.memory_runs;
-  const unsigned wanted = settings.options.runs == 0 ? most : std::min(settings.options.runs, most);
+                      const std::optional<AllocatorMemory>& baseline, const std::function<void()>& show) {
   std::vector<MemoryRun> runs;
-  for (unsigned i = 0; i < wanted; ++i) {
+  for (unsigned i = 0; i < wanted_memory_runs(settings.options); ++i) {
+    show();
+    const terminal::ShareDone duration;
     const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
     result.memory_runs.push_back(figures_of(run));
+    result.memory_seconds += duration.seconds();
   }
   assert(!runs.empty());
   const auto median = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
@@ -140,16 +151,14 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
   for (const std::size_t i : order) {
     AllocatorResult& result = results.allocators[i];
     if (result.is_settled) continue;
-    const std::string wanted = settings.options.runs == 0 ? "" : " of " + std::to_string(settings.options.runs);
-    progress(result.allocator.name + ", run " + std::to_string(result.timed.size() + 1) + wanted);
-    const auto begin = std::chrono::steady_clock::now();
+    progress(result.allocator.name, runs_left(settings.options, results.allocators));
+    const terminal::ShareDone duration;
     run_unless_dead(result, [&] { run_timed(settings, result, results.counters_missing); });
     if (settings.options.runs == 0 && !result.warm_up && !result.timed.empty()) {
       result.warm_up = std::move(result.timed.back());
       result.timed.pop_back();
     }
-    result.spent_ns +=
-        static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+    result.spent_ns += static_cast<std::uint64_t>(1e9 * duration.seconds());
     result.is_settled = is_settled(result, settings);
   }
 }
@@ -162,16 +171,50 @@ void run_further(const ReplaySettings& settings, ReplayResults& results, const P
   std::optional<AllocatorMemory> baseline;
   for (AllocatorResult* const result : order) {
     run_unless_dead(*result, [&] {
-      progress(result->allocator.name + ", latencies");
-      run_latencies(settings, *result);
-      progress(result->allocator.name + ", memory");
-      run_memory_often(settings, *result, baseline);
+      const auto show = [&](const char* kind) {
+        progress(result->allocator.name + kind, runs_left(settings.options, results.allocators));
+      };
+      run_latencies(settings, *result, [&] { show(", latencies"); });
+      run_memory_often(settings, *result, baseline, [&] { show(", memory"); });
       if (!baseline) baseline = result->memory->baseline;
     });
   }
 }
 
 }  // namespace
+
+RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResult>& results) {
+  RunsLeft left;
+  double memory_seconds = 0, memory_runs = 0;
+  for (const AllocatorResult& result : results) {
+    memory_seconds += result.memory_seconds;
+    memory_runs += static_cast<double>(result.memory_runs.size());
+  }
+  for (const AllocatorResult& result : results) {
+    const double timed = static_cast<double>(result.timed.size()) + (result.warm_up ? 1 : 0);
+    const double spent = static_cast<double>(result.spent_ns) / 1e9, each = timed > 0 ? spent / timed : 0;
+    const double latencies = result.latency_runs, memory = static_cast<double>(result.memory_runs.size());
+    double further = 0, further_latencies = 0, further_memory = 0;
+    if (!result.death) {
+      const double in_budget = each > 0 ? static_cast<double>(options.budget_ns) / 1e9 / each : options.rounds_min;
+      const double until_known = std::clamp<double>(result.expected_runs, options.rounds_min, options.rounds_max);
+      const double adaptive = result.allocator.null
+                                  ? options.rounds_min
+                                  : std::max<double>(options.rounds_min, std::min(until_known, in_budget));
+      const double wanted = options.runs != 0 ? options.runs : 1 + adaptive;
+      further = result.is_settled ? 0 : std::max(1.0, wanted - timed);
+      further_memory = wanted_memory_runs(options) - memory;
+      // One run for latencies has enough samples in all but short traces, whose runs take little.
+      further_latencies = latencies > 0 || memory > 0 ? 0 : std::min(1U, options.latency_runs);
+    }
+    const double memory_each = memory_runs > 0 ? memory_seconds / memory_runs : 2 * each;
+    left.done += static_cast<std::uint64_t>(timed + latencies + memory);
+    left.total += static_cast<std::uint64_t>(timed + latencies + memory +
+                                             std::round(further + further_latencies + further_memory));
+    left.seconds += each * (further + further_latencies) + memory_each * further_memory;
+  }
+  return left;
+}
 
 MemoryFigures figures_of(const MemoryRun& run) {
   return {.start = run.start_bytes,

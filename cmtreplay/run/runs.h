@@ -85,6 +85,9 @@ struct AllocatorResult {
   std::vector<TimedSample> timed = {};
   std::uint64_t spent_ns = 0;      ///< time spent on its timed runs, with the start of their processes
   bool is_settled = false;         ///< it needs no further timed run
+  double expected_runs = 0;        ///< timed ones, until the median is known; 0: not known
+  unsigned latency_runs = 0;       ///< that are done
+  double memory_seconds = 0;       ///< of its runs for memory so far
   std::uint64_t replay_bytes = 0;  ///< memory of its workers that the replay uses
   LatencyCounts latencies = {};
   std::optional<MemoryRun> memory = {};         ///< the run with the median peak
@@ -110,8 +113,19 @@ struct ReplayResults {
 /// Empty if there is enough memory.
 std::string memory_fault(const ReplaySettings& settings, const std::vector<Allocator>& allocators, bool verifies);
 
-/// Called with the current step: "jemalloc, run 2 of 5".
-using Progress = std::function<void(const std::string&)>;
+/// How much of a replay is done, as far as that is known from the runs so far: medians decide how many are needed.
+struct RunsLeft {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< with those that are done
+  double seconds = 0;       ///< that the others take
+
+  double share() const { return total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total); }
+};
+
+RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResult>& results);
+
+/// Called before each run with its kind, "jemalloc, memory", and with what is left.
+using Progress = std::function<void(const std::string&, const RunsLeft&)>;
 
 /// Replays on every allocator, and on the null allocator, which runs once if it is one of them.
 ///

@@ -1,7 +1,9 @@
-// Tests medians, their intervals, outliers, and the percentiles of latencies.
+// Tests medians, their intervals, outliers, the percentiles of latencies, and how many runs are left.
 #include "cmtreplay/run/statistics.h"
 
 #include <doctest/doctest.h>
+
+#include "cmtreplay/run/runs.h"
 
 using namespace cmt::replay;
 
@@ -133,3 +135,32 @@ TEST_CASE("spread: the median of an even number lies between the middle two") {
 }
 
 TEST_CASE("spread: of nothing there are zeros") { CHECK(spread_of({}).max == 0); }
+
+TEST_CASE("runs left: medians decide how many runs there are, and their times how long they take") {
+  AllocatorResult libc{.allocator = {.name = "libc"}}, null{.allocator = {.name = "null", .null = true}};
+  ReplayOptions options;
+  RunsLeft left = runs_left(options, {libc, null});
+  CHECK(left.done == 0);
+  CHECK(left.total == 2 * (11 + 1 + 3));
+  CHECK(left.seconds == 0);
+  libc.warm_up.emplace();
+  libc.timed.resize(19);
+  libc.spent_ns = 2'000'000'000;
+  libc.expected_runs = 59.4;
+  null.is_settled = true;
+  null.timed.resize(10);
+  left = runs_left(options, {libc, null});
+  CHECK(left.done == 30);
+  CHECK(left.total == 30 + 40 + 2 * (1 + 3));
+  CHECK(left.seconds == doctest::Approx(0.1 * 40.4 + 0.1 + 0.2 * 3));
+  options.budget_ns = 3'000'000'000;  // 30 runs
+  CHECK(runs_left(options, {libc, null}).total == 30 + 11 + 2 * (1 + 3));
+  options.runs = 20;
+  CHECK(runs_left(options, {libc, null}).total == 30 + 1 + 2 * (1 + 3));
+  libc.memory_runs.resize(3);
+  libc.memory_seconds = 6;
+  libc.is_settled = true;
+  CHECK(runs_left(options, {libc, null}).seconds == doctest::Approx(2 * 3));
+  libc.death = Death{};
+  CHECK(runs_left(options, {libc}).seconds == 0);
+}

@@ -225,6 +225,7 @@ void WorkerProcess::check_worker() {
   pollfd wanted{.fd = socket_.get(), .events = 0, .revents = 0};
   poll(&wanted, 1, 0);
   if (settings_.interrupts.pending()) throw Interrupted();
+  if (settings_.on_wait) settings_.on_wait(share_done());
   // A process that the worker has forked may keep the socket open.
   if ((wanted.revents & POLLHUP) || child_->has_ended()) throw_death(false);
   const control& control = region_->get();
@@ -272,6 +273,15 @@ void WorkerProcess::wait_for_room() {
     return count >= wanted || (count > 0 && is_still()) ? 0 : wanted - count;
   };
   wait_for_changes(missing);
+}
+
+/// The share of the operations that is done. A run in another order than the planned one has a few operations more.
+double WorkerProcess::share_done() const {
+  double done = 0, all = 1;
+  for (const lane& lane : std::as_const(*region_).lanes())
+    done += static_cast<double>(__atomic_load_n(&lane.position, __ATOMIC_RELAXED)) / sizeof(std::uint64_t);
+  for (const std::uint64_t end : settings_.trace.plan().ends) all += static_cast<double>(end);
+  return done / all;
 }
 
 bool WorkerProcess::is_still() {

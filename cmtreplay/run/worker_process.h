@@ -1,6 +1,7 @@
 /// Starts a worker with an allocator, feeds it, and finds out how it ended.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct ReplaySettings {
   const PreparedTrace& trace;
   const command::Interrupts& interrupts;
   const ReplayOptions& options;
+  std::function<void(double share)> on_wait = {};  ///< called some times a second in a run, with the share that is done
 };
 
 /// Whether threads have to share CPUs. Their times then depend on the scheduler more than on the allocator.
@@ -132,6 +134,7 @@ class WorkerProcess {
   void wait_for_room();
   void wait_for_byte();
   bool is_still();
+  double share_done() const;
   void check_worker();
   void check_set_up();
   [[noreturn]] void throw_death(bool hung);

@@ -44,3 +44,10 @@ wrong --prefix=
 wrong -o x --alloc=libc --alloc=null
 head -1 words | grep -qx 'cmtreplay: -o needs %a in its name where several allocators are given'
 echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^standard input: 1 event,'
+
+# Progress is on a terminal only.
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > two.trace
+script -qec 'cmtreplay --runs=60 two.trace 2>&1 > table' /dev/null < /dev/null > screen
+grep -aqE 'run [0-9]+ of about 12[0-9]+, [0-9]+ s left: (libc|null)' screen
+cmtreplay --runs=1 two.trace 2> words > table
+test ! -s words

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/terminal.h"
+#include "toolkit/terminal/progress.h"
 
 using namespace cmt::terminal;
 
@@ -90,4 +91,28 @@ TEST_CASE("live view: if a smaller terminal has wrapped the lines, it clears the
   view.show({"twelve bytes"});
   check_written(terminal, "\x1b[H\x1b[2J\rtwelve by\x1b[K\x1b[J");
   view.clear();
+}
+
+TEST_CASE("progress: the time left is in the two largest units") {
+  CHECK(time_left_text(3.2) == "4 s left");
+  CHECK(time_left_text(125) == "2 min 5 s left");
+  CHECK(time_left_text(7260) == "2 h 1 min left");
+}
+
+TEST_CASE("progress: the rest takes as long as it is larger than what is done") {
+  CHECK(ShareDone::text(0.25, 10) == "25 %, 30 s left");
+  CHECK(ShareDone::text(0.25, 0.9) == "25 %");
+  CHECK(ShareDone::text(0, 10) == "0 %");
+  CHECK(ShareDone::text(1.2, 10) == "100 %, 0 s left");
+}
+
+TEST_CASE("progress: nothing is drawn in the first second, nor without a known total") {
+  const Terminal terminal;
+  if (terminal.fd() < 0) return;
+  ProgressLine line(terminal.fd());
+  line.show("reading", 1, 2);
+  line.show("reading", 1, 0);
+  line.clear();
+  CHECK(write(terminal.fd(), "end", 3) == 3);
+  check_written(terminal, "end");
 }

@@ -74,6 +74,7 @@ void write_lines(const Annotator& annotator, AnnotatedBatch<Note>& each) {
 template <class Annotator, class... Settings>
 void annotate_lines(const Options& options, Settings... settings) {
   Trace trace(options);
+  trace.begin_output();
   Output out(STDOUT_FILENO);
   Annotator annotator(trace.complaints(), options, settings...);
   BatchReader& reader = trace.batches(true);

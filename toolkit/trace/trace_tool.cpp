@@ -3,6 +3,7 @@
 #include "toolkit/trace/trace_tool.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,7 @@ bool prefers_summary(const Options& options, const command::CommandLine& line,
 
 Trace::Trace(const Options& options, bool addresses, bool stacks)
     : options_(options),
+      progress_(std::make_unique<terminal::ProgressLine>(STDERR_FILENO)),
       complaints_(options.strict, [this](const std::string& message) { say(message); }),
       reader_(open(addresses, stacks)),
       reopen_([this, addresses, stacks] { return open(addresses, stacks); }) {
@@ -110,7 +112,14 @@ void Trace::report_defects(std::size_t before) {
 
 std::string Trace::name() const { return command::input_name(options_.path); }
 
+void Trace::begin_output() {
+  struct stat status {};
+  const bool is_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_file) progress_.reset();
+}
+
 void Trace::say_what_is_missing() const {
+  if (progress_) progress_->clear();
   if (truncated()) say(name() + ": breaks off before its end");
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
 }

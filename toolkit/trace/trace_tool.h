@@ -23,6 +23,7 @@
 #include "toolkit/command/complaints.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
+#include "toolkit/terminal/progress.h"
 #include "toolkit/trace/late_start.h"
 #include "toolkit/trace/stages.h"
 #include "toolkit/trace/trace_batch.h"
@@ -98,6 +99,7 @@ class Trace {
     constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
     assert(visited_ == nullptr);
     is_empty_ &= batch.events.empty();
+    show_progress(batch.bytes_read, batch.bytes_total);
     visited_ = &batch;
     defects_reported_ = 0;
     const std::size_t count = batch.events.size();
@@ -116,6 +118,10 @@ class Trace {
     visited_ = nullptr;
   }
 
+  /// To be called before the standard output is written while events are read. Shows no progress on a terminal, to
+  /// which the output may go, perhaps through a pager.
+  void begin_output();
+
   /// To be called when all was read.
   void say_what_is_missing() const;
 
@@ -128,7 +134,13 @@ class Trace {
 
  private:
   Reader open(bool addresses, bool stacks);
-  void say(const std::string& message) const { command::complain(options_.tool, message); }
+  void show_progress(std::uint64_t bytes, std::uint64_t all) {
+    if (progress_) progress_->show("reading " + name(), bytes, all);
+  }
+  void say(const std::string& message) const {
+    if (progress_) progress_->clear();
+    command::complain(options_.tool, message);
+  }
   std::string place() const;
   std::string name() const;
 
@@ -136,8 +148,11 @@ class Trace {
   void visit_alone(Visit visit) {
     for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
       is_empty_ = false;
+      show_progress(reader_.bytes_read(), reader_.bytes_total());
       for (std::size_t i = 0; i < events.size(); ++i) {
-        if (!visit(events[current_ = i])) return;
+        if (visit(events[current_ = i])) continue;
+        if (progress_) progress_->clear();
+        return;
       }
     }
     say_what_is_missing();
@@ -171,10 +186,11 @@ class Trace {
   void report_defects(std::size_t before);
 
   const Options& options_;
-  bool is_empty_ = true;                 // as far as it was read
-  std::size_t current_ = 0;              // the event that is visited, in its batch
-  const TraceBatch* visited_ = nullptr;  // null: the reader's own
-  std::size_t defects_reported_ = 0;     // of this batch
+  std::unique_ptr<terminal::ProgressLine> progress_;  // null: the output goes to the terminal meanwhile
+  bool is_empty_ = true;                              // as far as it was read
+  std::size_t current_ = 0;                           // the event that is visited, in its batch
+  const TraceBatch* visited_ = nullptr;               // null: the reader's own
+  std::size_t defects_reported_ = 0;                  // of this batch
   std::function<void()> call_while_reading_;
   std::optional<BatchReader> batches_;
   command::Complaints complaints_;
