@@ -126,7 +126,8 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  write that trace to FILE: as .cmt if its name ends so, else as
                  text; %a is the allocator's name, needed for several of them.
                  A FILE in .json, .csv, .svg, .html, .png or .pdf gets the
-                 report instead, as --json, --csv and --plot write it
+                 report instead, as --json, --csv and --plot write it. With -v
+                 the trace then goes to standard output
 
 Many traces: several FILEs, folders of .cmt and .trace files, or one of the
 options below. Every trace is run on every allocator, and on libc, which ratios

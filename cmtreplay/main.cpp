@@ -7,6 +7,7 @@
 //
 // Many traces go another way: matrix_command.cpp.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,8 +33,8 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/terminal/terminal.h"
 #include "toolkit/terminal/progress.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace {
 
@@ -64,7 +65,7 @@ bool report_problems(const AllocatorResult& result, const TracePlan& plan, const
 }
 
 /// Returns false if the allocator died.
-bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path) {
+bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path, int output) {
   const std::uint64_t count = settings.trace.plan().pointers;
   const SharedMemory memory("pointers", count * sizeof(void*));
   try {
@@ -77,18 +78,18 @@ bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator
   }
   const MappedMemory mapping(memory, count * sizeof(void*));
   cmt::Reader reader = settings.trace.open();
-  write_new_trace(reader, {mapping.words(), count}, path);
+  write_new_trace(reader, {mapping.words(), count}, path, output);
   return true;
 }
 
 bool replay_new_traces(const ReplaySettings& settings, const std::vector<AllocatorResult>& results,
-                       const Options& options) {
+                       const Options& options, int output) {
   bool good = true;
   for (const AllocatorResult& result : results) {
     if (result.death) continue;
     const std::string path = output_path(options.output, result.allocator.name);
     try {
-      good = replay_new_trace(settings, result.allocator, path) && good;
+      good = replay_new_trace(settings, result.allocator, path, output) && good;
     } catch (const std::system_error& error) {  // writers know only a descriptor
       if (path.empty() || !std::string_view(error.what()).starts_with("writing: ")) throw;
       throw std::system_error(error.code(), path);
@@ -97,7 +98,6 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   return good;
 }
 
-/// The command that verifies an allocator in the same way.
 /// The progress of runs on a terminal: "run 63 of about 180, 7 s left: jemalloc, memory", also while a run takes long.
 struct RunProgress {
   cmt::terminal::LiveView& line;
@@ -121,6 +121,7 @@ struct RunProgress {
   }
 };
 
+/// The command that verifies an allocator in the same way.
 std::string again_text(const Options& options, const Allocator& allocator) {
   const std::string name = program_invocation_name;
   return (name.find('/') == name.npos ? "cmtreplay" : shell_word(name)) +
@@ -192,6 +193,7 @@ struct Session {
   std::vector<Allocator> allocators;
   Allocator null;
   std::optional<cmt::command::Interrupts>& interrupts;
+  int output = STDOUT_FILENO;  ///< the standard output, also if the report has taken its place
   cmt::terminal::LiveView line{STDERR_FILENO};
 };
 
@@ -239,7 +241,7 @@ int replay(const Options& options, Session& session, const std::function<void(co
     good = report_problems(result, trace.plan(), options) && good;
   }
   if (options.new_trace && !results.interrupted)
-    good = replay_new_traces(settings, results.allocators, options) && good;
+    good = replay_new_traces(settings, results.allocators, options, session.output) && good;
   return good ? 0 : 1;
 }
 
@@ -247,7 +249,8 @@ int replay_one(const Options& options, Session& session) {
   check_outputs(options, session.allocators);
   std::optional<cmt::picture::PictureFile> picture;
   if (!options.plot.empty()) picture.emplace(options.plot);
-  std::FILE* const table = options.new_trace && options.output.empty() ? stderr : stdout;
+  const bool has_output = !options.new_trace || !options.output.empty() || options.has_report_file;
+  std::FILE* const table = has_output ? stdout : stderr;
   return replay(options, session, [&](const Report& report) {
     cmt::command::do_both([&] { cmt::command::print(report_text(report, options), table); },
                           [&] {
@@ -282,10 +285,12 @@ int replay_recordings(const Options& given, Session& session) {
   return status;
 }
 
-int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts) {
+int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts, int output) {
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
-  Session session{
-      .allocators = finder.find_all(options.allocators), .null = finder.find("null"), .interrupts = interrupts};
+  Session session{.allocators = finder.find_all(options.allocators),
+                  .null = finder.find("null"),
+                  .interrupts = interrupts,
+                  .output = output};
   return options.recordings.empty() ? replay_one(options, session) : replay_recordings(options, session);
 }
 
@@ -303,17 +308,18 @@ std::string installed_line(std::span<char*> arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);  // -o FILE may replace it, and -v writes there
   const std::string help = help_text + installed_line({arguments, arguments + count});
   return cmt::command::run(count, arguments,
                            {"cmtreplay", CMT_VERSION, help.c_str(), known_options,
-                            [](const cmt::command::CommandLine& line) {
+                            [output](const cmt::command::CommandLine& line) {
                               if (line.has("help-all")) return cmt::command::print(help_all_text), 0;
                               std::optional<cmt::command::Interrupts> interrupts;
                               int status = 1;
                               try {
                                 const Options options = parse_options(line);
                                 status = options.matrix.is_asked ? run_matrix_command(options, interrupts)
-                                                                 : run(options, interrupts);
+                                                                 : run(options, interrupts, output);
                               } catch (const Interrupted&) {
                                 print_message("interrupted");
                               }

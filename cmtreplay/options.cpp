@@ -224,6 +224,7 @@ void read_allocators(const CommandLine& line, Options& options) {
   }
   options.prefix = line.value("prefix", "");
   options.output = line.value("output", "");
+  options.has_report_file = !line.standard_output().empty();
   options.new_trace = line.has("new-trace") || line.has("output");
   options.verify = line.has("verify");
   options.json = line.has("json");

@@ -36,6 +36,7 @@ struct Options : ReplayOptions {
   std::vector<std::string> allocators;  ///< as given; libc by default
   std::string prefix;                   ///< of the names of the calls; empty: none
   bool new_trace = false;               ///< write one, to standard output or to `output`
+  bool has_report_file = false;         ///< the standard output is a file of --output, for the report
   std::string output;                   ///< its path, with %a for the allocator's name; empty: standard output
   bool verify = false;
   std::uint64_t until = 0;  ///< a verification stops for a debugger before this event, from 1; 0: it does not

@@ -51,3 +51,11 @@ script -qec 'cmtreplay --runs=60 two.trace 2>&1 > table' /dev/null < /dev/null >
 grep -aqE 'run [0-9]+ of about 12[0-9]+, [0-9]+ s left: (libc|null)' screen
 cmtreplay --runs=1 two.trace 2> words > table
 test ! -s words
+
+# -v writes the new trace to standard output, also if -o names a file for the report.
+cmtreplay -v --runs=1 -o x.json two.trace > trace 2> words
+grep -q '"schema": "cmt.replay/1"' x.json
+test ! -s words
+grep -q '^malloc(8) = ' trace
+wrong --json -o x.svg two.trace
+head -1 words | grep -qx 'cmtreplay: -o x.svg is a picture; with --json --plot=x.svg draws it'

@@ -207,6 +207,9 @@ void CommandLine::choose_output(const std::vector<Option>& options, bool directs
   };
   for (const char* const ending : {".svg", ".html", ".png", ".pdf"}) {
     if (!path.ends_with(ending) || !is_known("plot") || has("plot")) continue;
+    for (const char* const form : {"json", "csv"}) {
+      if (has(form)) throw UsageError("-o " + path + " is a picture; with --" + form + " --plot=" + path + " draws it");
+    }
     given_["plot"] = {path};
     given_.erase("output");
     return;
