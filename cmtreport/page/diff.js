@@ -31,20 +31,16 @@
 
   const kinds = {more: "more", less: "less", new: "new", gone: "gone", lost: "not whole"};
   const findings = (report, model, state) => {
-    if (report.findings.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
-    return el("ol", {class: "findings"}, report.findings.map((finding) => el("li", {"data-kind": finding.kind}, el("a", {
-      href: "#" + finding.part,
-      onclick: (event) => {
-        event.preventDefault();
-        const id = model.functions.findIndex(({name}) => name === plain(finding.function));
-        const changes = {find: "", only: false, focus: []};
-        if (model.measures.some(({key}) => key === finding.measure)) changes.measure = finding.measure;
-        if (finding.function && id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
-        for (const link of document.querySelectorAll(".findings a")) link.toggleAttribute("aria-current", link === event.currentTarget);
-        state.set(changes);
-        reveal(finding.part);
-      },
-    }, el("span", {class: "kind"}, kinds[finding.kind] ?? ""), el("span", {class: "text", title: plain(finding.text)}, plain(finding.text))))));
+    const unitOf = (key) => model.measures.find((one) => one.key === key)?.unit;
+    const list = report.findings.map((one) => ({...one, figure: one.figure || (unitOf(one.measure) ? signed(unitOf(one.measure), one.after - one.before) : "")}));
+    return cmt.findings.cards(list, (kind) => kinds[kind] ?? "", (finding) => {
+      const id = model.functions.findIndex(({name}) => name === plain(finding.function));
+      const changes = {find: "", only: false, focus: []};
+      if (model.measures.some(({key}) => key === finding.measure)) changes.measure = finding.measure;
+      if (finding.function && id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
+      state.set(changes);
+      reveal(finding.part);
+    });
   };
 
   /// Two bars, one for each trace, as long as their shares of the most.
@@ -94,7 +90,7 @@
     const codePlace = el("div");
     page.replaceChildren(
       el("div", {class: "head"}, el("header", {id: "traces", tabindex: "-1"}, el("h1", {}, plain(programsOf(report))), side("Before", report.before), side("After", report.after), totals(report)),
-        el("div", {class: "found-list tall"}, findings(report, model, state))),
+        el("div", {class: "found-list"}, findings(report, model, state))),
       el("nav", {"aria-label": "parts of the report"}, ["code", "sizes", "lifetimes"].map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id]))),
       el("div", {class: "parts diff"}, section("code", codePlace), section("sizes", ...sizes(report)), section("lifetimes", ...lifetimes(report))));
     if (!report.has_stacks) codePlace.append(el("p", {class: "hint"}, "Call stacks were not recorded in both: sizes stand in the place of functions."));

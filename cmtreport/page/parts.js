@@ -59,27 +59,18 @@
   };
 
   /// Each finding leads to its part, span, measure and function.
-  const findings = (report, model, state, reveal) => {
-    const list = report.findings ?? [];
-    if (list.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
-    return el("ol", {class: "findings"}, list.map((finding) => el("li", {"data-kind": finding.kind}, el("a", {
-      href: "#" + finding.part,
-      onclick: (event) => {
-        event.preventDefault();
-        const changes = {find: "", only: false};
-        const measure = finding.measure ?? measureOf[finding.kind];
-        const id = finding.function ? model.functions.findIndex(({name}) => name === plain(finding.function)) : -1;
-        changes.span = finding.span ?? state.whole;
-        if (model.measures.some(({key}) => key === measure)) changes.measure = measure;
-        // The function with all that call it; or else the one place in the tree.
-        if (id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
-        else if (finding.node > 0) Object.assign(changes, {tree: "top-down", focus: cmt.tree.TopDown.path(model, finding.node), chosen: model.functionOf[finding.node]});
-        for (const link of document.querySelectorAll(".findings a")) link.toggleAttribute("aria-current", link === event.currentTarget);
-        state.set(changes);
-        reveal(finding.part);
-      },
-    }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), el("span", {class: "text", title: plain(finding.text)}, plain(finding.text))))));
-  };
+  const findings = (report, model, state, reveal) => cmt.findings.cards(report.findings ?? [], (kind) => (kind ?? "").replaceAll("_", " "), (finding) => {
+    const changes = {find: "", only: false};
+    const measure = finding.measure ?? measureOf[finding.kind];
+    const id = finding.function ? model.functions.findIndex(({name}) => name === plain(finding.function)) : -1;
+    changes.span = finding.span ?? state.whole;
+    if (model.measures.some(({key}) => key === measure)) changes.measure = measure;
+    // The function with all that call it; or else the one place in the tree.
+    if (id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
+    else if (finding.node > 0) Object.assign(changes, {tree: "top-down", focus: cmt.tree.TopDown.path(model, finding.node), chosen: model.functionOf[finding.node]});
+    state.set(changes);
+    reveal(finding.part);
+  });
 
   /// A function such as xmalloc, which is charged for what its callers asked for.
   const wrapperHint = ({findings: list = []}) => {

@@ -106,7 +106,7 @@ def report(count, others):
         "threads": [{"thread": i, "name": name, "events": 1000 * i + 5, "allocated_bytes": 4096 * len(activity[i]) << i, "activity": [[moment, 4096 << i] for moment in activity[i]]} for i, name in enumerate(["main", "worker", HOSTILE[1]])] +
         [{"thread": None, "threads": 7, "name": "7 other threads", "events": 70, "allocated_bytes": 512, "activity": [[1, 512]]}],
         "findings": [
-            {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
+            {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "figure": "12.3 MiB", "headline": f"{HOSTILE[1]} frees nothing", "urgent": True, "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
             {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},
             {"kind": "peak", "text": "xmalloc has 12 % of the peak", "part": "code", "span": None, "node": None, "function": "xmalloc"},
             {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "part": "sizes", "span": None, "node": None},

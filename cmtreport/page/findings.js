@@ -1,0 +1,36 @@
+// Findings as cards: one line each, with the figure first. A click opens the whole text, and a link to what it is about.
+"use strict";
+(() => {
+  const {el, plain} = cmt.elements;
+  const shownFirst = 12;
+
+  const firstSentence = (text) => text.split(/(?<=[.;]) /)[0];
+  /// "12.3 MiB" of "12.3 MiB that parse allocated are never freed".
+  const firstFigure = (text) => text.match(/\d[\d.,]*(?: (?:[KMGTPE]?i?B|%)(?![\w]))?/)?.[0] ?? "";
+
+  /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding may have a figure, a headline and
+  /// urgent, which is what one must look at.
+  const cards = (list, words, follow) => {
+    if (list.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
+    const card = (finding) => {
+      const text = plain(finding.text), headline = plain(finding.headline || firstSentence(text));
+      const link = el("a", {
+        href: "#" + finding.part,
+        onclick: (event) => {
+          event.preventDefault();
+          for (const other of document.querySelectorAll(".findings a")) other.toggleAttribute("aria-current", other === event.currentTarget);
+          follow(finding);
+        },
+      }, "Show it");
+      return el("li", {"data-kind": finding.kind, class: finding.urgent === true ? "urgent" : null}, el("details", {},
+        el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure || firstFigure(text))), el("span", {class: "headline"}, headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
+        el("p", {class: "text"}, text), link));
+    };
+    const items = list.map(card);
+    const more = el("button", {type: "button", class: "more", onclick: () => { for (const item of items) item.hidden = false; more.remove(); }}, `Show ${items.length - shownFirst} more findings`);
+    for (const item of items.slice(shownFirst)) item.hidden = true;
+    return el("div", {}, el("ol", {class: "findings"}, items), items.length > shownFirst ? more : null);
+  };
+
+  cmt.findings = {cards};
+})();
