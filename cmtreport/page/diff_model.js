@@ -28,6 +28,23 @@
       this.width = "change";
     }
 
+    /// The measure that the page opens on: the one whose changes are the greatest part of its whole, which is, of live
+    /// bytes, the peak.
+    opening() {
+      const {before, after} = this.report.total;
+      const most = (key) => Math.max(before[key], after[key]);
+      const wholeOf = {allocated_bytes: "allocated_bytes", peak_bytes: "peak_bytes", leaked_bytes: "peak_bytes"};
+      let best = {measure: this.measures[0]?.key, part: -1};
+      const order = [...this.measures].sort((a, b) => (b.key === "leaked_bytes") - (a.key === "leaked_bytes"));  // among equals
+      for (const {key} of order) {
+        const {before: was, after: is} = this.figures[key];
+        const changed = is.reduce((sum, value, node) => sum + Math.abs(value - was[node]), 0);
+        const whole = most(wholeOf[key] ?? "allocated_blocks");
+        if (whole > 0 && changed / whole > best.part) best = {measure: key, part: changed / whole};
+      }
+      return {...best, rule: `The graph opens on the figure that has changed most, as a part of its whole: ${(100 * Math.max(0, best.part)).toFixed(1)} %. Live bytes are compared with the peak.`};
+    }
+
     isWhole() { return true; }
 
     /// self and total are the changes. The user chooses the width of a frame. The first choice is the sum of the

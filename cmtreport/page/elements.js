@@ -36,5 +36,8 @@
   /// Replaces control characters, which a name from a hostile trace may contain, by U+FFFD.
   const plain = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 
-  cmt.elements = {el, table, choice, plain};
+  /// A long text without its middle: templates differ at their ends.
+  const shorten = (text, most) => (text.length <= most ? text : text.slice(0, most - 17) + "…" + text.slice(-16));
+
+  cmt.elements = {el, table, choice, plain, shorten};
 })();

@@ -16,12 +16,14 @@
     return Math.abs(sum);
   };
 
-  /// A colour for each library, in shades by function; of a signed measure red for more and blue for less.
+  /// A strong colour for each of the largest functions, which memory over time has too. The others have a pale one for each
+  /// library, in shades by function. Frames of a signed measure are red for more and blue for less.
   class Colours {
     constructor(model) {
       this.libraries = new Map();
       this.functions = model.functions;
       this.turns = model.functions.map(({name}) => hash(name) % 49);
+      this.largest = new Map((model.largest ?? []).map((id, i) => [id, hues[i]]));
       for (const {library} of model.functions) this.libraries.set(library, (this.libraries.get(library) ?? 0) + 1);
       [...this.libraries].sort((a, b) => b[1] - a[1]).forEach(([library], i) => this.libraries.set(library, hues[i]));
       this.readScheme();
@@ -39,18 +41,26 @@
       return this.dark ? `hsl(${hue + 5 * around},${saturation * 0.75}%,${27 + light}%)` : `hsl(${hue + 5 * around},${saturation}%,${77 + 1.3 * light}%)`;
     }
 
+    /// Without a measure's sign; -1: of no function.
+    ofFunction(id, isFaint = false) {
+      if (id < 0) return this.dark ? "#30363d" : "#d8dee4";
+      const own = this.largest.get(id);
+      if (own != null && !isFaint) return this.dark ? `hsl(${own},52%,38%)` : `hsl(${own},68%,68%)`;
+      const hue = this.libraries.get(this.functions[id].library);
+      return this.shade(hue ?? 210, hue == null || isFaint ? 9 : this.largest.size > 0 ? 28 : 58, this.turns[id]);
+    }
+
     /// `found`: whether the search matches it, or null without a search.
     of(node, signed, found) {
       if (found) return this.dark ? "#8f6a00" : "#ffd43b";
-      if (node.id < 0) return this.dark ? "#30363d" : "#d8dee4";
+      if (node.id < 0) return this.ofFunction(-1);
       const turn = this.turns[node.id];
       if (signed) {
         if (node.total === 0) return this.shade(210, 9, turn);
         const share = Math.min(1, Math.abs(node.total) / (node.weight || 1));
         return this.shade(node.total < 0 ? 212 : 6, found === false ? 12 : 20 + 65 * share, turn - (turn % 7) + 3);
       }
-      const hue = this.libraries.get(this.functions[node.id].library);
-      return this.shade(hue ?? 210, hue == null || found === false ? 9 : 58, turn);
+      return this.ofFunction(node.id, found === false);
     }
   }
 
@@ -209,5 +219,5 @@
     hideTip() { this.tip.style.display = "none"; }
   }
 
-  cmt.Flame = Flame;
+  Object.assign(cmt, {Flame, Colours});
 })();

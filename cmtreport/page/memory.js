@@ -1,7 +1,7 @@
 // Memory and threads over time, in which a span is chosen: by dragging, by two sliders, or by a finding's link.
 "use strict";
 (() => {
-  const {el, plain} = cmt.elements;
+  const {el, plain, shorten} = cmt.elements;
   const {label} = cmt.numbers;
 
   /// The axis: positions of moments, and words for them. Processes without a clock in common share none but their events.
@@ -37,15 +37,20 @@
     of(sample) { return this.timed ? sample.time_ns : sample.event; }
   }
 
-  /// Resident memory of one process is drawn where it was sampled. The band has the live bytes of these points too, since
-  /// those of the next moment may be others. The samples of several processes differ in time, and have a line of their own.
-  const seriesOf = ({moments, processes = []}, axis) => {
+  /// The live bytes of the largest functions on each other, in their colours of the graph, and the live bytes of all. Resident
+  /// memory of one process is drawn where it was sampled. The line of all live bytes has these points too, since those of the
+  /// next moment may be others. The samples of several processes differ in time, and have a line of their own.
+  const seriesOf = (model, axis, colours) => {
+    const {moments, processes = []} = model.report;
     const {resident_bytes: resident, resident_live_bytes: live, resident_position: at} = moments;
     const known = axis.at.map((_, i) => i).filter((i) => resident?.[i] != null);
     const own = at ? known.filter((i) => at[i] !== at[i - 1]) : known;
     const samples = own.map((i) => ({x: at ? at[i] : axis.at[i], resident: resident[i], live: live[i]}));
     const points = axis.at.map((x, i) => ({x, live: moments.live_bytes[i]})).concat(at ? samples : []).sort((a, b) => a.x - b.x);
-    const series = [{name: "live bytes", form: "band", x: points.map(({x}) => x), y: points.map((point) => point.live), look: 0}];
+    const series = model.liveByFunction().map(({id, values}) => ({
+      name: id < 0 ? "other functions" : shorten(model.functions[id].short, 40), form: "band", x: axis.at, y: [...values], colour: colours.ofFunction(id),
+    }));
+    series.push({name: "all live bytes", form: "line", x: points.map(({x}) => x), y: points.map((point) => point.live), look: 2});
     if (processes.length < 2) series.push({name: "peak in the interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
     const add = (name, key, look) => series.push({name, form: "line", x: samples.map(({x}) => x), y: samples.map((sample) => sample[key]), look});
     if (samples.length > 0) add(at ? "resident" : "resident, each process at its last sample", "resident", 3);
@@ -79,9 +84,11 @@
     ctx.restore();
   };
 
+  const apartFrom = 5;
+
   class Memory {
     constructor(place, model, state) {
-      Object.assign(this, {place, model, state});
+      Object.assign(this, {place, model, state, colours: new cmt.Colours(model)});
       this.axis = new TimeAxis(model.report);
       this.marks = (model.report.marks ?? []).map(({moment, label: text}) => ({at: this.axis.between(moment), text: plain(text)}));
       const {peak} = model.report;
@@ -94,7 +101,7 @@
         oninput: (event) => this.slide(side, Number(event.target.value)),
       }));
       this.sliderRow = place.appendChild(el("div", {class: "ends"}, this.sliders));
-      this.threadsPlace = place.appendChild(el("div"));
+      this.otherPlaces = place.appendChild(el("div"));
       this.draw();
       state.listen(({span}, before) => { if (before?.span !== span) this.show(span); });
     }
@@ -106,16 +113,25 @@
       this.state.set({span: [Math.max(0, span[0]), Math.min(this.model.last, span[1])]});
     }
 
-    /// The panels: of memory, and of threads where there are several.
+    /// The panels: of memory, and of threads where there are several. Resident memory has a panel of its own where it is so
+    /// large that live bytes would be a line at the bottom.
     panels() {
-      const series = seriesOf(this.model.report, this.axis);
-      const most = Math.max(1, ...series.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
-      const memory = {title: "Memory over time", x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null, height: 240};
-      return [memory, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
+      const all = seriesOf(this.model, this.axis, this.colours);
+      const most = (list) => Math.max(1, ...list.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
+      const isResident = ({name}) => name.startsWith("resident");
+      const [resident, live] = [all.filter(isResident), all.filter((one) => !isResident(one))];
+      const isApart = most(resident) > apartFrom * most(live);
+      const panel = (title, series, height) => ({
+        title, x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most(series)]},
+        series, heat: null, height, rest: this.axis.at[this.model.opening().moment],
+      });
+      return [panel("Memory over time", isApart ? live : all, 260), isApart ? panel("Resident memory over time", resident, 130) : null, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
     }
 
     draw() {
-      const panels = this.panels(), places = [this.plotPlace, this.threadsPlace];
+      this.colours.readScheme();
+      const panels = this.panels(), places = [this.plotPlace, ...panels.slice(1).map(() => el("div"))];
+      this.otherPlaces.replaceChildren(...places.slice(1));
       const room = Math.max(...panels.map(cmt.panels.roomOfPanel));
       this.plots = panels.map((panel, i) => {
         places[i].textContent = "";

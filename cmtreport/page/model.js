@@ -17,6 +17,8 @@
     return JSON.parse(await new Response(stream).text());
   };
 
+  const largestMax = 6;  // functions with a colour of their own
+
   const came = (key) => ({needs: key, from: (i) => i, to: (i, j) => j});
   const liveAt = (key) => ({needs: key, from: () => -1, to: (i, j) => j});
   /// Adds the memory that was live at the interval's start, and the changes from there to its moment of most live bytes.
@@ -104,11 +106,14 @@
     /// The part of a view, by weight, in frames "[other, N functions]", into which the report folds small calls (see
     /// cmtreport/report/fold.h). Sums by function lack this part.
     folded({width}) {
-      this.isFolded ??= this.functions.map(({name}) => /^\[other, \d/.test(name));
+      this.foldedFunctions ??= this.functions.map((_, id) => this.isFolded(id));
       let sum = 0;
-      for (let node = 1; node < this.count; ++node) if (this.isFolded[this.functionOf[node]]) sum += width[node];
+      for (let node = 1; node < this.count; ++node) if (this.foldedFunctions[this.functionOf[node]]) sum += width[node];
       return sum;
     }
+
+    /// By function, whether the report made it of small calls.
+    isFolded(id) { return id >= 0 && /^\[other, \d/.test(this.functions[id].name); }
 
     measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
 
@@ -174,6 +179,48 @@
         if (columns?.node.length > 0) this.deltas[key] = byMoment(columns, this.last + 1);
       }
       this.measures = measures.filter(({needs}) => this.deltas[needs]);
+      this.largest = this.findLargest();
+    }
+
+    /// The functions with most live bytes of their own at any moment, the largest first. Frames of folded calls are none.
+    findLargest() {
+      const live = new Float64Array(this.functions.length), most = new Float64Array(this.functions.length);
+      this.eachLiveChange((id, value) => {
+        live[id] += value;
+        most[id] = Math.max(most[id], live[id]);
+      });
+      return [...most.keys()].filter((id) => most[id] > 0 && !this.isFolded(id)).sort((a, b) => most[b] - most[a]).slice(0, largestMax);
+    }
+
+    /// Calls change(function, bytes, moment) for each change of live bytes, by rising moments. The root's function is -1.
+    eachLiveChange(change) {
+      if (!this.deltas.live_bytes) return;
+      const {starts, nodes, values} = this.deltas.live_bytes;
+      for (let moment = 0; moment <= this.last; ++moment)
+        for (let i = starts[moment]; i < starts[moment + 1]; ++i) change(this.functionOf[nodes[i]], values[i], moment);
+    }
+
+    /// The live bytes at each moment: [{id, values}…] of the largest functions, and of all others, whose id is -1. Their sum
+    /// is moments.live_bytes. Exact at the moments, not between them.
+    liveByFunction() {
+      const rows = [...this.largest, -1].map((id) => ({id, values: new Float64Array(this.last + 1)}));
+      const rowOf = new Map(rows.map((row) => [row.id, row]));
+      this.eachLiveChange((id, value, moment) => { (rowOf.get(id) ?? rowOf.get(-1)).values[moment] += value; });
+      for (const {values} of rows) for (let k = 1; k <= this.last; ++k) values[k] += values[k - 1];
+      return rows.filter(({values}) => values.some((value) => value > 0));
+    }
+
+    /// The measure that the page opens on, the moment that shows it, and the rule in words. If half of the peak or more is
+    /// never freed, that is shown; else the peak.
+    opening() {
+      const {peak, end_live_bytes: left = 0, processes = []} = this.report;
+      const part = peak?.live_bytes > 0 ? left / peak.live_bytes : 0;
+      const percent = `${(100 * part).toFixed(0)} %`;
+      if (part >= 0.5 && this.deltas.leaked_bytes) {
+        const moment = processes.length > 1 ? this.peakOf([0, this.last]) : this.last;
+        return {measure: "leaked_bytes", moment, rule: `The graph opens on what is never freed if that is half of the peak or more. Here it is ${percent}.`};
+      }
+      return {measure: "peak_bytes", moment: this.peakOf([0, this.last]), rule: `The graph opens on the peak if less than half of it is never freed. Here it is ${percent}.`};
     }
 
     isWhole([i, j]) { return i === 0 && j === this.last; }

@@ -6,10 +6,11 @@
 "use strict";
 (() => {
   class State {
-    /// `last` is the last moment, `measures` the keys of those that can be shown.
-    constructor(last, measures) {
+    /// `last` is the last moment, `measures` the keys of those that can be shown, `first` the one to open on.
+    constructor(last, measures, first) {
       this.last = last;
       this.measures = measures;
+      this.first = measures.includes(first) ? first : measures[0];
       this.listeners = [];
       this.values = this.parse(location.hash);
       addEventListener("hashchange", () => {
@@ -27,7 +28,7 @@
       const numbers = (key) => (given.get(key) ? given.get(key).split(".").map(Number).filter(Number.isInteger) : []);
       return {
         span: Number.isInteger(i) && Number.isInteger(j) && i >= 0 && i < j && j <= this.last ? [i, j] : this.whole,
-        measure: this.measures.includes(given.get("measure")) ? given.get("measure") : this.measures[0],
+        measure: this.measures.includes(given.get("measure")) ? given.get("measure") : this.first,
         tree: given.get("tree") === "bottom-up" ? "bottom-up" : "top-down",
         shape: given.get("shape") === "flame" ? "flame" : "icicle",
         table: ["top-down", "bottom-up", "callers"].includes(given.get("table")) ? given.get("table") : "functions",
@@ -43,7 +44,7 @@
       const {span, measure, tree, shape, table, focus, chosen, find, only, width} = this.values;
       const parts = new URLSearchParams();
       if (span[0] !== 0 || span[1] !== this.last) parts.set("span", span.join("-"));
-      if (measure !== this.measures[0]) parts.set("measure", measure);
+      if (measure !== this.first) parts.set("measure", measure);
       if (tree !== "top-down") parts.set("tree", tree);
       if (shape !== "icicle") parts.set("shape", shape);
       if (table !== "functions") parts.set("table", table);

@@ -34,6 +34,15 @@ const byFunction = (measure) => {
   return sums;
 };
 
+// It opens on the figure that has changed most, as a part of its whole.
+{
+  const changedPart = (measure, whole) => [...byFunction(measure).values()].reduce((sum, {before, after}) => sum + Math.abs(after - before), 0) / Math.max(json.total.before[whole], json.total.after[whole]);
+  const parts = Object.keys(json.figures).filter((key) => json.figures[key].node.length > 0).map((key) => [key, changedPart(key, {allocated_bytes: key, peak_bytes: key, leaked_bytes: "peak_bytes"}[key] ?? "allocated_blocks")]);
+  const most = Math.max(...parts.map(([, part]) => part)), opened = await page.evaluate(() => cmt.shown.state.values.measure);
+  check(parts.find(([key]) => key === opened)[1] > most - 1e-9, `opens on ${opened} of ${parts}`);
+  check((await page.$eval("#code .hint", (element) => element.textContent)).includes(`${(100 * most).toFixed(1)} %`), "does not say why it opens on it");
+}
+
 for (const [measure, unit] of [["allocated_bytes", "bytes"], ["allocated_blocks", "count"], ["peak_bytes", "bytes"], ["temporary_blocks", "count"]]) {
   await page.select("#measure", measure);
   await settled(page);

@@ -81,6 +81,50 @@ const checkFunction = async (page, name, json) => {
   check(row.total === shown(expected, "bytes"), `${name}: ${row.text} has ${row.total}, not ${shown(expected, "bytes")}`);
 };
 
+/// The live bytes of a trace as text, up to a time in ns, of the sizes in a class such as "960 - 1,023 bytes".
+const liveInClass = (trace, class_, time) => {
+  const [low, high] = class_.replaceAll(",", "").match(/\d+/g).map(Number), sizes = new Map();
+  for (const line of trace.split("\n")) {
+    const [, size, made, at] = line.match(/^malloc\((\d+)\) = \w+<(\d+)> time=(\d+)/) ?? [];
+    const [, freed, then] = line.match(/^free\(\w+<(\d+)>\) time=(\d+)/) ?? [];
+    if (Number(at ?? then) > time) break;
+    if (made && size >= low && size <= (high ?? low)) sizes.set(made, Number(size));
+    else if (freed) sizes.delete(freed);
+  }
+  return [...sizes.values()].reduce((a, b) => a + b, 0);
+};
+
+/// Memory over time is stacked by function in the graph's colours, exactly, and the page opens on the measure that its hint
+/// states. Its legend has numbers before the pointer comes.
+const checkOpening = async (page, name, json) => {
+  const {series, measure, hint, legend, functions, functionOf, colours, sum} = await page.evaluate(() => ({
+    series: cmt.shown.memory.plots[0].panel.series, measure: cmt.shown.state.values.measure, hint: document.querySelector("#code .hint").textContent,
+    legend: [...document.querySelectorAll("#memory .uplot")[0].querySelectorAll(".u-legend .u-series")].map(({textContent}) => textContent),
+    functions: cmt.shown.model.functions, functionOf: [...cmt.shown.model.functionOf], colours: cmt.shown.model.functions.map((_, id) => cmt.shown.code.flame.colours.ofFunction(id)),
+    sum: cmt.shown.code.view.sum,
+  }));
+  const {moments} = json, bands = series.filter(({form}) => form === "band"), last = moments.event.length - 1;
+  check(bands.length > 1 && bands.length <= 7 && new Set(bands.map(({colour}) => colour)).size === bands.length, `${name}: ${bands.length} bands by function`);
+  const left = json.end_live_bytes ?? 0, isLeft = left >= json.peak.live_bytes / 2;
+  check(measure === (isLeft ? "leaked_bytes" : "peak_bytes") && hint.includes(`${((100 * left) / json.peak.live_bytes).toFixed(0)} %`), `${name}: opens on ${measure}: ${hint}`);
+  check(sum === (isLeft ? left : json.peak.live_bytes), `${name}: opens on ${sum} bytes`);
+  for (const moment of [1, last >> 1, last]) {
+    const all = bands.reduce((total, {y}) => total + y[moment], 0);
+    check(all === moments.live_bytes[moment], `${name}: the bands of moment ${moment} are ${all} of ${moments.live_bytes[moment]} bytes`);
+    for (const {name: shownName, y, colour} of bands) {
+      const id = functions.findIndex(({short}) => short === shownName);
+      if (id < 0) continue;
+      const expected = came(json, "live_bytes", [-1, moment], (node) => functionOf[node] === id);
+      check(y[moment] === expected, `${name}: ${shownName} has ${y[moment]} bytes at moment ${moment}, not ${expected}`);
+      check(colour === colours[id], `${name}: ${shownName} has ${colour} over time, and ${colours[id]} in the graph`);
+      if (name !== "recorded") continue;
+      const counted = liveInClass(fs.readFileSync("<img src=x>.trace", "utf8"), shownName, moments.time_ns[moment]);
+      check(y[moment] === counted, `${name}: ${shownName} has ${y[moment]} bytes at moment ${moment}, counted are ${counted}`);
+    }
+  }
+  check(legend.length === series.length + 1 && legend.every((text) => !text.endsWith("–")), `${name}: the legend is ${legend}`);
+};
+
 const checkMouse = async (page, name, json) => {
   const over = await page.$("#memory .u-over");
   const box = await over.boundingBox();
@@ -161,12 +205,14 @@ const checkKeyboard = async (page, name, json) => {
 const checkTab = async (page, name) => {
   await page.evaluate(() => document.querySelector("header").setAttribute("tabindex", "-1"));
   await page.focus("header");
-  const wanted = ["findings link", "nav link", "INPUT end", "SELECT measure", "INPUT find", "INPUT only", "CANVAS", "BUTTON name", "plot"];
+  const wanted = ["findings card", "findings link", "nav link", "INPUT end", "SELECT measure", "INPUT find", "INPUT only", "CANVAS", "BUTTON name", "plot"];
   const reached = new Set();
+  await page.$eval(".findings details", (card) => { card.open = true; });
   for (let i = 0; i < 260 && !wanted.every((control) => reached.has(control)); ++i) {
     await page.keyboard.press("Tab");
     reached.add(await page.evaluate(() => {
       const {activeElement: at} = document;
+      if (at.tagName === "SUMMARY") return "findings card";
       if (at.tagName === "A") return at.closest("nav") ? "nav link" : "findings link";
       if (at.classList.contains("plot")) return "plot";
       if (at.tagName === "CANVAS") return "CANVAS";
@@ -228,6 +274,33 @@ const checkGraph = async (page, name) => {
   check(await page.$eval("#code .back", (button) => !button.hidden), `${name}: the link has no focus`);
 };
 
+/// Findings are cards of one line with the figure first. A key opens one. Red is only what is urgent, and nothing scrolls.
+const checkCards = async (page, name, json) => {
+  const cards = () => page.$$eval(".findings li", (all) => all.filter(({hidden}) => !hidden).map((card) => ({
+    height: card.getBoundingClientRect().height, figure: card.querySelector(".figure").textContent, headline: card.querySelector(".headline").textContent,
+    text: card.querySelector(".text").textContent, isRed: getComputedStyle(card.querySelector(".figure")).color !== getComputedStyle(document.body).color, isOpen: card.querySelector("details").open,
+  })));
+  const closed = await cards();
+  const more = json.findings.length - closed.length;
+  check(more === 0 || (more > 0 && closed.length === 12 && (await page.$eval(".found-list .more", (button) => button.textContent)) === `Show ${more} more findings`), `${name}: ${closed.length} cards`);
+  closed.forEach(({height, figure, headline, text, isRed}, i) => {
+    const {figure: ownFigure, headline: own, urgent, text: whole} = json.findings[i];
+    check(height > 15 && height < 36, `${name}: card ${i} is ${height} pixels high`);
+    check(ownFigure ? figure === ownFigure : whole.includes(figure), `${name}: the figure of card ${i} is ${figure}`);
+    check(own ? headline === own : whole.startsWith(headline) || /[\u0000-\u001f]/.test(whole), `${name}: the headline of card ${i} is ${headline}`);
+    check(isRed === (urgent === true), `${name}: card ${i} is ${isRed ? "" : "not "}red`);
+    check(text.length >= headline.length || own, `${name}: the text of card ${i} is ${text}`);
+  });
+  if (closed.length === 0) return;
+  await page.focus(".findings summary");
+  await page.keyboard.press("Enter");
+  const [first] = await cards();
+  check(first.isOpen && first.height > closed[0].height, `${name}: Enter does not open a card`);
+  await page.keyboard.press("Enter");
+  const scrolls = await page.$eval(".head", (head) => [head, ...head.querySelectorAll("*")].filter((one) => ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).length);
+  check(scrolls === 0, `${name}: ${scrolls} elements of the head scroll`);
+};
+
 const checkFindings = async (page, name, json) => {
   for (let i = 0; i < json.findings.length; ++i) {
     await page.evaluate((at) => document.querySelectorAll(".findings a")[at].click(), i);
@@ -255,6 +328,8 @@ for (const name of process.argv.slice(2)) {
   await page.goto("file://" + path.resolve(`${name}.html`));
   await page.waitForSelector("#page[data-ready]");
   await settled(page);
+  await checkOpening(page, name, json);
+  await checkCards(page, name, json);
   await checkSums(page, name, json);
   if (json.moments.event.length > 3) {
     await checkMouse(page, name, json);

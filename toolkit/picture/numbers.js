@@ -10,7 +10,7 @@ window.cmt = {};
   };
   const label = (unit, number) => {
     if (number == null) return "–";
-    if (unit === "count") return number.toLocaleString("en-US", {maximumFractionDigits: 2});
+    if (unit === "count") return number.toLocaleString("en-US", {maximumFractionDigits: 2}).replace("-", "−");
     const [size, name] = magnitude(unit, number);
     const scaled = number / size, most = Math.abs(scaled);
     const digits = Number.isInteger(scaled) ? 0 : most < 9.995 ? 2 : most < 99.95 ? 1 : 0;

@@ -86,6 +86,15 @@
     ctx.restore();
   };
 
+  /// The number of a series at an index, or the last one before it, since series differ in their points. A series that has
+  /// ended has none.
+  const knownAt = (numbers, at) => {
+    let before = at, after = at;
+    while (before > 0 && numbers[before] == null) --before;
+    while (after < numbers.length && numbers[after] == null) ++after;
+    return after < numbers.length || at - before <= 2 ? numbers[before] : null;
+  };
+
   /// Lines and bands. uPlot wants one x for all, and bands as their tops; it draws in order, and lines lie above.
   const seriesPlot = (panel, settings) => {
     const onX = (at) => toScale(at, panel.x.log), onY = (at) => (at == null ? null : toScale(at, panel.y.log));
@@ -105,18 +114,20 @@
       below = y.map((value, j) => (value == null ? null : value + (under?.[j] ?? 0)));
       data.push(below);
     });
+    // Without a pointer the legend has the numbers of the panel's moment, or else of the last one.
+    const rest = panel.rest == null ? data[0].length - 1 : Math.max(0, data[0].findIndex((at) => at >= onX(panel.rest)));
     const bands = [];
     const series = all.map((one, i) => {
       const band = one.form === "band";
       const previous = all.slice(0, i).findLastIndex((other) => other.form === "band");
-      const fill = look("f" + one.look, "fill");
+      const fill = one.colour ?? look("f" + one.look, "fill");
       if (band && previous >= 0) bands.push({series: [i + 1, previous + 1]});
       return {
         label: one.name, stroke: band ? fill : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
         fill: band ? fill : undefined,
         points: {show: all[0].x.length < 2, ...(one.form === "point" ? {size: 9, fill} : {})},
         paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
-        value: (u, value, index, at) => label(panel.y.unit, at == null || raw[i + 1][at] == null ? null : fromScale(raw[i + 1][at], panel.y.log)),
+        value: (u, value, index, at) => label(panel.y.unit, knownAt(raw[i + 1], at ?? rest) == null ? null : fromScale(knownAt(raw[i + 1], at ?? rest), panel.y.log)),
       };
     });
     const hasPoints = all.some((one) => one.form === "point");
@@ -130,7 +141,7 @@
           y: {range: (u, low, high) => (hasPoints ? rangeOfY : [0, high > 0 ? high * 1.05 : rangeOfY[1]])},
         },
         ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
-        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value == null ? null : fromScale(value, panel.x.log))}, ...series],
+        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
       },
       data,
     };
