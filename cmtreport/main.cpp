@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "cmtreport/page/report_page.h"
 #include "cmtreport/report/screen.h"
 #include "cmtreport/report/text.h"
+#include "libcmt/text/format.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/command/output_path.h"
@@ -150,6 +153,31 @@ std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::str
   return paths;
 }
 
+/// A word as a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// The version, the time, and a command that makes the same page. Options that change nothing in it are left out.
+Maker maker_of(const CommandLine& line) {
+  std::string command = tool;
+  for (const char* const option : {"pages", "strict"}) {
+    if (line.has(option)) command += std::string(" --") + option;
+  }
+  for (const char* const option : {"diff", "overhead", "replay", "watch", "focus", "hide", "skip", "debug-dir"}) {
+    for (const std::string& value : line.values(option))
+      command += " " + shell_word(std::string("--") + option + "=" + value);
+  }
+  for (const std::string& file : line.files()) command += " " + shell_word(file);
+  const char* const given = getenv("SOURCE_DATE_EPOCH");
+  const auto seconds = given != nullptr ? std::strtoull(given, nullptr, 10) : static_cast<std::uint64_t>(time(nullptr));
+  return {CMT_VERSION, text::start_text(seconds), std::move(command)};
+}
+
 /// The outputs that the user asks for: a page, JSON, text.
 class Outputs {
  public:
@@ -158,7 +186,8 @@ class Outputs {
       : path_(line.value("output", "")),
         has_json_(line.has("json")),
         has_text_(line.has("text")),
-        jobs_(command::jobs_of(line)) {
+        jobs_(command::jobs_of(line)),
+        maker_(maker_of(line)) {
     if (!line.has("output")) return;
     command::refuse_input_as_output(path_, inputs);
     page_.emplace(path_);
@@ -180,7 +209,7 @@ class Outputs {
     const std::string rest = json.take();
     if (page_) packed.append(rest);
     if (page_) {
-      process::write_all(page_->fd(), to_page(title, std::move(packed), page_of), path_);
+      process::write_all(page_->fd(), to_page(title, std::move(packed), page_of, maker_), path_);
       page_->commit();
       if (!page_is_interactive())
         command::complain(
@@ -195,6 +224,7 @@ class Outputs {
   std::string path_;
   bool has_json_, has_text_;
   unsigned jobs_;
+  Maker maker_;
   std::optional<files::OutputFile> page_;
 };
 

@@ -1,7 +1,7 @@
 // The code that allocated: the flame graph of the chosen span and measure, and the same numbers in tables.
 "use strict";
 (() => {
-  const {el, choice} = cmt.elements;
+  const {el, choice, plain} = cmt.elements;
   const {label} = cmt.numbers;
   const rowsAtFirst = 40;
 
@@ -44,12 +44,15 @@
       this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
       this.place.append(
         el("div", {class: "controls"}, this.measureBox, this.ownChoices(), this.treeChoice, this.shapeChoice, this.findBox,
-          el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back),
+          el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back,
+          cmt.export.button("svg", () => this.fileName("graph"), () => cmt.export.ofFlame(this.flame, `${plain(this.model.report.name ?? "")}: ${this.summary.textContent}`))),
         this.summary,
-        el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
+        el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice, cmt.export.button("csv", () => this.fileName(this.state.values.table), () => cmt.export.csv(this.csvRows()))), this.tablePlace)));
     }
 
-    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : cmt.elements.plain(this.model.report.program || "all")) : this.model.functions[id].short; }
+    fileName(what) { return `${plain(this.model.report.name || "report")}-${this.state.values.measure}-${what}`; }
+
+    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : plain(this.model.report.program || "all")) : this.model.functions[id].short; }
 
     placeOf(id) {
       const {library, file, line} = this.model.functions[id];
@@ -81,7 +84,24 @@
       }
       this.showControls(values, measure);
       if (changed("span", "measure", "only", "width", "find", "tree", "shape", "focus")) this.showFlame(values);
-      if (changed("span", "measure", "only", "width", "find", "table", "chosen")) this.showTableSoon();
+      if (changed("span", "measure", "only", "width", "find", "table", "chosen", "tree", "focus")) this.showTableSoon();
+    }
+
+    /// The part of the view that the table has: what is below the graph's focus, and of a tree the stacks through matches.
+    seenView({span, focus, find, only, table, tree}) {
+      const {model, view, matches} = this;
+      const at = focus.length > 0 && table !== "callers" ? this.root(tree).at(focus) : null;
+      const isFound = find && matches && !only && table !== "functions" && table !== "callers";
+      if (!at?.parent && !isFound) return view;
+      const masks = [at?.parent ? at.allocating() : null, matches && (only || isFound) ? model.below(matches) : null].filter(Boolean);
+      return model.view(view.measure, span, masks.reduce((one, other) => one.map((keeps, node) => keeps & other[node])));
+    }
+
+    /// Which part that is, in words; empty: all.
+    seenWords({focus, find, table, tree}) {
+      if (table === "callers") return "";
+      const at = focus.length > 0 ? this.root(tree).at(focus) : null;
+      return [at?.parent ? `what is in ${this.name(at)} of the graph` : "", find && this.matches ? (table === "functions" ? "functions that match" : "stacks through matches") : ""].filter(Boolean).join(", ");
     }
 
     root(tree) { return (this.roots[tree] ??= cmt.tree.rootOf(tree, this.model, this.view)); }
@@ -137,10 +157,32 @@
     }
 
     showTable(values) {
-      const kinds = {functions: () => this.functionsTable(), callers: () => this.callersTable(values.chosen)};
-      const folded = this.model.folded(this.view), least = this.model.report.folded?.share ?? 0;
-      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded < 0.01 * this.view.gross ? "" : el("p", {class: "hint folded"},
-        `${share(folded, this.view.gross)} of it is in calls that have less than ${+(100 * least).toFixed(4)} % each: "[other, N functions]" below their caller. Sums by function are without these.`));
+      this.seen = this.seenView(values);
+      const kinds = {functions: () => this.functionsTable(values), callers: () => this.callersTable(values.chosen)};
+      const folded = this.model.folded(this.seen), least = this.model.report.folded?.share ?? 0, words = this.seenWords(values);
+      this.tablePlace.replaceChildren(words ? el("p", {class: "hint part-of"}, `Only ${words}.`) : "", (kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded < 0.01 * this.seen.gross ? "" : el("p", {class: "hint folded"},
+        `${share(folded, this.seen.gross)} of it is in calls that have less than ${+(100 * least).toFixed(4)} % each: "[other, N functions]" below their caller. Sums by function are without these.`));
+    }
+
+    /// The rows of the table for a spreadsheet: headings, and numbers without units.
+    csvRows() {
+      const {measure, sides} = this.seen, {table, chosen} = this.state.values;
+      const parts = [...sides.map(({key}) => key), ""];
+      const columns = parts.flatMap((key) => ["inclusive", "self"].map((part) => [key || (sides.length > 0 ? "change" : ""), measure.key, part].filter(Boolean).join("_")));
+      const row = (level, id, one) => {
+        const {name = "(nobody above)", library, file, line} = this.model.functions[id] ?? {};
+        return [level, name, library, file, line, ...parts.flatMap((key) => { const {total, self} = key ? one[key] : one; return [total, self]; })];
+      };
+      const rows = {
+        functions: () => this.listed.map((one) => row(1, one.id, one)),
+        callers: () => {
+          if (chosen == null) return [];
+          const {callers, callees, itself} = this.around(chosen);
+          return [...callers.map((one) => row(-1, one.id, one)), row(0, chosen, itself), ...callees.map((one) => row(1, one.id, one))];
+        },
+      };
+      const opened = () => [...this.tablePlace.querySelectorAll("tbody tr")].filter(({node}) => node).map(({node}) => row(node.level, node.id, node));
+      return [["level", "function", "library", "file", "line", ...columns], ...(rows[table] ?? opened)()];
     }
 
     /// A long name loses its middle where it has no room, as in the graph: templates differ at their ends.
@@ -157,7 +199,7 @@
     }
 
     figures(one) {
-      const {measure, gross} = this.view;
+      const {measure, gross} = this.seen;
       return [
         el("td", {class: "number"}, number(measure, one.total), this.bar(Math.abs(one.total), gross)),
         el("td", {class: "number share"}, share(Math.abs(one.total), gross)),
@@ -190,15 +232,16 @@
     functionHeadings() { return [el("th", {scope: "col"}, "function"), this.sorting("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), this.sorting("self", "self")]; }
     headings(through) { return ["function", through ?? "inclusive", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text)); }
 
-    functionsTable() {
+    functionsTable({find}) {
       const size = (one) => Math.abs(this.order === "self" ? one.self : one.total);
-      const rows = this.model.byFunction(this.view).sort((a, b) => size(b) - size(a));
-      return this.growing(this.functionHeadings(), rows, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one, this.order === "self")));
+      this.listed = this.model.byFunction(this.seen).filter(({id}) => !find || !this.matches || this.matches[id]).sort((a, b) => size(b) - size(a));
+      return this.growing(this.functionHeadings(), this.listed, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one, this.order === "self")));
     }
 
     treeTable(tree) {
       const body = el("tbody");
-      body.append(...this.treeRows(this.root(tree), 0));
+      const root = this.seen === this.view ? this.root(tree) : cmt.tree.rootOf(tree, this.model, this.seen);
+      body.append(...this.treeRows(root, 0));
       this.openHeaviest(body.firstChild);
       return el("table", {class: "wide", role: "treegrid", "aria-label": tree, onkeydown: (event) => this.treeKey(event, body)}, el("thead", {}, el("tr", {}, this.headings())), body);
     }
@@ -206,7 +249,7 @@
     /// Opens rows that nearly all goes through.
     openHeaviest(row) {
       for (let level = 1; row?.open && level < 30; ++level) {
-        if (row.node.weight < 0.6 * this.view.gross) break;
+        if (row.node.weight < 0.6 * this.seen.gross) break;
         row.open();
         row = Number(row.nextSibling?.getAttribute("aria-level")) > level ? row.nextSibling : null;
       }
@@ -278,7 +321,7 @@
     }
 
     around(id) {
-      const {model, view} = this;
+      const {model, seen: view} = this;
       const callers = new Map(), callees = new Map(), itself = cmt.model.noSums(id, view.sides);
       const addSelf = (sum, node) => {
         sum.self += view.self[node];

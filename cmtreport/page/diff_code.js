@@ -46,7 +46,7 @@
 
     /// The cells of a row: of a function's own allocations first, or with those of its callees first.
     figures({self, total, before, after}, isOwn = false) {
-      const {measure, changed} = this.view;
+      const {measure, changed} = this.seen;
       const part = isOwn ? "self" : "total", change = isOwn ? self : total, other = isOwn ? total : self;
       const amount = (value) => (value === 0 ? "–" : label(measure.unit, value));
       const cell = el("td", {class: "number " + (change > 0 ? "rise" : change < 0 ? "fall" : "")}, change === 0 ? "–" : number(measure, change), this.bar(Math.abs(change), changed));

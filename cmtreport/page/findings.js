@@ -6,7 +6,7 @@
 
   const firstSentence = (text) => text.split(/(?<=[.;]) /)[0];
   /// "12.3 MiB" of "12.3 MiB that parse allocated are never freed".
-  const firstFigure = (text) => text.match(/\d[\d.,]*(?: (?:[KMGTPE]?i?B|%)(?![\w]))?/)?.[0] ?? "";
+  const firstFigure = (text) => text.match(/\d[\d.,]* (?:[KMGTPE]?i?B|%)(?!\w)/)?.[0] ?? "";
 
   /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding may have a figure, a headline and
   /// urgent, which is what one must look at.

@@ -30,7 +30,7 @@
     }
 
     readScheme() {
-      this.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+      this.dark = cmt.theme.isDark();
       this.text = this.dark ? "#e6edf3" : "#1c2128";
       this.ground = this.dark ? "#0d1117" : "#ffffff";
     }

@@ -94,6 +94,10 @@
       const {peak} = model.report;
       if (peak?.moment > 0) this.marks.push({at: this.axis.at[peak.moment], text: "peak"});
       this.marks.sort((a, b) => a.at - b.at);
+      const fileName = () => `${plain(model.report.name || "report")}-memory`;
+      place.append(el("div", {class: "saves"},
+        cmt.export.button("svg", fileName, () => cmt.export.ofPlot(this.plots[0].plot, this.plots[0].panel, `${plain(model.report.name ?? "")}: memory over time`)),
+        cmt.export.button("csv", fileName, () => cmt.export.csv(cmt.export.plotRows(this.plots[0].panel.x, seriesOf(model, this.axis, this.colours))))));
       this.plotPlace = place.appendChild(el("div"));
       this.plots = [];
       this.sliders = ["from", "to"].map((end, side) => el("input", {
@@ -121,11 +125,11 @@
       const isResident = ({name}) => name.startsWith("resident");
       const [resident, live] = [all.filter(isResident), all.filter((one) => !isResident(one))];
       const isApart = most(resident) > apartFrom * most(live);
-      const panel = (title, series, height) => ({
-        title, x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most(series)]},
+      const panel = (title, series, height, x = this.axis.panel) => ({
+        title, x, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most(series)]},
         series, heat: null, height, rest: this.axis.at[this.model.opening().moment],
       });
-      return [panel("Memory over time", isApart ? live : all, 260), isApart ? panel("Resident memory over time", resident, 130) : null, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
+      return [panel("Memory over time", isApart ? live : all, 260), isApart ? panel("Resident memory over time", resident, 160, {...this.axis.panel, title: ""}) : null, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
     }
 
     draw() {

@@ -76,7 +76,7 @@
       whole.disabled = model.isWhole([i, j]);
     });
     const links = ids.map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id]));
-    return el("nav", {"aria-label": "parts of the report"}, links, el("span", {class: "chosen"}, words, whole));
+    return el("nav", {"aria-label": "parts of the report"}, links, el("span", {class: "chosen"}, words, whole, cmt.theme.choice(), cmt.keys.obey(state)));
   };
 
   const build = (report) => {
@@ -95,7 +95,7 @@
     page.replaceChildren(
       el("div", {class: "head"}, cmt.parts.header(report), el("div", {class: "found-list"}, cmt.parts.findings(report, model, state, reveal), cmt.parts.wrapperHint(report) ?? "")),
       bar(model, state, axis, sections.map(({id}) => id)),
-      el("div", {class: "parts"}, sections));
+      el("div", {class: "parts"}, sections), cmt.keys.maker());
     const memory = new cmt.memory.Memory(memoryPlace, model, state);
     const code = model.measures.length > 0 ? new cmt.code.Code(codePlace, model, state, axis) : null;
     if (!code) codePlace.append(el("p", {class: "hint"}, "The report has no allocations."));
@@ -107,7 +107,7 @@
       performance.mark("complete");
       page.dataset.ready = "true";
     }));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    addEventListener("themechange", () => {
       memory.draw();
       code?.redraw();
       plots.forEach(drawPlot);

@@ -8,9 +8,18 @@
 #include <utility>
 
 #include "report_parts.h"  // made by CMake
+#include "toolkit/output/fields.h"
 #include "toolkit/picture/axis.h"
 
 namespace cmt::report {
+
+template <class Visitor, output::DescribedAs<Maker> M>
+void describe(Visitor& field, M& maker) {
+  field("version", maker.version, "");
+  field("time", maker.time, "");
+  field("command", maker.command, "");
+}
+
 namespace {
 
 constexpr std::string_view lacking =
@@ -28,13 +37,13 @@ bool page_is_interactive() {
   return std::none_of(std::begin(scripts), std::end(scripts), [](const PagePart& part) { return part.text.empty(); });
 }
 
-std::string to_page(std::string_view title, std::string_view json, PageOf page_of) {
+std::string to_page(std::string_view title, std::string_view json, PageOf page_of, const Maker& maker) {
   picture::PackedData packed;
   packed.append(json);
-  return to_page(title, std::move(packed), page_of);
+  return to_page(title, std::move(packed), page_of, maker);
 }
 
-std::string to_page(std::string_view title, picture::PackedData json, PageOf page_of) {
+std::string to_page(std::string_view title, picture::PackedData json, PageOf page_of, const Maker& maker) {
   const std::vector<PagePart> styles{svg_style, uplot_style, report_style};
   const bool draws = page_is_interactive();
   std::vector<PagePart> running;
@@ -49,6 +58,7 @@ std::string to_page(std::string_view title, picture::PackedData json, PageOf pag
   for (const PagePart& style : styles) page += picture::element("style", style.text);
   page += draws ? std::string(frame) : "</head>\n<body>\n" + std::string(lacking);
   page += picture::data_element("tick_rules", picture::tick_rules_json());
+  page += picture::data_element("maker", output::json_text(maker));
   page += picture::packed_data_element("report", std::move(json));
   if (draws)
     page += picture::licence_comment("uPlot", uplot_licence) +

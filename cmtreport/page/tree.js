@@ -50,6 +50,14 @@
       return children;
     }
 
+    /// By node of the report, whether its own allocations are in this node.
+    allocating() {
+      const {model, key} = this, keep = new Uint8Array(model.count);
+      keep[key] = 1;
+      for (let node = key + 1; node < model.count; ++node) keep[node] = keep[model.parent[node]];
+      return keep;
+    }
+
     get isLeaf() { return this.model.childStarts[this.key] === this.model.childStarts[this.key + 1]; }
 
     /// The node of the report with this number: the path to it is known.
@@ -67,6 +75,12 @@
       super(id, id, parent);
       Object.assign(this, {model, view, places: places ?? []});
       for (const {key} of view.sides) this[key] = {self: 0, total: 0};
+    }
+
+    allocating() {
+      const keep = new Uint8Array(this.model.count);
+      for (let i = 0; i < this.places.length; i += 2) keep[this.places[i]] = 1;
+      return keep;
     }
 
     get isLeaf() { return this.places.every((here, i) => i % 2 === 0 || this.model.parent[here] <= 0); }

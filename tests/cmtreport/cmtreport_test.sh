@@ -52,9 +52,13 @@ cmtreport --pages pins.trace >text 2>err || complain "pins.trace: $(cat err)"
 tr -s ' \n' ' ' <text >line
 grep -q ' 1. 39[0-4] KiB old blocks keep their pages, in keep<> 100.0 % of what old blocks pin on their pages (39[0-4] KiB at event 1[0-9,]*) was allocated by keep<> during load: 100 old blocks, 6.[0-9]* KiB' line || complain "who pins the pages: $(cat text)"
 for jobs in 1 3; do
-  cmtreport --jobs=$jobs --json -o pins$jobs.html leaky.cmt pins.trace >pins$jobs.json || complain "--jobs=$jobs: $?"
+  SOURCE_DATE_EPOCH=1 cmtreport --jobs=$jobs --json -o pins$jobs.html leaky.cmt pins.trace >pins$jobs.json || complain "--jobs=$jobs: $?"
 done
 cmp pins1.json pins3.json && cmp pins1.html pins3.html || complain "the number of threads shows"
+cp pins.trace "it's a.trace" && SOURCE_DATE_EPOCH=86400 cmtreport --strict --focus=keep -o made.html "it's a.trace" || complain "a page: $?"
+sed -n '/id="maker"/,/<\/script>/p' made.html | tr -d '\n' | tr -s ' ' >maker
+grep -qF '"version": "'"$(cmtreport --version | cut -d' ' -f2)"'", "time": "1970-01-02T00:00:00Z", "command": "cmtreport --strict --focus=keep '"'it'" maker &&
+  grep -qF "''s a.trace'\"" maker || complain "who made a page: $(cat maker)"
 cmtreport --pages --json pins.trace >json || complain "pins.trace: $?"
 tr -d ' \n' <json | grep -q '"by_function":\[\["intkeep<a,b>(char(\*)(int))",100,6400,409600,403200,409600\]' || complain "no holders by function"
 { echo '#cmt text=1'; awk 'BEGIN { for (i = 1; i <= 3000; ++i) printf "malloc(3500) = %x<%d>\n", 4096 * i, i

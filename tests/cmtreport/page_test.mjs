@@ -301,6 +301,96 @@ const checkCards = async (page, name, json) => {
   check(scrolls === 0, `${name}: ${scrolls} elements of the head scroll`);
 };
 
+/// Keys of the page, and the table that follows search and zoom.
+const checkKeys = async (page, name) => {
+  const rows = () => page.$$eval("#code .rows tbody tr", (all) => all.map((row) => ({name: row.querySelector("button").title.split("\n")[0], total: row.children[1].textContent})));
+  await page.evaluate(() => { document.activeElement.blur(); cmt.shown.state.set({table: "functions", focus: [], find: "", span: cmt.shown.state.whole, tree: "top-down"}); });
+  await page.keyboard.press("/");
+  await page.keyboard.type("method1\\d\\(");
+  await settled(page);
+  const found = await rows();
+  check(found.length > 2 && found.every((row) => /method1\d\(/.test(row.name)), `${name}: the table of a search has ${found.map((row) => row.name)}`);
+  await page.keyboard.press("Escape");
+  await settled(page);
+  check((await page.evaluate(() => cmt.shown.state.values.find)) === "" && (await rows()).length > found.length, `${name}: Escape does not clear the search`);
+  await page.evaluate(() => document.activeElement.blur());
+  for (const tree of ["top-down", "bottom-up"]) {
+    const {id, total} = await page.evaluate((tree) => {
+      const {code: {roots}, state} = cmt.shown;
+      state.set({tree});
+      const node = cmt.shown.code.root(tree).children()[0];
+      state.set({focus: node.path});
+      return {id: node.id, total: cmt.numbers.label("bytes", node.total)};
+    }, tree);
+    await settled(page);
+    const of = await page.evaluate((id) => cmt.shown.model.functions[id].name, id), row = (await rows()).find((one) => one.name === of);
+    check(row?.total === total, `${name}: zoomed to ${of}, ${tree}, the table has ${row?.total}, the graph ${total}`);
+    for (const table of ["top-down", "bottom-up"]) {
+      await page.evaluate((table) => cmt.shown.state.set({table}), table);
+      await settled(page);
+      check((await page.evaluate(() => cmt.shown.code.seen.sum)) === (await page.evaluate(() => cmt.shown.code.flame.shown.focus.total)), `${name}: the table ${table} is not what the graph shows`);
+    }
+    await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
+  }
+  await page.keyboard.press("Escape");
+  check((await page.evaluate(() => cmt.shown.state.values.focus.length)) === 0, `${name}: Escape does not clear the zoom`);
+  await page.keyboard.press("?");
+  check(await page.$eval("#keys", (dialog) => dialog.open && dialog.innerText.includes("search")), `${name}: no list of keys`);
+  await page.keyboard.press("Escape");
+  check(await page.$eval("#keys", (dialog) => !dialog.open), `${name}: Escape does not close the list of keys`);
+};
+
+/// The colours that are chosen, which stay when the page is opened again.
+const checkTheme = async (page, name) => {
+  const ground = () => page.evaluate(() => [getComputedStyle(document.body).backgroundColor, cmt.theme.isDark(), cmt.panels.look("f0", "fill"), cmt.shown.code.flame.colours.ground].join());
+  const dark = "rgb(13, 17, 23),true,rgb(61, 155, 220),#0d1117", light = "rgb(255, 255, 255),false,rgb(0, 114, 178),#ffffff";
+  check((await ground()) === light, `${name}: the colours are ${await ground()}`);
+  await page.select("#theme", "dark");
+  check((await ground()) === dark, `${name}: dark is ${await ground()}`);
+  await page.reload();
+  await page.waitForSelector("#page[data-ready]");
+  check((await ground()) === dark, `${name}: opened again, dark is ${await ground()}`);
+  await page.select("#theme", "light");
+  await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "dark"}]);
+  check((await ground()) === light, `${name}: light in a dark system is ${await ground()}`);
+  await page.select("#theme", "system");
+  check((await ground()) === dark, `${name}: a dark system is ${await ground()}`);
+  await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "light"}]);
+};
+
+/// What is shown is saved as SVG and CSV, with the page's numbers.
+const checkExports = async (page, name, json) => {
+  const session = await page.createCDPSession(), folder = path.resolve(`${name}-saved`);
+  fs.rmSync(folder, {recursive: true, force: true});
+  await session.send("Browser.setDownloadBehavior", {behavior: "allow", downloadPath: folder});
+  const saved = async (button, part) => {
+    const before = fs.existsSync(folder) ? fs.readdirSync(folder) : [];
+    await page.$eval(button, (one) => one.click());
+    const done = () => (fs.existsSync(folder) ? fs.readdirSync(folder) : []).find((file) => !before.includes(file) && !/crdownload$|^\./.test(file));
+    for (let tries = 0; tries < 400 && !done(); ++tries) await new Promise((next) => setTimeout(next, 25));
+    check(done()?.includes(part), `${name}: ${button} saves ${done()}`);
+    return fs.readFileSync(path.join(folder, done()), "utf8");
+  };
+  await page.evaluate(() => cmt.shown.state.set({table: "functions", focus: [], find: "", only: false, span: cmt.shown.state.whole, measure: "allocated_bytes", tree: "top-down"}));
+  await settled(page);
+  const table = (await saved("#code .tables .save", "allocated_bytes-functions.csv")).trim().split("\n");
+  check(table[0] === '"level","function","library","file","line","allocated_bytes_inclusive","allocated_bytes_self"', `${name}: the table's headings are ${table[0]}`);
+  const own = table.slice(1).reduce((sum, line) => sum + Number(line.split(",").at(-1)), 0);
+  check(own === came(json, "allocated_bytes", [-1, json.moments.event.length]), `${name}: the saved table has ${own} bytes`);
+  const memory = (await saved("#memory .save + .save", "memory.csv")).trim().split("\n"), {live_bytes: live, position} = json.moments;
+  const column = memory[0].split(",").indexOf('"all live bytes"'), last = memory.find((line) => line.startsWith(`${position.at(-1)},`));
+  check(column > 1 && Number(last.split(",")[column]) === live.at(-1), `${name}: the saved memory ends with ${last}`);
+  for (const [button, part, words] of [["#memory .save", "memory.svg", "all live bytes"], ["#code .save", "allocated_bytes-graph.svg", "allocated bytes"]]) {
+    const svg = await saved(button, part);
+    const {fault, rects, unsafe} = await page.evaluate((text) => {
+      const drawn = new DOMParser().parseFromString(text, "image/svg+xml");
+      return {fault: drawn.querySelector("parsererror")?.textContent, rects: drawn.querySelectorAll("rect").length, unsafe: drawn.querySelectorAll("script, img, b, i").length};
+    }, svg);
+    check(!fault && unsafe === 0 && rects > 5 && svg.includes(words), `${name}: ${part}: ${fault}, ${rects} rectangles, ${unsafe} foreign elements`);
+  }
+  await page.evaluate(() => cmt.shown.state.set({measure: cmt.shown.state.first}));
+};
+
 const checkFindings = async (page, name, json) => {
   for (let i = 0; i < json.findings.length; ++i) {
     await page.evaluate((at) => document.querySelectorAll(".findings a")[at].click(), i);
@@ -345,12 +435,17 @@ for (const name of process.argv.slice(2)) {
     await checkTab(page, name);
     await checkSearch(page, name, json);
     await checkGraph(page, name);
+    await checkKeys(page, name);
+    await checkExports(page, name, json);
+    await checkTheme(page, name);
     for (const table of ["top-down", "bottom-up", "callers", "functions"]) {
       await page.evaluate((one) => cmt.shown.state.set({table: one, chosen: 6}), table);
       await settled(page);
       check((await page.$$("#code .rows tr")).length > 2, `${name}: the table ${table} is empty`);
     }
   }
+  const made = await page.$eval("footer", (element) => element.textContent);
+  check(name === "made-up" ? made.includes("unknown version") : /^Made by cmt \d\S* at 1970-01-01T00:00:05Z: cmtreport --overhead=overhead.json .*'<img src=x>.trace'$/.test(made), `${name}: the foot is ${made}`);
   const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
   check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
   const words = await page.$$eval("#replay li", (lines) => lines.map(({textContent}) => textContent));
@@ -362,7 +457,7 @@ for (const name of process.argv.slice(2)) {
   await page.setViewport({width: 1024, height: 768});
   await settled(page);
   check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than a window of 1,024 pixels`);
-  check(requests.every((url) => url.startsWith("file:///") && url.includes(`${name}.html`)), `${name}: it loads ${requests}`);
+  check(requests.every((url) => url.startsWith("blob:") || (url.startsWith("file:///") && url.includes(`${name}.html`))), `${name}: it loads ${requests}`);
   await checkHostile(page, name);
   await page.close();
 }

@@ -21,6 +21,6 @@ python3 "$SOURCE/tests/cmtreport/made_up_report.py" 400 replay.json watch.json o
 "$tools/page_of_report" <made-up.json >made-up.html
 others="--overhead=overhead.json --replay=replay.json --watch=watch.json"
 cmtreport $others --json '<img src=x>.trace' >recorded.json
-cmtreport $others -o recorded.html '<img src=x>.trace'
+SOURCE_DATE_EPOCH=5 cmtreport $others -o recorded.html '<img src=x>.trace'
 ! grep -q 'interactive parts are missing' made-up.html || skip "built without uPlot and flame-chart-js (script/bootstrap --test)"
 NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/cmtreport/page_test.mjs" made-up recorded

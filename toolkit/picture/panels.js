@@ -25,6 +25,7 @@
     return looks.get(key);
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { looks = new Map(); });
+  addEventListener("themechange", () => { looks = new Map(); });  // of cmtreport/page/theme.js
 
   const font = "11px system-ui, sans-serif";
   const rightEdge = 16;
@@ -115,7 +116,8 @@
       data.push(below);
     });
     // Without a pointer the legend has the numbers of the panel's moment, or else of the last one.
-    const rest = panel.rest == null ? data[0].length - 1 : Math.max(0, data[0].findIndex((at) => at >= onX(panel.rest)));
+    const after = panel.rest == null ? -1 : data[0].findIndex((at) => at >= onX(panel.rest));
+    const rest = after < 0 ? data[0].length - 1 : after;
     const bands = [];
     const series = all.map((one, i) => {
       const band = one.form === "band";
