@@ -227,6 +227,34 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
   return process;
 }
 
+std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std::uint64_t start) {
+  auto model = std::make_unique<TraceModel>(ModelOptions{.by_time = by_time,
+                                                         .start = start,
+                                                         .by_stack = trace.header().has_stacks,
+                                                         .touched_min = trace.header().touched_min()},
+                                            trace.complaints());
+  trace.for_each_ahead([&](const Event& event, bool is_near) { model->fetch(event, is_near); },
+                       [&](const Event& event) { model->count_event(event); });
+  model->finish();
+  return model;
+}
+
+/// Whether a short program has all of its events at one or two times, so that memory over time would be a step. Such a
+/// trace is read again, by events. Samples of resident memory need the time, and a longer trace keeps it.
+bool is_clock_too_coarse(const TraceModel& model) {
+  constexpr std::uint64_t events_min = 16, events_max = 1 << 16;
+  constexpr std::size_t times_max = 2;
+  const std::uint64_t events = model.intervals().events();
+  if (events < events_min || events > events_max || model.samples().largest().is_known()) return false;
+  std::size_t times = 0;
+  std::uint64_t before = 0;
+  for (const Interval& interval : model.intervals().intervals()) {
+    if (interval.last_event != before) ++times;
+    before = interval.last_event;
+  }
+  return times <= times_max;
+}
+
 }  // namespace
 
 void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path) {
@@ -245,26 +273,24 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   std::vector<TraceFigures> traces;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     trace::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict, .jobs = settings.jobs};
-    trace::Trace trace(options, false, true);
-    require_stacks_for(settings.functions, trace.header(), paths[i]);
-    if (paths.size() == 1 && !trace.header().has_times) unit = AxisUnit::events;
+    std::optional<trace::Trace> trace;
     TraceFigures figures{.process = {}, .model = {}, .node_of_key = {}, .start = common.starts[i]};
-    figures.model = std::make_unique<TraceModel>(ModelOptions{.by_time = unit == AxisUnit::time,
-                                                              .start = figures.start,
-                                                              .by_stack = trace.header().has_stacks,
-                                                              .touched_min = trace.header().touched_min()},
-                                                 trace.complaints());
-    TraceModel& model = *figures.model;
-    trace.for_each_ahead([&](const Event& event, bool is_near) { model.fetch(event, is_near); },
-                         [&](const Event& event) { model.count_event(event); });
-    figures.model->finish();
+    for (bool counted = false; !counted;) {
+      trace.emplace(options, false, true);
+      require_stacks_for(settings.functions, trace->header(), paths[i]);
+      if (paths.size() == 1 && !trace->header().has_times) unit = AxisUnit::events;
+      figures.model = count_events(*trace, unit == AxisUnit::time, figures.start);
+      counted = unit != AxisUnit::time || paths.size() > 1 || !is_clock_too_coarse(*figures.model) ||
+                trace->complaints().count() != 0 || !command::can_be_read_again(paths[i]);
+      if (!counted) unit = AxisUnit::events;
+    }
     give_back_freed_memory();
-    figures.process = process_of(paths[i], trace, *figures.model);
+    figures.process = process_of(paths[i], *trace, *figures.model);
     if (figures.model->is_by_stack())
-      add_named_stacks(figures, tree, trace, settings);
+      add_named_stacks(figures, tree, *trace, settings);
     else
       add_sizes(figures, tree);
-    trace.complaints().say_count();
+    trace->complaints().say_count();
     traces.push_back(std::move(figures));
   }
   give_back_freed_memory();

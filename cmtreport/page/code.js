@@ -42,12 +42,14 @@
       this.graph = el("div", {class: "graph"});
       this.tableChoice = choice("table", [["functions", "Functions"], ["top-down", "Top-down"], ["bottom-up", "Bottom-up"], ["callers", "Callers and callees"]], values.table, (table) => state.set({table}));
       this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
+      // Without call stacks the tree has one level, of sizes: nothing to turn, to search or to fold.
+      const isTree = model.report.has_stacks !== false;
+      const ofTree = [this.treeChoice, this.shapeChoice, this.findBox, el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back];
       this.place.append(
-        el("div", {class: "controls"}, this.measureBox, this.ownChoices(), this.treeChoice, this.shapeChoice, this.findBox,
-          el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back,
+        el("div", {class: "controls"}, this.measureBox, this.ownChoices(), isTree ? ofTree : [],
           cmt.export.button("svg", () => this.fileName("graph"), () => cmt.export.ofFlame(this.flame, `${plain(this.model.report.name ?? "")}: ${this.summary.textContent}`))),
         this.summary,
-        el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice, cmt.export.button("csv", () => this.fileName(this.state.values.table), () => cmt.export.csv(this.csvRows()))), this.tablePlace)));
+        el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, isTree ? this.tableChoice : null, cmt.export.button("csv", () => this.fileName(this.state.values.table), () => cmt.export.csv(this.csvRows()))), this.tablePlace)));
     }
 
     fileName(what) { return `${plain(this.model.report.name || "report")}-${this.state.values.measure}-${what}`; }
@@ -229,7 +231,7 @@
         el("button", {type: "button", class: "name", onclick: () => { this.order = key; this.showTable(this.state.values); }}, text + (isChosen ? " ▾" : "")));
     }
 
-    functionHeadings() { return [el("th", {scope: "col"}, "function"), this.sorting("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), this.sorting("self", "self")]; }
+    functionHeadings() { return [el("th", {scope: "col"}, this.model.report.has_stacks === false ? "size" : "function"), this.sorting("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), this.sorting("self", "self")]; }
     headings(through) { return ["function", through ?? "inclusive", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text)); }
 
     functionsTable({find}) {

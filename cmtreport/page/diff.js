@@ -93,7 +93,7 @@
       el("div", {class: "head"}, el("header", {id: "traces", tabindex: "-1"}, el("h1", {}, plain(programsOf(report))), side("Before", report.before), side("After", report.after), totals(report)),
         el("div", {class: "found-list"}, findings(report, model, state))),
       el("nav", {"aria-label": "parts of the report"}, ["code", "sizes", "lifetimes"].map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id])),
-        el("span", {class: "chosen"}, cmt.theme.choice(), cmt.keys.obey(state))),
+        el("span", {class: "chosen"}, cmt.theme.choice(), cmt.keys.obey(state, report.has_stacks))),
       el("div", {class: "parts diff"}, section("code", el("p", {class: "hint"}, opening.rule), codePlace), section("sizes", ...sizes(report)), section("lifetimes", ...lifetimes(report))), cmt.keys.maker());
     if (!report.has_stacks) codePlace.append(el("p", {class: "hint"}, "Call stacks were not recorded in both: sizes stand in the place of functions."));
     const code = model.measures.length > 0 ? new cmt.diff.DiffCode(codePlace, model, state, null) : null;

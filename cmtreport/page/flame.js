@@ -114,7 +114,7 @@
       const width = (this.width ??= Math.max(200, this.place.clientWidth));
       this.laid = layOut(focus, width, (node) => this.colours.of(node, signed, found && node.id >= 0 ? Boolean(found[node.id]) : null), this.actions.name);
       this.up = shape === "flame";
-      this.rows = Math.max(6, this.laid.levels);
+      this.rows = Math.max(3, this.laid.levels);
       const height = this.rows * levelHeight + 2;
       if (this.drawn?.width !== width || this.drawn.height !== height) this.makeChart(width, height);
       else this.plugin.setData([this.laid.top]);
@@ -219,5 +219,5 @@
     hideTip() { this.tip.style.display = "none"; }
   }
 
-  Object.assign(cmt, {Flame, Colours});
+  Object.assign(cmt, {Flame, Colours, hues});
 })();

@@ -8,10 +8,10 @@
     ["Enter", "in the graph: zoom to the frame; on a finding: open it"], ["+ and −", "in a plot: zoom"],
   ];
 
-  /// Returns the button that shows the keys, and obeys the keys from now on.
-  const obey = (state) => {
+  /// Returns the button that shows the keys, and obeys the keys from now on. Without call stacks there is no search.
+  const obey = (state, hasSearch) => {
     const dialog = document.body.appendChild(el("dialog", {id: "keys", "aria-label": "keys"}, el("h2", {}, "Keys"),
-      el("table", {}, el("tbody", {}, list.map(([key, words]) => el("tr", {}, el("th", {scope: "row"}, el("kbd", {}, key)), el("td", {}, words))))),
+      el("table", {}, el("tbody", {}, list.filter(([key]) => key !== "/" || hasSearch).map(([key, words]) => el("tr", {}, el("th", {scope: "row"}, el("kbd", {}, key)), el("td", {}, words))))),
       el("button", {type: "button", onclick: () => dialog.close()}, "Close")));
     const toggle = () => (dialog.open ? dialog.close() : dialog.showModal());
     const clear = () => {

@@ -129,7 +129,7 @@
         title, x, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most(series)]},
         series, heat: null, height, rest: this.axis.at[this.model.opening().moment],
       });
-      return [panel("Memory over time", isApart ? live : all, 260), isApart ? panel("Resident memory over time", resident, 160, {...this.axis.panel, title: ""}) : null, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
+      return [panel("Memory over time", isApart ? live : all, 260), isApart ? panel("Resident memory over time", resident, 160, {...this.axis.panel, title: "", name: this.axis.panel.title}) : null, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
     }
 
     draw() {

@@ -39,16 +39,16 @@
     const lost = report.lost ?? {};
     const words = Object.entries(lossNames).filter(([key]) => lost[key] > 0).map(([key, name]) => `${name}: ${count(lost[key])}`);
     if (report.truncated) words.unshift("the trace breaks off");
-    if (report.has_stacks === false) words.push("recorded without call stacks");
     return words;
   };
 
+  /// The title is the program, or of several processes the command that was started.
   const header = (report) => {
     const words = losses(report);
-    const command = (report.command ?? "").replace(/\s+/g, " ");
+    const command = (report.command ?? "").replace(/\s+/g, " "), several = (report.processes ?? []).length > 1 && command;
     return el("header", {},
-      el("h1", {}, plain(report.program ?? report.name ?? "trace")),
-      command ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
+      el("h1", {title: several ? plain(command) : null}, plain(several ? command : report.program || report.name || "trace")),
+      command && !several ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
       el("p", {class: "facts"}, facts(report).map((fact) => el("span", {}, fact)),
         words.length > 0 ? el("strong", {class: "lost"}, words.join("; ")) : el("span", {class: "whole"}, report.lost?.is_known === false ? "what was lost is not known" : "nothing was lost")));
   };
@@ -78,18 +78,36 @@
     return name ? el("p", {class: "hint"}, `If ${name} only hands memory on, cmtreport --skip='^${name}$' charges its callers.`) : null;
   };
 
+  /// A function that puts the colour of a process's program before a name. One process has no colour.
+  const swatches = (processes) => {
+    const hues = cmt.threads.huesOf(processes);
+    return (process, name) => {
+      if (hues[process] == null) return name;
+      const swatch = el("span", {class: "swatch"});
+      swatch.style.setProperty("--hue", hues[process]);
+      return el("span", {}, swatch, name);
+    };
+  };
+
+  /// The command that records what this report lacks.
+  const stacksHint = ({has_stacks: has, command}) => (has === false ? el("p", {class: "hint stacks"},
+    "Call stacks were not recorded, so sizes are in the place of functions. This records them: ",
+    el("code", {}, `cmttrace --stacks -o app.cmt -- ${plain(command || "COMMAND")}`)) : null);
+
   const threadTable = ({threads = [], processes = []}) => {
     if (threads.length < 2) return null;
+    const named = swatches(processes);
     const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
-      .map((one) => [cmt.threads.nameOf(one, processes), count(one.events), bytes(one.allocated_bytes)]);
+      .map((one) => [named(one.process, cmt.threads.nameOf(one, processes)), count(one.events), bytes(one.allocated_bytes)]);
     return table(cmt.threads.counted(threads), ["thread", "#events", "#allocated"], rows);
   };
 
   const processTable = ({processes = []}) => {
     if (processes.length < 2) return null;
-    const rows = [...processes].sort((a, b) => (b.peak_live_bytes ?? 0) - (a.peak_live_bytes ?? 0)).slice(0, 100)
-      .map((one) => [plain(one.program || one.name || ""), one.pid == null ? "–" : String(one.pid), count(one.events), bytes(one.peak_live_bytes), bytes(one.allocated_bytes)]);
-    return table(`${count(processes.length)} processes`, ["process", "#id", "#events", "#peak", "#allocated"], rows);
+    const named = swatches(processes);
+    const rows = processes.map((one, i) => ({...one, i})).sort((a, b) => (b.peak_live_bytes ?? 0) - (a.peak_live_bytes ?? 0)).slice(0, 100)
+      .map((one) => [named(one.i, plain(one.program || one.name || "")), one.pid == null ? "–" : String(one.pid), count(one.events), bytes(one.peak_live_bytes), bytes(one.allocated_bytes)]);
+    return table(`${count(processes.length)} processes, a colour for each program`, ["process", "#pid", "#events", "#peak", "#allocated"], rows);
   };
 
   const sizesPanel = ({sizes}) => {
@@ -253,5 +271,5 @@
     return table("Mappings", ["mapping", "#most", "#at the end"], rows);
   };
 
-  cmt.parts = {header, findings, wrapperHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayWords, replayPanel, watchPanel, watchNote, watchTable};
+  cmt.parts = {header, findings, wrapperHint, stacksHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayWords, replayPanel, watchPanel, watchNote, watchTable};
 })();

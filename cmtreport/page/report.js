@@ -76,10 +76,11 @@
       whole.disabled = model.isWhole([i, j]);
     });
     const links = ids.map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id]));
-    return el("nav", {"aria-label": "parts of the report"}, links, el("span", {class: "chosen"}, words, whole, cmt.theme.choice(), cmt.keys.obey(state)));
+    return el("nav", {"aria-label": "parts of the report"}, links, el("span", {class: "chosen"}, words, whole, cmt.theme.choice(), cmt.keys.obey(state, model.report.has_stacks !== false)));
   };
 
   const build = (report) => {
+    if (report.has_stacks === false) titles.code = "Which sizes are allocated";
     const model = new cmt.model.Model(report);
     const opening = model.opening();
     const state = new cmt.State(model.last, model.measures.map(({key}) => key), opening.measure);
@@ -89,7 +90,7 @@
     const memorySection = section("memory", el("p", {class: "hint"}, "Drag over the curve, or move the two sliders, to choose a span; double-click for the whole trace."),
       el("div", {class: lists.length > 0 ? "beside lists" : "alone"}, memoryPlace, lists.length > 0 ? el("div", {class: "tables"}, lists) : null));
     memorySection.classList.add("wide");
-    const codeSection = section("code", el("p", {class: "hint"}, opening.rule), codePlace);
+    const codeSection = section("code", el("p", {class: "hint"}, opening.rule), cmt.parts.stacksHint(report) ?? "", codePlace);
     codeSection.classList.add("wide");
     const sections = [memorySection, codeSection, ...optionalParts(report, axis)];
     page.replaceChildren(

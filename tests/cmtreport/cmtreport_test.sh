@@ -148,6 +148,21 @@ for other in beyond.trace elsewhere.trace; do
   grep -q '"axis": "share"' json && grep -q 'no clock in common' err || complain "$other: $(grep '"axis"' json; cat err)"
 done
 
+# The program is that of the process that started first, whatever the order of files; its command is the title.
+started() { printf '#cmt text=1\n#cmt program=%s\n#cmt command="%s <b>"\n#cmt pid=%s\n#cmt start=2026-01-01T00:00:1%sZ\nmalloc(8) = 1000<1>\n#cmt end=complete\n' "$1" "$1" "$2" "$3" >"$1.trace"; }
+started cc1plus 12 0; started g++ 11 0; started as 9 1
+cmtreport --json -o build.html as.trace cc1plus.trace g++.trace >json 2>err || complain "a build: $?"
+grep -q '^  "program": "g++",' json && grep -q '^  "command": "g++ <b>",' json && grep -q '<title>g++ &lt;b&gt;, 3 processes</title>' build.html || complain "a build: $(grep -o '<title>.*' build.html; head -n 6 json)"
+
+# A short program that ends within a tick of its clock is shown by events, and one of which the clock says more by time.
+for each in 0 1000; do
+  { echo '#cmt text=1'; awk -v each=$each 'BEGIN { for (i = 1; i <= 200; ++i) printf "malloc(%d) = %x<%d> time=%d\n", i, 4096 * i, i, 5000 + each * i }'; echo '#cmt end=complete'; } >short.trace
+  cmtreport --json short.trace >json || complain "a short program: $?"
+  axis=$([ $each = 0 ] && echo events || echo time)
+  grep -q "\"axis\": \"$axis\"" json && expect json end_live_bytes 20100 || complain "a short program: $(grep '"axis"' json)"
+done
+cmtreport --json - <short.trace >json && grep -q '"axis": "time"' json || complain "a short program from standard input"
+
 # The peak of several processes is never below the peak of one. Each has much for a short time, at the same share.
 {
   echo '#cmt text=1'

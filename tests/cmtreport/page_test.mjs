@@ -404,6 +404,32 @@ const checkFindings = async (page, name, json) => {
   }
 };
 
+/// Without call stacks there are no buttons for a tree, but the command that records them. The recorded page has none.
+const checkWithoutStacks = async (page, name) => {
+  const dead = await page.$$("#find, #only, #code .choice");
+  const hint = await page.$eval("#code .stacks", (element) => element.textContent);
+  check(dead.length === 0 && hint.includes("cmttrace --stacks -o app.cmt -- "), `${name}: ${dead.length} dead controls: ${hint}`);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("?");
+  const keys = await page.$eval("#keys", (dialog) => dialog.innerText);
+  await page.keyboard.press("?");
+  check(keys.includes("Escape") && !keys.includes("search for a function"), `${name}: lists the keys ${keys}`);
+};
+
+/// Of several processes the title is the command that was started, rows have pids, and one program has one colour.
+const checkProcesses = async (page, name) => {
+  const {title, thread, hues, swatches} = await page.evaluate(() => {
+    const processes = [["a <b>", 7], ["a <b>", 8], ["c", 9]].map(([program, pid]) => ({program, pid, events: 1, peak_live_bytes: 1, allocated_bytes: 1}));
+    const report = {...cmt.shown.model.report, processes, command: "make  all"};
+    return {
+      title: cmt.parts.header(report).querySelector("h1").textContent, thread: cmt.threads.nameOf({process: 1, thread: 0, name: "x"}, processes), hues: cmt.threads.huesOf(processes),
+      swatches: [...cmt.parts.processTable(report).querySelectorAll("tbody tr")].map((row) => [row.querySelector(".swatch").style.getPropertyValue("--hue"), row.children[1].textContent].join()),
+    };
+  });
+  check(title === "make all" && thread === "a <b> 8 0 x", `${name}: the title is ${title}, a thread ${thread}`);
+  check(hues[0] === hues[1] && hues[1] !== hues[2] && swatches.join(" ") === `${hues[0]},7 ${hues[1]},8 ${hues[2]},9`, `${name}: the programs' colours are ${hues}, ${swatches}`);
+};
+
 /// Names are text: no element comes of them, and no script can be added.
 const checkHostile = async (page, name) => {
   check((await page.$$("img, b b, main i, main script")).length === 0, `${name}: a name became an element`);
@@ -444,6 +470,8 @@ for (const name of process.argv.slice(2)) {
       check((await page.$$("#code .rows tr")).length > 2, `${name}: the table ${table} is empty`);
     }
   }
+  if (name === "recorded") await checkWithoutStacks(page, name);
+  await checkProcesses(page, name);
   const made = await page.$eval("footer", (element) => element.textContent);
   check(name === "made-up" ? made.includes("unknown version") : /^Made by cmt \d\S* at 1970-01-01T00:00:05Z: cmtreport --overhead=overhead.json .*'<img src=x>.trace'$/.test(made), `${name}: the foot is ${made}`);
   const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());

@@ -143,7 +143,7 @@
           y: {range: (u, low, high) => (hasPoints ? rangeOfY : [0, high > 0 ? high * 1.05 : rangeOfY[1]])},
         },
         ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
-        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
+        series: [{label: panel.x.name ?? panel.x.title, value: (u, value) => label(panel.x.unit, fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
       },
       data,
     };
@@ -238,7 +238,7 @@
       for (const [row, first, ...cells] of heat.cells) {
         cells.forEach((cell, i) => {
           const x = xs[first + i], y = ys[row + 1];
-          ctx.fillStyle = colours[level(heat, cell)];
+          ctx.fillStyle = (heat.row_shades?.[row] ?? colours)[level(heat, cell)];
           ctx.fillRect(x, y, Math.max(1, xs[first + i + 1] - x), Math.max(1, ys[row] - y));
         });
       }
