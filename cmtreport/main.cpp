@@ -29,7 +29,6 @@
 #include "toolkit/command/output_path.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/output/table.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::report {

@@ -284,6 +284,7 @@ longjmp() {
 ending_signal() {
   status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
   [ "$status" = 143 ] && grep -q ' killed.trace: .*ended by SIGTERM' err || complain "SIGTERM: $status $(cat err)"
+  trace2cmt --info killed.trace | grep -qE '^ +ended by +SIGTERM$' || complain "--info: $(trace2cmt --info killed.trace)"
 }
 
 # Ctrl-C reaches the command once, and the launcher waits for what it makes of it.

@@ -125,16 +125,21 @@ Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& inde
   throw cmt::FormatError(file.place(error.offset()), error.what());
 }
 
-/// The last time in the last block, or before it.
-std::uint64_t last_time_of(cmt::Reader& reader) {
+void note_end(const cmt::Event& event, Info& info) {
+  if (event.time_ns != cmt::unknown) info.last_time_ns = event.time_ns;
+  if (event.kind == cmt::Kind::mark && event.label.starts_with(cmt::ended_by_label))
+    info.ended_by = event.label.substr(cmt::ended_by_label.size());
+}
+
+/// Notes the last time in the last block, or before it, and the signal that ended the program.
+void read_last_block(cmt::Reader& reader, Info& info) {
   assert(!reader.blocks().empty());
   const cmt::BlockStart last = reader.blocks().back();
-  std::uint64_t last_ns = last.time_ns;
+  if (info.header.has_times) info.last_time_ns = last.time_ns;
   reader.seek(last.first_event);
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-    for (const cmt::Event& event : events) last_ns = event.time_ns == cmt::unknown ? last_ns : event.time_ns;
+    for (const cmt::Event& event : events) note_end(event, info);
   }
-  return last_ns;
 }
 
 /// Counts the totals, if the file states none, and touched pages.
@@ -145,7 +150,7 @@ void count_events(cmt::Reader& reader, Info& info) {
   TouchCounter touches(info.header.touched_min());
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) {
-      if (event.time_ns != cmt::unknown) info.last_time_ns = event.time_ns;
+      note_end(event, info);
       const cmt::Ledger::Entry entry = ledger.book(event);
       if (!entry.accepted) ledger.totals().repairs.add(cmt::Repair::contradiction);
       if (has_touches) touches.count(event, entry);
@@ -229,6 +234,7 @@ std::string facts_text(const Info& info) {
     add(printable(key), key == "kept" ? kept_text(value) : printable(value));
   add("recorded", recorded_text(info.header));
   if (totals.events == 0) return without_heading(table);
+  if (!info.ended_by.empty()) add("ended by", printable(info.ended_by));
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   if (info.run_times.stretches != 0) add("elapsed", run_text(info.run_times.sum));
   add("threads", with_commas(totals.threads));
@@ -280,7 +286,7 @@ Info info_of(const TraceFile& file, unsigned jobs) {
   info.totals_stated = reader.totals().has_value();
   if (info.totals_stated) {
     info.totals = *reader.totals();
-    if (info.header.has_times && !reader.blocks().empty()) info.last_time_ns = last_time_of(reader);
+    if (!reader.blocks().empty()) read_last_block(reader, info);
   }
   if (!info.totals_stated || info.header.touched_min() != 0) count_events(reader, info);
   info.run_times.stretches = reader.stretches().size();

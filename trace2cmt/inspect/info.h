@@ -146,6 +146,7 @@ struct Info {
   bool totals_stated = false;                 ///< the file has totals; else they were counted
   bool cut_off = false;                       ///< the end of the file is missing
   std::optional<std::uint64_t> last_time_ns;  ///< time of the last event that has one
+  std::string ended_by{};                     ///< the signal that ended the program: "SIGTERM"; empty: none
   std::optional<Layout> layout;               ///< only for a .cmt
   StackCounts stacks;
   RunTimes run_times;                  ///< no stretches: not recorded
@@ -171,6 +172,7 @@ void describe(Visitor& field, I& info) {
   field("has_usable_sizes", info.header.has_usable, "usable sizes were recorded");
   field("has_stacks", info.header.has_stacks, "call stacks were recorded");
   field("last_time_ns", info.last_time_ns, "time of the last event that has one");
+  field("ended_by", info.ended_by, "the signal that ended the program, such as SIGTERM; empty: none, or not known");
   field("metadata", info.metadata(), "the header's entries");
 }
 
