@@ -288,6 +288,7 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "node::Calloc",
     "node::Realloc",
     "node::NodeArrayBufferAllocator::*",
+    "v8::ArrayBuffer::NewBackingStore*",
     "v8::base::*Alloc*",
     "v8::base::Malloc",
     "v8::base::Calloc",

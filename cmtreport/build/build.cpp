@@ -146,12 +146,15 @@ Sizes sizes_of(const Recording& recording) {
   return sizes;
 }
 
-/// The process that began first: the command that was started.
+/// The process that began first: the command that was started. Starts may be in seconds; among equals the lowest
+/// process id counts.
 const Process& first_process(const Recording& recording) {
   const std::vector<TraceFigures>& traces = recording.traces();
   const auto is_before = [](const TraceFigures& a, const TraceFigures& b) {
-    const bool are_known = !a.process.start.empty() && !b.process.start.empty();
-    return a.start != b.start ? a.start < b.start : are_known && a.process.start < b.process.start;
+    if (a.start != b.start) return a.start < b.start;
+    if (a.process.start.empty() != b.process.start.empty()) return b.process.start.empty();
+    if (a.process.start != b.process.start) return a.process.start < b.process.start;
+    return a.process.pid.value_or(unknown) < b.process.pid.value_or(unknown);
   };
   return std::min_element(traces.begin(), traces.end(), is_before)->process;
 }

@@ -166,13 +166,12 @@ class Finder {
     return finding;
   }
 
-  /// "parse", "load_rows, through PyUnicode_New", "load_rows (62.3 %), through PyUnicode_New": the user's own code in a
-  /// function, whose figure in all is `whole`.
+  /// "parse", "load_rows, through PyUnicode_New", "load_rows for 62.3 %, through PyUnicode_New": the user's own code in
+  /// a function, whose figure in all is `whole`.
   std::string own_code_text(std::uint64_t whole) const {
     if (through_.empty()) return own_code_text_;
     const bool is_nearly_all = share(own_amount_, whole) >= 0.995;
-    return own_code_text_ + (is_nearly_all ? "" : " (" + percent_text(own_amount_, whole) + ")") + ", through " +
-           through_;
+    return own_code_text_ + (is_nearly_all ? "" : " for " + percent_text(own_amount_, whole)) + ", through " + through_;
   }
 
   /// " (called by parse)", " (62.3 % called by parse)". `of_whole` names the whole where the text before it has another

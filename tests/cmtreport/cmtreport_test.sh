@@ -119,6 +119,9 @@ jq -e '[.findings[] | select(.kind == "lost")] == [] and .lost.unknown_ends == 1
 jq -e '.frames.function | index("_start") == null and index("__libc_start_call_main") == null and index("[cut: 10.0 % of all bytes lack their outer callers]") != null' json >out || complain "frames: $(jq -c .frames.function json)"
 cmtreport rows.trace | grep -q '^  1 free of unknown blocks, fewer than 1 in 10,000 events$' || complain "no line about a free"
 cmtreport later.trace rows.trace 2>err | head -n 1 | grep -q '^python3.12 rows.py: 2 processes, 40,002 events' || complain "the title of two processes"
+started() { printf '#cmt text=1\n#cmt program=%s\n#cmt pid=%s\n#cmt start=2026-01-01T00:00:1%sZ\nmalloc(8) = 1000<1>\n#cmt end=complete\n' "$1" "$2" "$3" >"$1.trace"; }
+started cc1plus 12 0; started g++ 11 0; started as 9 1
+cmtreport --json as.trace cc1plus.trace g++.trace 2>err | jq -e '.program == "g++" and .title == "g++"' >out || complain "the title of processes that began in the same second"
 cmtreport --json later.trace rows.trace 2>err | jq -e '.title == "python3.12 rows.py" and .command == .title and .name == "2 processes"' >out || complain "the title in JSON"
 
 # Two processes are added up; a function is one in both. Without clocks the axis is of shares.
