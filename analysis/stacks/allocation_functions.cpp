@@ -111,6 +111,7 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "_PyMem_*alloc",
     "_PyMem_*Alloc",
     "_PyMem_*Strdup",
+    "_PyMem_*Wcsdup",
     "PyObject_Malloc",
     "PyObject_Calloc",
     "PyObject_Realloc",
