@@ -55,6 +55,11 @@ the largest stack of keep:
   keep at app.cpp:20 in app
   main at app.cpp:30 in app
 END
+# --raw charges allocation functions; the outermost function is charged if all are such.
+holders() { overhead --by=function --json "$@" app.trace 2>messages | jq -c '[.holders[] | [.name, .self.live_bytes, .self.sole_bytes, .inclusive.sole_bytes]]'; }
+holders --raw | same "--raw" <(echo '[["malloc",288,12288,16384],["grow<b>",2048,4096,4096],["keep",0,0,16384],["main",0,0,16384]]')
+holders --skip=keep --skip=grow | same "--skip" <(echo '[["main",2336,16384,16384]]')
+holders --skip=. | same "--skip=." <(echo '[["main",2336,16384,16384]]')
 # The sums are the summary's, of the same moment.
 overhead --json app.trace 2>messages |
   jq -c '[.holders.event, .holders.pages * .page_size_bytes, ([.holders.by_size[][4]] | add),
