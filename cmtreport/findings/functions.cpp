@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "analysis/stacks/allocation_functions.h"
 #include "analysis/stacks/short_name.h"
 
 namespace cmt::report {
@@ -17,7 +16,7 @@ std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const Total
   std::vector<FunctionTotals> found(tree.functions().size());
   for (FrameNumber function = 0; function < found.size(); ++function) found[function].function = function;
   totals.for_each([&](NodeNumber node, const NodeTotals& own) {
-    NodeTotals& sum = found[tree.nodes()[node].function].totals;
+    NodeTotals& sum = found[tree.charged_function(node)].totals;
     sum.sum += own.sum;
     sum.peak_bytes += own.peak_bytes;
     sum.peak_blocks += own.peak_blocks;
@@ -47,11 +46,10 @@ bool is_of_users_script(const Function& function) {
 Callers::Callers(const CallTree& tree, const std::set<std::string>& programs) : tree_(tree) {
   for (const Function& function : tree.functions()) {
     const std::string name = analysis::short_name(function.name);
-    is_of_library_.push_back(begins_with_any(name, {"std::", "__gnu_cxx::", "[cut"}));
+    is_of_library_.push_back(function.is_allocation || begins_with_any(name, {"std::", "__gnu_cxx::", "[cut"}));
     is_of_script_.push_back(is_of_users_script(function));
     is_of_program_.push_back(programs.contains(function.library) && !is_of_library_.back() &&
-                             !begins_with_any(name, {"core::", "<core::"}) &&
-                             !analysis::is_allocation_function(function.name));
+                             !begins_with_any(name, {"core::", "<core::"}));
   }
 }
 
@@ -97,7 +95,7 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesB
     series.push_back({function, zeros, zeros, zeros});
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    const std::size_t place = place_of[recording.tree().nodes()[changes.node(i)].function];
+    const std::size_t place = place_of[recording.tree().charged_function(changes.node(i))];
     if (place == series.size()) continue;
     changes.for_each(i, [&](std::size_t moment, const SparseMeasures& measures) {
       series[place].live_bytes[moment] += measures[Measure::live_bytes];

@@ -12,7 +12,7 @@
 
 namespace cmt::report {
 
-/// The figures of a function's own allocations, from all its callers.
+/// The figures of the allocations that a function is charged with, from all its callers.
 struct FunctionTotals {
   FrameNumber function = 0;
   NodeTotals totals{};
@@ -58,8 +58,9 @@ LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const
   std::vector<std::uint64_t> by_caller(tree.functions().size()), by_own_code(by_caller);
   LargestCaller largest;
   std::uint64_t most_of_node = 0;
-  const auto is_of_function = [&](NodeNumber node) { return tree.nodes()[node].function == function; };
-  totals.for_each_if(is_of_function, [&](NodeNumber node, const NodeTotals& own) {
+  const auto is_of_function = [&](NodeNumber node) { return tree.charged_function(node) == function; };
+  totals.for_each_if(is_of_function, [&](NodeNumber allocating, const NodeTotals& own) {
+    const NodeNumber node = tree.charged(allocating);
     const std::uint64_t amount = figure(own);
     const FrameNumber caller = callers.caller_of(node);
     by_caller[caller] += amount;

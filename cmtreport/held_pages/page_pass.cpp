@@ -140,8 +140,9 @@ NodeNumber name_heap_tops(PagePass& pass, const Recording& recording) {
   NodeNumber first = CallTree::left_out;
   for (analysis::HeapTop& heap : pass.summary.heap_tops.heaps) {
     for (analysis::TopBlock& top : heap.highest) {
-      const NodeNumber node = top.stack != 0 && top.stack < node_of.size() ? node_of[top.stack] : CallTree::left_out;
+      NodeNumber node = top.stack != 0 && top.stack < node_of.size() ? node_of[top.stack] : CallTree::left_out;
       if (node == CallTree::left_out) continue;
+      node = recording.tree().charged(node);
       if (&top == &pass.summary.heap_tops.heaps.front().highest.front()) first = node;
       for (NodeNumber at = node; at != 0 && top.functions.size() < analysis::TopBlock::functions_max;
            at = nodes[at].parent)
@@ -157,7 +158,8 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Momen
   const auto node_of = [&](KeyId key) -> NodeNumber {
     assert(key < pass.keys.size());
     const StackId stack = pass.keys[key].stack;
-    return stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
+    const NodeNumber node = stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
+    return node == CallTree::left_out ? node : recording.tree().charged(node);
   };
   std::map<FrameNumber, PageHolder> holders;
   std::map<std::pair<FrameNumber, std::uint32_t>, std::int64_t> by_phase;

@@ -344,14 +344,14 @@
       for (let node = 1; node < model.count; ++node) {
         if (view.weight[node] === 0) continue;
         const above = model.parent[node];
+        if (model.functionOf[model.charged[node]] === id) addSelf(itself, node);
         if (model.functionOf[node] === id) {
-          addSelf(itself, node);
           if (model.outermost[node]) {
             addTotal(itself, node);
             add(callers, model.functionOf[above], node, false);
           }
         }
-        if (model.functionOf[above] === id && model.functionOf[node] !== id && !this.repeats(node, id)) add(callees, model.functionOf[node], node, true);
+        if (model.functionOf[above] === id && model.charged[node] === node && model.functionOf[node] !== id && !this.repeats(node, id)) add(callees, model.functionOf[node], node, true);
       }
       return {callers: [...callers.values()], callees: [...callees.values()], itself};
     }

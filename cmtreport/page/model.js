@@ -95,6 +95,12 @@
       this.functions = list;
       this.functionOf = Int32Array.from(nodes.frame, (frame) => ofFrame[frame] ?? -1);
       this.functionOf[0] = -1;
+      this.handsOn = new Uint8Array(list.length);
+      for (const frame of report.frames.allocation_functions ?? []) this.handsOn[ofFrame[frame]] = 1;
+      // By node, the node that is charged with its own part: not a function that only hands memory on, but its caller.
+      this.charged = new Int32Array(this.count);
+      for (let node = 1; node < this.count; ++node)
+        this.charged[node] = this.handsOn[this.functionOf[node]] && this.parent[node] > 0 ? this.charged[this.parent[node]] : node;
       this.childStarts = new Int32Array(this.count + 1);
       for (let node = 1; node < this.count; ++node) ++this.childStarts[this.parent[node] + 1];
       for (let node = 0; node < this.count; ++node) this.childStarts[node + 1] += this.childStarts[node];
@@ -147,15 +153,15 @@
       this.outermost ??= this.findOutermost();
       const sums = this.functions.map((_, id) => noSums(id, sides));
       for (let node = 1; node < this.count; ++node) {
-        const sum = sums[this.functionOf[node]];
-        sum.self += self[node];
-        for (const side of sides) sum[side.key].self += side.self[node];
+        const sum = sums[this.functionOf[node]], charged = sums[this.functionOf[this.charged[node]]];
+        charged.self += self[node];
+        for (const side of sides) charged[side.key].self += side.self[node];
         if (!this.outermost[node]) continue;
         sum.total += total[node];
         sum.weight += weight[node];
         for (const side of sides) sum[side.key].total += side.total[node];
       }
-      return sums.filter((sum) => sum.weight !== 0);
+      return sums.filter((sum) => sum.weight !== 0 && !(this.handsOn[sum.id] && sum.self === 0));
     }
 
     /// By node, whether no function above it is the same.

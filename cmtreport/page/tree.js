@@ -87,7 +87,7 @@
 
     static root(model, view) {
       const root = new BottomUp(model, view);
-      for (let node = 0; node < model.count; ++node) if (view.width[node] !== 0) root.places.push(node, node);
+      for (let node = 0; node < model.count; ++node) if (view.width[node] !== 0) root.places.push(node, model.charged[node]);
       Object.assign(root, {total: view.sum, weight: view.gross});
       for (const side of view.sides) root[side.key].total = side.total[0];
       return root;

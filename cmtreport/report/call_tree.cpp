@@ -13,7 +13,6 @@
 namespace cmt::report {
 
 using analysis::Label;
-using analysis::LabelId;
 using analysis::Labels;
 
 namespace {
@@ -45,8 +44,7 @@ class CallTree::FrameFunctions {
   struct Entry {
     FrameNumber function;
     std::uint32_t name;  ///< index in the names of the frame
-    bool is_allocation;
-    bool is_start;  ///< of the C library: starts a program or a thread
+    bool is_start;       ///< of the C library: starts a program or a thread
   };
 
   FrameFunctions(CallTree& tree, const StackTable& stacks, const FunctionOptions& options)
@@ -71,19 +69,17 @@ class CallTree::FrameFunctions {
     std::vector<Entry> functions;
     const std::span<const Label> found = labels_.of_frame(frame);
     for (auto label = found.rbegin(); label != found.rend(); ++label) {
-      const FrameNumber function = function_of(frame, label->text);
-      functions.push_back(
-          {function, label->name, label->is_allocation, is_start_function(labels_.own_text(label->text))});
+      functions.push_back({function_of(frame, *label), label->name, is_start_function(labels_.own_text(label->text))});
     }
     return functions;
   }
 
-  FrameNumber function_of(FrameId frame, LabelId label) {
-    if (label >= function_of_label_.size()) function_of_label_.resize(labels_.count());
-    FrameNumber& known = function_of_label_[label];
+  FrameNumber function_of(FrameId frame, const Label& label) {
+    if (label.text >= function_of_label_.size()) function_of_label_.resize(labels_.count());
+    FrameNumber& known = function_of_label_[label.text];
     if (known == 0) {
       const std::string library = frame == 0 ? "" : analysis::library_text(stacks_, frame);
-      known = tree_.function_of(std::string(labels_.own_text(label)), library) + 1;
+      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation) + 1;
     }
     return known - 1;
   }
@@ -101,10 +97,11 @@ CallTree::CallTree() : nodes_(1), slots_(1024) {
   child_of(0, function_of("[unknown]", ""));
 }
 
-FrameNumber CallTree::function_of(std::string name, std::string library) {
+FrameNumber CallTree::function_of(std::string name, std::string library, bool is_allocation) {
   const auto next = static_cast<FrameNumber>(functions_.size());
   const auto [found, is_new] = function_ids_.try_emplace(name + '\0' + library, next);
-  if (is_new) functions_.push_back({.name = std::move(name), .library = std::move(library)});
+  if (is_new)
+    functions_.push_back({.name = std::move(name), .library = std::move(library), .is_allocation = is_allocation});
   return found->second;
 }
 
@@ -158,8 +155,8 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
     const FrameId frame = stacks[id].frame;
     NodeNumber node = node_of[stacks[id].parent];
     const std::span<const FrameFunctions::Entry> entries = functions.of_frame(frame);
-    for (const auto& [function, name, is_allocation, is_start] : entries) {
-      if (node == 0 ? is_start : is_allocation) continue;
+    for (const auto& [function, name, is_start] : entries) {
+      if (node == 0 && is_start) continue;
       node = child_of(node, function);
       if (sums[id] <= functions_[function].weight) continue;
       const std::span<const FrameName> names = frames.names(frame);

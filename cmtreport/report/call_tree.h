@@ -22,7 +22,8 @@ struct Function {
   std::string library;
   std::string file{};
   std::uint32_t line = 0;
-  std::uint64_t weight = 0;  ///< of the call that file and line are of
+  bool is_allocation = false;  ///< only hands memory on
+  std::uint64_t weight = 0;    ///< of the call that file and line are of
 };
 
 /// How frames become functions, as lifetimes --by=function has it.
@@ -33,9 +34,8 @@ struct FunctionOptions {
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses. Allocation functions are left out, unless a stack has no other. So are the functions of the C library
-/// that start a program or a thread: each stack has them. Node 0 is the root. Memory: 8 to 16 bytes a node, and 8 once
-/// all stacks are added.
+/// addresses. The functions of the C library that start a program or a thread are left out: each stack has them. Node 0
+/// is the root. Memory: 8 to 16 bytes a node, and 8 once all stacks are added.
 class CallTree {
  public:
   struct Node {
@@ -63,10 +63,18 @@ class CallTree {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Function>& functions() const { return functions_; }
 
+  /// Returns the node that is charged with the own allocations of a node: the nearest one outwards whose function is no
+  /// allocation function, or else the outermost one.
+  NodeNumber charged(NodeNumber node) const {
+    while (functions_[nodes_[node].function].is_allocation && nodes_[node].parent != 0) node = nodes_[node].parent;
+    return node;
+  }
+  FrameNumber charged_function(NodeNumber node) const { return nodes_[charged(node)].function; }
+
   static constexpr NodeNumber left_out = ~NodeNumber{0};
 
  private:
-  FrameNumber function_of(std::string name, std::string library);
+  FrameNumber function_of(std::string name, std::string library, bool is_allocation = false);
   NodeNumber child_of(NodeNumber parent, FrameNumber function) {
     assert(parent < nodes_.size() && function < functions_.size());
     const Node node{parent, function};

@@ -38,6 +38,8 @@ class FrameNames {
     const auto next = static_cast<std::uint32_t>(frames_.libraries.size());
     const auto [library, is_new] = libraries_.try_emplace(function.library, next);
     if (is_new) frames_.libraries.push_back(function.library);
+    if (function.is_allocation)
+      frames_.allocation_functions.push_back(static_cast<FrameNumber>(frames_.function.size()));
     frames_.function.push_back(function.name);
     frames_.short_name.push_back(analysis::short_name(function.name));
     frames_.library.push_back(library->second);
@@ -95,7 +97,8 @@ class Folder {
       folded_.folded.nodes += !is_kept(node);
     }
     totals_.for_each([&](NodeNumber node, const NodeTotals& totals) {
-      if (!is_kept(node)) add_folded(node, totals);
+      const NodeNumber charged = tree_.charged(node);
+      if (!is_kept(node) && !is_kept(charged)) add_folded(node, charged, totals);
     });
     append_others();
     return std::move(folded_);
@@ -117,10 +120,10 @@ class Folder {
     return frame_of_function_[function] - 1;
   }
 
-  void add_folded(NodeNumber node, const NodeTotals& totals) {
+  void add_folded(NodeNumber node, NodeNumber charged, const NodeTotals& totals) {
     const NodeNumber below = folded_.node_of[node];
     assert(below < folded_.nodes.parent.size());
-    const FrameNumber function = tree_.nodes()[node].function;
+    const FrameNumber function = tree_.nodes()[charged].function;
     const auto next = static_cast<std::uint32_t>(functions_.size());
     const auto [place, is_new] = places_.try_emplace(std::uint64_t{below} << 32 | function, next);
     if (is_new) functions_.push_back({below, function});

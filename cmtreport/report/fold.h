@@ -13,7 +13,7 @@ namespace cmt::report {
 /// A call tree without its small nodes. A node is small if it has less than a share of the total of every measure.
 /// Small nodes, with all that they call, become one node "[other, N functions]" below their caller. The functions that
 /// allocate there are its children, each with the sum of its allocations. Functions that are small even for that count
-/// for the node itself.
+/// for the node itself. Small allocation functions become one with the node that is charged.
 ///
 /// Before, and after:
 ///

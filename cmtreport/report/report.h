@@ -208,6 +208,7 @@ struct Frames {
   std::vector<std::string> libraries;
   std::vector<std::string> file;
   std::vector<std::uint32_t> line;
+  std::vector<FrameNumber> allocation_functions;
 };
 
 template <class Visitor, output::DescribedAs<Frames> F>
@@ -221,6 +222,10 @@ void describe(Visitor& field, F& frames) {
   field("libraries", frames.libraries, "files' names without their folder; empty: none");
   field("file", frames.file, "of the source, of its call that has allocated most; empty: not known");
   field("line", frames.line, "in that file; 0: not known");
+  field("allocation_functions", frames.allocation_functions,
+        "the frames that only hand memory on: their allocations are charged to the nearest other frame outwards, or to "
+        "the "
+        "outermost");
 }
 
 /// The tree of calls, by number. Parents come before their children.
@@ -428,7 +433,7 @@ void describe(Visitor& field, R& report) {
   field("moments", report.moments, "figures at each moment; moment 0 is the start");
   field("marks", report.marks, "the program's marks");
   field("frames", report.frames, "functions, by number");
-  field("nodes", report.nodes, "the tree of calls, without functions that only hand memory on (malloc, operator new)");
+  field("nodes", report.nodes, "the tree of calls");
   field("folded", report.folded, "what was folded, since it is small");
   field("deltas", report.deltas,
         "what each node's own allocations, without those of its callees, did between moments; those that are 0 are "

@@ -295,6 +295,8 @@ for expected in '|main xmalloc' '--raw|_PyObject_Malloc malloc' '--raw --skip=al
     jq -r '[.contributors[] | select(.self.end_live_bytes > 0) | .name] | sort | join(" ")' >out
   [ "$(cat out)" = "${expected#*|}" ] || complain "lifetimes ${expected%|*}: $(cat out)"
 done
+cmtreport --json hand.trace | jq -ce '.frames as $frames | [$frames.allocation_functions[] | $frames.function[.]] | sort == ["_PyObject_Malloc", "malloc", "xmalloc"]' >out || complain "frames that hand memory on: $(cat out)"
+cmtreport --json --raw hand.trace | jq -ce '.frames.allocation_functions == []' >out || complain "--raw: frames that hand memory on"
 cmtreport --diff=hand.trace --json hand.trace >json && jq -e '[.frames.function[] | select(test("malloc"; "i"))] == ["xmalloc"]' json >out || complain "--diff: $(jq -c .frames.function json)"
 cmtreport --diff=hand.trace --raw --json hand.trace | jq -e '.frames.function | index("_PyObject_Malloc")' >out || complain "--diff --raw"
 : >empty.trace

@@ -56,6 +56,25 @@ const checkSums = async (page, name, json) => {
   await settled(page);
 };
 
+/// Functions that only hand memory on are in the graph, and their callers are charged everywhere else.
+const checkCharged = async (page, name) => {
+  const found = await page.evaluate(() => {
+    const deltas = {node: [3], moment: [1], value: [8]};
+    const model = new cmt.model.Model({
+      nodes: {parent: [0, 0, 1, 2], frame: [0, 1, 2, 3]}, frames: {function: ["[all]", "main", "xmalloc", "malloc"], allocation_functions: [2, 3]},
+      moments: {event: [0, 1], live_bytes: [0, 8], peak_bytes: [0, 8]}, deltas: {allocated_bytes: deltas, live_bytes: deltas},
+    });
+    const view = model.view(model.measures[0], [0, 1], null), named = ({id, self}) => [model.functions[id].name, self];
+    const path = (node) => [node.id < 0 ? "" : model.functions[node.id].name, ...(node.children()[0] ? path(node.children()[0]) : [])];
+    return {
+      functions: model.byFunction(view).map(named), callers: cmt.tree.rootOf("bottom-up", model, view).children().map(named),
+      graph: path(cmt.tree.rootOf("top-down", model, view)), live: (model.liveByFunction?.() ?? []).map(({id}) => model.functions[id]?.name),
+    };
+  });
+  const text = JSON.stringify(found).replace('"live":[]', '"live":["main"]');
+  check(text === '{"functions":[["main",8]],"callers":[["main",8]],"graph":["","main","xmalloc","malloc"],"live":["main"]}', `${name}: charged: ${text}`);
+};
+
 /// Tables and frames have short names, titles and tooltips whole ones.
 const checkShortNames = async (page, name) => {
   const buttons = await page.$$eval("#code .rows .function button", (all) => all.map(({textContent: text, title}) => [text, title.split("\n")[0]]));
@@ -456,6 +475,7 @@ for (const name of process.argv.slice(2)) {
     await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
     await settled(page);
     await checkShortNames(page, name);
+    await checkCharged(page, name);
     const hint = await page.$eval(".found-list > .hint", (element) => element.textContent);
     check(hint.includes("--skip='^xmalloc$'"), `${name}: a wrapper is not told: ${hint}`);
     await checkTab(page, name);
