@@ -199,7 +199,10 @@ std::vector<Allocator> AllocatorFinder::find_all(const std::vector<std::string>&
       continue;
     }
     for (const std::string& each : installed()) {
-      if (std::count(names.begin(), names.end(), each) == 0) allocators.push_back(find(each));
+      const auto is_there = [&each](const Allocator& allocator) { return allocator.name == each; };
+      if (std::count(names.begin(), names.end(), each) == 0 &&
+          std::none_of(allocators.begin(), allocators.end(), is_there))
+        allocators.push_back(find(each));
     }
   }
   return allocators;

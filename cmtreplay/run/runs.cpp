@@ -44,13 +44,14 @@ TimedSample sample_of(const ControlRegion& results) {
   return sample;
 }
 
-/// The time for which the threads of a process that live have waited for a processor. 0 if the kernel does not say.
+/// The time for which the living threads of a process have waited for a processor. A wake-up takes up to 50 us on an
+/// idle machine, and does not count. 0 if the kernel does not say.
 std::uint64_t waited_ns(pid_t pid) {
   std::uint64_t sum = 0;
   for (const int thread : process::read_threads(pid)) {
     std::ifstream file(process::path_of(pid, "task/" + std::to_string(thread) + "/schedstat"));
-    std::uint64_t ran = 0, waited = 0;
-    if (file >> ran >> waited) sum += waited;
+    std::uint64_t ran = 0, waited = 0, times = 0;
+    if (file >> ran >> waited >> times) sum += waited - std::min(waited, times * 50'000);
   }
   return sum;
 }
@@ -71,7 +72,8 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters.start();
   worker.run_to_end();
   TimedSample& sample = result.timed.emplace_back(sample_of(worker.results()));
-  sample.lost_ns = lost_of(sample, settings, waited_ns(worker.pid()) - waited_before);
+  const std::uint64_t waited = waited_ns(worker.pid());
+  sample.lost_ns = lost_of(sample, settings, waited - std::min(waited, waited_before));
   sample.counters = counters.stop();
   counters_missing = counters.missing();
 }

@@ -42,7 +42,7 @@ void describe(Visitor& field, Sample& sample) {
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
   field("lost_ns", sample.lost_ns,
         "of one thread the wall time less its processor time; of several the time that those alive at the end waited "
-        "for a processor; 0 with --pace, and of more threads than CPUs");
+        "for a processor, beyond wake-ups; 0 with --pace, and of more threads than CPUs");
   field("given_back", sample.given_back, "calls that give memory back, or their counterparts");
   field("give_back_failed", sample.give_back_failed, "such calls that returned an error here");
   field("give_back_missing", sample.give_back_missing, "such calls that this allocator does not have (--give-back)");

@@ -81,6 +81,13 @@ status=0
 CMT_CORPUS=folder cmtreplay --suite > out 2> words || status=$?
 test $status = 1
 grep -q 'is not the trace of the MANIFEST: its SHA-256 is [0-9a-f]*$' words
+alone=$(mktemp -d)
+cp "$BUILD/cmtreplay/cmtreplay" "$BUILD/cmtreplay/cmtreplay-worker" "$alone"
+status=0
+env -u CMT_CORPUS "$alone/cmtreplay" --suite > out 2> words || status=$?
+rm -r "$alone"
+test $status = 1
+grep -qE "^cmtreplay: the suite is not installed: no .*/MANIFEST; install the package cmt-corpus, or set CMT_CORPUS to the folder corpus/ of cmt's sources$" words
 
 # A crash, and a file that is no trace, make cells with their reason, and stop nothing.
 at_size=$BUILD/tests/cmtreplay/libfaulty_at_size.so
