@@ -14,6 +14,7 @@
 #include "toolkit/command/open_trace.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/terminal/progress.h"
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/input/inputs.h"
 #include "trace2cmt/inspect/info.h"
@@ -129,7 +130,12 @@ void convert_events(const Options& options) {
     throw std::runtime_error("will not write " + std::string(options.form->binary_name) +
                              " to a terminal; redirect it, or use -o or -s");
   }
-  cmt::command::Complaints complaints(options.strict, say);
+  cmt::terminal::ProgressLine progress(STDERR_FILENO);
+  const auto tell = [&progress](const std::string& line) {
+    progress.clear();
+    say(line);
+  };
+  cmt::command::Complaints complaints(options.strict, tell);
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
   read_options.stacks = options.form->has_stacks;
@@ -140,6 +146,11 @@ void convert_events(const Options& options) {
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
   cmt::files::OutputFile output(options.output);
+  if (options.output != "-" || cmt::terminal::is_output_file()) {
+    inputs.report_to([&progress](const std::string& path, std::uint64_t bytes, std::uint64_t all) {
+      progress.show(cmt::command::input_name(path), bytes, all);
+    });
+  }
   const std::optional<cmt::trace::LateStart> start = start_late(inputs, options);
 
   std::unique_ptr<Sink> sink;
@@ -152,7 +163,7 @@ void convert_events(const Options& options) {
   cmt::Header header = inputs.header();
   const bool begins_with_stacks = header.has_stacks;
   filters.change_header(header);
-  sink = options.form->make_sink({output.fd(), std::move(header), options.level, options.jobs, say, options.output,
+  sink = options.form->make_sink({output.fd(), std::move(header), options.level, options.jobs, tell, options.output,
                                   filters.empty() ? inputs.booked_source() : nullptr});
   const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
   sink->use_stacks(stacks);
@@ -165,11 +176,12 @@ void convert_events(const Options& options) {
   if (options.symbolise && !begins_with_stacks && stacks.node_count() == 1)
     throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
   filters.finish();
+  progress.clear();
   cmt::StackTable named;
   if (options.symbolise)
     sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, options.root, say));
   const cmt::Repairs repairs = inputs.repairs() += refused;
-  sink->use_stretches(inputs.stretches());
+  if (options.threads.empty()) sink->use_stretches(inputs.stretches());  // they are of all threads together
   sink->finish(repairs, inputs.truncated());
   output.commit();
   say_left_out(left_out);

@@ -32,6 +32,9 @@ reallocarray(0, 2, 7) = 60<15> thread=1
 END
 [ ! -s err ] || complain "thread 1: $(cat err)"
 trace2cmt -s --thread=2,1,0 three.trace | cmp - three.trace || complain "all threads"
+printf '#cmt text=1\nmalloc(8) = 1000<1>\n#stretch elapsed=9 ran=9 waited=0 held=0 busy=9\n' >ran.trace
+[ "$(trace2cmt -s ran.trace | grep -c '^#stretch')" = 1 ] || complain "the times of the threads are left out"
+! trace2cmt -s --thread=0 ran.trace | grep '^#stretch' || complain "the times of all threads are those of one"
 [ -z "$(trace2cmt -s --thread=9 three.trace | grep -v mark)" ] || complain "a thread that there is not"
 for thread in 1 2 3; do
   trace2cmt -s --thread=$thread many.trace >out 2>err

@@ -1,6 +1,9 @@
 // Words for the time that is left.
 #include "toolkit/terminal/progress.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,6 +24,11 @@ std::string ShareDone::text(double share, double seconds) {
   const std::string percent = output::fixed(100 * done, 0) + " %";
   if (seconds < 1 || done < 0.01) return percent;
   return percent + ", " + time_left_text(seconds * (1 - done) / done);
+}
+
+bool is_output_file() {
+  struct stat status {};
+  return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 }  // namespace cmt::terminal

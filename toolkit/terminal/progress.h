@@ -28,15 +28,20 @@ class ShareDone {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// A line on a terminal about work that may take more than a second. Nothing is drawn in the first second.
+/// Whether the standard output is a file. Else what is written there may reach the terminal, perhaps through a pager,
+/// and a line of progress would spoil it.
+bool is_output_file();
+
+/// A line on a terminal about a file that is read. Nothing is drawn in the first second, nor for a file below 1 MiB.
 class ProgressLine {
  public:
   explicit ProgressLine(int fd) : view_(fd) {}
 
-  /// Draws "reading, 43 %, 7 s left". `done` of `total`; a total of 0 is not known, and draws nothing.
-  void show(const std::string& what, std::uint64_t done, std::uint64_t total) {
-    if (total == 0 || !view_.due() || done_.seconds() < 1) return;
-    view_.show({what + ", " + done_.text(static_cast<double>(done) / static_cast<double>(total))});
+  /// Draws "reading a.cmt, 43 %, 7 s left". `all`: 0 if it is not known.
+  void show(const std::string& file, std::uint64_t bytes, std::uint64_t all) {
+    constexpr std::uint64_t large = 1 << 20;
+    if (all < large || !view_.due() || done_.seconds() < 1) return;
+    view_.show({"reading " + file + ", " + done_.text(static_cast<double>(bytes) / static_cast<double>(all))});
   }
 
   /// Erases the line: before anything else is written to the terminal.

@@ -3,7 +3,6 @@
 #include "toolkit/trace/trace_tool.h"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,9 +112,7 @@ void Trace::report_defects(std::size_t before) {
 std::string Trace::name() const { return command::input_name(options_.path); }
 
 void Trace::begin_output() {
-  struct stat status {};
-  const bool is_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
-  if (!is_file) progress_.reset();
+  if (!terminal::is_output_file()) progress_.reset();
 }
 
 void Trace::say_what_is_missing() const {

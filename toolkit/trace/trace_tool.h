@@ -118,8 +118,7 @@ class Trace {
     visited_ = nullptr;
   }
 
-  /// To be called before the standard output is written while events are read. Shows no progress on a terminal, to
-  /// which the output may go, perhaps through a pager.
+  /// To be called before the standard output is written while events are read. Shows no progress if it is no file.
   void begin_output();
 
   /// To be called when all was read.
@@ -135,7 +134,7 @@ class Trace {
  private:
   Reader open(bool addresses, bool stacks);
   void show_progress(std::uint64_t bytes, std::uint64_t all) {
-    if (progress_) progress_->show("reading " + name(), bytes, all);
+    if (progress_) progress_->show(name(), bytes, all);
   }
   void say(const std::string& message) const {
     if (progress_) progress_->clear();

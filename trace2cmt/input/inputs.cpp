@@ -47,6 +47,7 @@ void Inputs::read(const Visit& visit) {
     File& file = files_[current_];
     if (files_.size() > 1 && !begin_file(file, visit)) return;
     for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
+      report(file);
       for (in_batch_ = 0; in_batch_ < events.size(); ++in_batch_) {
         if (files_.size() > 1) {
           cmt::Event joined = events[in_batch_];
@@ -94,7 +95,10 @@ void Inputs::end_file(const File& file) {
 void Inputs::read_batches(const std::function<void(std::span<const cmt::Event>)>& visit) {
   assert(files_.size() == 1);
   File& file = files_.front();
-  for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) visit(events);
+  for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
+    report(file);
+    visit(events);
+  }
   end_file(file);
 }
 

@@ -35,6 +35,11 @@ class Inputs {
   /// Opens all files, so that a missing one is reported at once.
   Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options);
 
+  /// Calls this for each batch that is read, with the file, the bytes that are read and those that it has (0: not
+  /// known).
+  using Progress = std::function<void(const std::string& path, std::uint64_t bytes, std::uint64_t all)>;
+  void report_to(Progress progress) { progress_ = std::move(progress); }
+
   /// The header of the joined trace. It has the metadata in which all files agree.
   cmt::Header header() const;
 
@@ -88,7 +93,12 @@ class Inputs {
   void begin_stacks(const File& file);
   bool join(cmt::Event& event);
 
+  void report(const File& file) const {
+    if (progress_) progress_(file.path, file.reader.bytes_read(), file.reader.bytes_total());
+  }
+
   std::function<cmt::Reader(const std::string& path)> open_;
+  Progress progress_;
   std::vector<File> files_;
   std::vector<std::string> truncated_, empty_;
   cmt::Repairs repairs_;                // made by joining
