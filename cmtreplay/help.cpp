@@ -117,8 +117,8 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
   --verify       check every call instead: alignment, overlap, contents, zeros,
                  usable size, calls that are refused now, and calls that have to
                  fail; a line for each fault
-  --until=N      with --verify: stop in a debugger before event N. For each fault
-                 the last line of --verify is such a command
+  --until=N      with --verify: stop in a debugger before event N. If there is a
+                 fault, the last line of --verify is such a command
   -v, --new-trace
                  write the trace as text with the addresses that this allocator
                  returned; the table then goes to standard error
