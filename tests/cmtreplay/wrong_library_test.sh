@@ -16,8 +16,8 @@ echo 'not a library' > text.so
 refused "$none" "$none: has no malloc; it would be that of .*libc.so.6"
 refused "$at_load" "$at_load: ends a process that loads it: signal [0-9]* (.*)"
 refused ./missing.so './missing.so: cannot be loaded: cannot open shared object file'
-refused missing.so 'missing.so: cannot be loaded: cannot open shared object file; known by name and installed: libc, null.*'
-refused jemaloc 'jemaloc: cannot be loaded: cannot open shared object file; known by name and installed: libc, null.*'
+refused missing.so 'missing.so: cannot be loaded: cannot open shared object file; known by name and installed: null, libc.*'
+refused jemaloc 'jemaloc: cannot be loaded: cannot open shared object file; known by name and installed: null, libc.*'
 if cmtreplay --alloc=jemalloc --runs=1 /dev/null > /dev/null 2>&1; then
   refused jemaloc '.* known by name and installed: .*, jemalloc.*'
 fi
