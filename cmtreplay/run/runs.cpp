@@ -199,7 +199,8 @@ RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResu
     double further = 0, further_latencies = 0, further_memory = 0;
     if (!result.death) {
       const double in_budget = each > 0 ? static_cast<double>(options.budget_ns) / 1e9 / each : options.rounds_min;
-      const double until_known = std::clamp<double>(result.expected_runs, options.rounds_min, options.rounds_max);
+      const double known_after = options.stops_when_known ? result.expected_runs : options.rounds_max;
+      const double until_known = std::clamp<double>(known_after, options.rounds_min, options.rounds_max);
       const double adaptive = result.allocator.null
                                   ? options.rounds_min
                                   : std::max<double>(options.rounds_min, std::min(until_known, in_budget));

@@ -155,6 +155,9 @@ TEST_CASE("runs left: medians decide how many runs there are, and their times ho
   CHECK(left.seconds == doctest::Approx(0.1 * 40.4 + 0.1 + 0.2 * 3));
   options.budget_ns = 3'000'000'000;  // 30 runs
   CHECK(runs_left(options, {libc, null}).total == 30 + 11 + 2 * (1 + 3));
+  options.stops_when_known = false;  // as a gate
+  libc.expected_runs = 0;
+  CHECK(runs_left(options, {libc, null}).total == 30 + 11 + 2 * (1 + 3));
   options.runs = 20;
   CHECK(runs_left(options, {libc, null}).total == 30 + 1 + 2 * (1 + 3));
   libc.memory_runs.resize(3);

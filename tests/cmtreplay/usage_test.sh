@@ -47,8 +47,8 @@ echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^standard input: 1 
 
 # Progress is on a terminal only.
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > two.trace
-script -qec 'cmtreplay --runs=60 two.trace 2>&1 > table' /dev/null < /dev/null > screen
-grep -aqE 'run [0-9]+ of about 12[0-9]+, [0-9]+ s left: (libc|null)' screen
+script -qec 'cmtreplay --runs=100 two.trace 2>&1 > table' /dev/null < /dev/null > screen
+grep -aqE 'run [0-9]+ of about 20[0-9]+, [0-9]+ s left: (libc|null)' screen
 cmtreplay --runs=1 two.trace 2> words > table
 test ! -s words
 
