@@ -67,6 +67,11 @@ const checkWatch = (name, panel, {samples, metric, traced}) => {
   const total = seriesOf(panel, byProcess && !traced ? "in all" : metric);
   same(name, "times", total.x, read.map((sample) => sample.begin_ns));
   same(name, "bytes", total.y, read.map((sample) => sample.bytes));
+  check(panel.series.every(({form}) => form.startsWith("step")), `${name}: slopes between samples`);
+  // Processes of one program have one colour, others another.
+  const looks = panel.series.filter(({form, look}) => form === "step_band" && look != null).map((one) => [one.name.replace(/ \d+$/, ""), one.look]);
+  check(!byProcess || new Set(looks.map(String)).size === new Set(looks.map(([program]) => program)).size, `${name}: the programs' colours are ${looks}`);
+  check(!byProcess || looks.length > 0, `${name}: no processes`);
   const live = seriesOf(panel, "live");
   if (traced) same(name, "live bytes", live.y, read.filter((sample) => sample.live_bytes != null).map((sample) => sample.live_bytes));
   if (!traced) check(live.y.length === 0, `${name}: live bytes of nobody`);

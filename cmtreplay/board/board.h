@@ -148,6 +148,8 @@ Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
 std::string intervals_text(const Board& board);
 /// For people: a table for each figure, with the traces as rows and the allocators as columns.
 std::string board_text(const Board& board);
+/// The same tables, for a page.
+std::vector<picture::NumberTable> board_tables(const Board& board);
 /// The lines below these tables: how to read the figures, and what is missing.
 std::string board_notes(const Board& board);
 /// For a README, in Markdown: the geometric means as a table, and the matrix.

@@ -32,6 +32,12 @@ bool is_wide(const Panel& panel, std::vector<double> Series::*values) {
   return most > wide;
 }
 
+/// Whether the reference is not one of the allocators. A picture has it nevertheless, at its ratio of 1.
+bool lacks_reference(const Board& board) {
+  return std::none_of(board.allocators.begin(), board.allocators.end(),
+                      [&board](const BoardAllocator& allocator) { return allocator.name == board.reference; });
+}
+
 /// One point for each allocator: its geometric means.
 Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std::string& what) {
   Panel panel{.title = "Time against " + what + ", geometric means: left and low is good",
@@ -46,6 +52,8 @@ Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std:
     }
     panel.series.push_back(std::move(point));
   }
+  if (lacks_reference(board))
+    panel.series.push_back({short_name(board.reference), {1}, {1}, Series::Form::point, {{1, 1, 1, 1}}});
   panel.x.log = is_wide(panel, &Series::x);
   panel.y.log = is_wide(panel, &Series::y);
   return panel;
@@ -55,14 +63,18 @@ Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std:
 /// not known has none.
 Panel beyond_best(const Board& board, Ratio BoardCell::*figure, const std::string& title) {
   constexpr double least_drawn = 1e-4;
-  const std::size_t rows = board.traces.size(), columns = board.allocators.size();
+  const bool adds_reference = lacks_reference(board);
+  const std::size_t rows = board.traces.size(), own = board.allocators.size();
+  const std::size_t columns = own + (adds_reference ? 1 : 0);
   Panel panel{
       .title = title, .x = {"allocator"}, .y = {""}, .heat = HeatMap{.title = "above the best", .unit = Unit::share}};
   HeatMap& heat = *panel.heat;
+  heat.numbers = true;
   for (std::size_t i = 0; i <= columns; ++i) heat.x_edges.push_back(static_cast<double>(i));
   for (std::size_t i = 0; i <= rows; ++i) heat.y_edges.push_back(static_cast<double>(i));
   for (std::size_t column = 0; column < columns; ++column) {
-    heat.column_names.push_back(short_name(board.allocators[column].name, columns));
+    const std::string& name = column < own ? board.allocators[column].name : board.reference;
+    heat.column_names.push_back(short_name(name, columns));
     panel.x.ticks.push_back({static_cast<double>(column) + 0.5, heat.column_names.back()});
   }
   for (std::size_t i = 0; i < rows; ++i) {
@@ -70,15 +82,14 @@ Panel beyond_best(const Board& board, Ratio BoardCell::*figure, const std::strin
     heat.row_names.push_back(short_name(board.traces[row].name));
     heat.row_details.push_back(row);
     panel.y.ticks.push_back({static_cast<double>(i) + 0.5, heat.row_names.back()});
+    std::vector<double> ratios;
+    for (std::size_t column = 0; column < own; ++column) ratios.push_back((board.at(row, column).*figure).ratio);
+    const auto is_known = [](double ratio) { return !std::isnan(ratio); };
+    if (adds_reference) ratios.push_back(std::any_of(ratios.begin(), ratios.end(), is_known) ? 1 : Ratio::none);
     double least = INFINITY;
-    for (std::size_t column = 0; column < columns; ++column) {
-      const Ratio& ratio = board.at(row, column).*figure;
-      if (ratio.is_known()) least = std::min(least, ratio.ratio);
-    }
-    for (std::size_t column = 0; column < columns; ++column) {
-      const Ratio& ratio = board.at(row, column).*figure;
-      heat.cells.push_back(ratio.is_known() ? std::max(ratio.ratio / least - 1, least_drawn) : 0);
-    }
+    for (const double ratio : ratios) least = is_known(ratio) ? std::min(least, ratio) : least;
+    for (const double ratio : ratios)
+      heat.cells.push_back(is_known(ratio) ? std::max(ratio / least - 1, least_drawn) : 0);
   }
   return panel;
 }
@@ -131,7 +142,8 @@ picture::Picture board_picture(const Board& board, bool tables) {
                     beyond_best(board, &BoardCell::time, "Time of each trace above the fastest allocator's"),
                     beyond_best(board, &BoardCell::peak, "Peak memory of each trace above the least")};
   for (std::size_t row = 0; row < board.traces.size(); ++row) picture.details.push_back(memory_along(board, row));
-  picture.table = tables ? board_text(board) : board_notes(board);
+  if (tables) picture.tables = board_tables(board);
+  picture.table = board_notes(board);
   return picture;
 }
 

@@ -110,25 +110,24 @@ std::string faults_text(const std::optional<std::uint64_t>& faults) {
   return faults ? output::with_commas(*faults) : no_number;
 }
 
-std::string figure_table(const Board& board, const Figure& figure) {
+picture::NumberTable figure_table(const Board& board, const Figure& figure) {
   const std::string title = figure.mean ? figure.title + " " + board.reference : figure.title;
-  std::vector<std::string> titles{title};
-  for (const BoardAllocator& allocator : board.allocators) titles.push_back(text::to_line(allocator.name));
-  output::Table table(titles);
+  picture::NumberTable table{{title}, {}};
+  for (const BoardAllocator& allocator : board.allocators) table.titles.push_back(text::to_line(allocator.name));
   for (std::size_t row = 0; row < board.traces.size(); ++row) {
     std::vector<std::string> cells{text::to_line(board.traces[row].name)};
     for (std::size_t column = 0; column < board.allocators.size(); ++column) {
       const BoardCell& cell = board.at(row, column);
       cells.push_back(cell.is_measured() ? figure.text({cell, board.traces[row]}) : short_state(cell.state));
     }
-    table.add(cells);
+    table.rows.push_back(cells);
   }
   if (figure.mean && board.traces.size() > 1) {
     std::vector<std::string> cells{"geometric mean"};
     for (const BoardAllocator& allocator : board.allocators) cells.push_back(ratio_text(allocator.*figure.mean));
-    table.add(cells);
+    table.rows.push_back(cells);
   }
-  return table.text();
+  return table;
 }
 
 bool is_verified(const Board& board) {
@@ -253,15 +252,25 @@ std::string intervals_text(const Board& board) {
          "; memory, " + memory.text();
 }
 
-std::string board_text(const Board& board) {
-  std::string text;
+std::vector<picture::NumberTable> board_tables(const Board& board) {
+  std::vector<picture::NumberTable> tables;
   if (board.measured() != 0) {
-    for (const Figure& figure : figures()) text += figure_table(board, figure) + "\n";
+    for (const Figure& figure : figures()) tables.push_back(figure_table(board, figure));
   }
   if (is_verified(board)) {
     Board copy = board;  // so that cells that were only verified show their faults
     for (BoardCell& cell : copy.summaries) cell.state = cell.faults ? "" : cell.state;
-    text += figure_table(copy, field_figure("faults", "faults", output::with_commas)) + "\n";
+    tables.push_back(figure_table(copy, field_figure("faults", "faults", output::with_commas)));
+  }
+  return tables;
+}
+
+std::string board_text(const Board& board) {
+  std::string text;
+  for (const picture::NumberTable& table : board_tables(board)) {
+    output::Table lines(table.titles);
+    for (const std::vector<std::string>& row : table.rows) lines.add(row);
+    text += lines.text() + "\n";
   }
   return text + board_notes(board);
 }

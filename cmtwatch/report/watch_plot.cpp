@@ -1,5 +1,6 @@
 // Draws the memory of watched processes over time: lines, bands by process, or live bytes.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -17,7 +18,7 @@ using picture::Series;
 constexpr std::size_t bands_max = 5;
 
 Series total_of(const std::vector<Sample>& samples, const std::string& name) {
-  Series series{name, {}, {}, Series::Form::line};
+  Series series{name, {}, {}, Series::Form::step};
   for (const Sample& sample : samples) {
     if (sample.processes != 0) series.add(sample.begin_ns, sample.bytes);  // not readable is no 0
   }
@@ -42,15 +43,22 @@ std::vector<std::pair<int, std::string>> largest_processes(const std::vector<Sam
   return processes;
 }
 
-/// Stacked bands: one for each of the largest processes, and one for the rest above them.
+/// The colour of the line of all, and of the band of other processes.
+constexpr unsigned grey = 2;
+
+/// Stacked bands: one for each of the largest processes, and one for the rest above them. Processes of one program have
+/// one colour.
 std::vector<Series> bands_of(const std::vector<Sample>& samples) {
+  constexpr std::array<unsigned, bands_max> looks{0, 1, 4, 5, 6};
   std::vector<Series> bands;
   std::map<int, std::size_t> band_of;
+  std::map<std::string, unsigned> look_of;
   for (const auto& [pid, name] : largest_processes(samples)) {
     band_of[pid] = bands.size();
-    bands.push_back({name + " " + std::to_string(pid), {}, {}, Series::Form::band});
+    const unsigned look = look_of.try_emplace(name, looks.at(look_of.size())).first->second;
+    bands.push_back({name + " " + std::to_string(pid), {}, {}, Series::Form::step_band, {}, look});
   }
-  bands.push_back({"others", {}, {}, Series::Form::band});
+  bands.push_back({"others", {}, {}, Series::Form::step_band, {}, grey});
   for (const Sample& sample : samples) {
     for (Series& band : bands) band.add(sample.begin_ns, 0);
     for (const ProcessReading& process : sample.by_process) {
@@ -67,8 +75,8 @@ std::vector<Series> bands_of(const std::vector<Sample>& samples) {
 /// Live bytes, and on them the resident bytes beyond: two bands whose top is the resident line, unless more is live
 /// than resident.
 std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
-  Series live{"live: asked for", {}, {}, Series::Form::band};
-  Series beyond{"beyond: fragmentation, caches, all that is not malloc's", {}, {}, Series::Form::band};
+  Series live{"live: asked for", {}, {}, Series::Form::step_band};
+  Series beyond{"beyond: fragmentation, caches, all that is not malloc's", {}, {}, Series::Form::step_band};
   for (const Sample& sample : samples) {
     if (!sample.live || sample.processes == 0) continue;
     const std::uint64_t bytes = sample.live->bytes;
@@ -80,7 +88,7 @@ std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
 
 Series live_line_of(const std::vector<Sample>& samples) {
   Series live = live_bands_of(samples).front();
-  live.form = Series::Form::line;
+  live.form = Series::Form::step;
   return live;
 }
 
@@ -111,6 +119,7 @@ picture::Picture watch_picture(const WatchOptions& options, const std::vector<Sa
   Panel panel = bytes_over_time("memory over time", "memory (" + metric + ")");
   const bool traced = result.traced.has_value();
   panel.series.push_back(total_of(samples, traced ? metric + ": paid for" : options.verbose ? "in all" : metric));
+  if (options.verbose) panel.series.back().look = grey;
   const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();
   panel.series.insert(panel.series.end(), bands.begin(), bands.end());
   if (options.verbose && traced) panel.series.push_back(live_line_of(samples));

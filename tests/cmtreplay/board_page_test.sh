@@ -7,6 +7,6 @@ calls() { for i in $(seq "$1"); do printf 'malloc(%d) = %d000<%d>\nfree(%d000<%d
 calls 40 5000 > '<script>window.broken=1<!--.trace'
 calls 20 900 > z.trace
 cp "$BUILD/cmtreplay/libexample_bump.so" '<b>.so'
-cmtreplay --runs=2 --alloc=libc --alloc='./<b>.so' --plot=board.html ./*.trace > table 2> words
+cmtreplay --runs=2 --alloc='./<b>.so' --plot=board.html ./*.trace > table 2> words
 ! grep -q 'built without uPlot' words || skip "built without uPlot"
 NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/cmtreplay/board_page_test.mjs" board

@@ -139,10 +139,9 @@ bool has_points(const Panel& panel) {
                      [](const Series& series) { return series.form == Series::Form::point; });
 }
 
-/// Points do not lie on the edge of their panel.
+/// Points do not lie on the edge of their panel. Its axes begin at 0, so that a distance is as large as it looks.
 Range padded(const Range& range) {
-  const double room = (range.high - range.low) * 0.12;
-  return {range.low - room, range.high + room};
+  return {std::min(range.low, 0.0), range.high + std::max((range.high - range.low) * 0.12, range.high * 0.05)};
 }
 
 void add_x(Extent& extent, const Panel& panel) {
@@ -162,7 +161,7 @@ double greatest_height(const Panel& panel) {
   Extent extent;
   std::vector<double> sums;
   for (const Series& series : panel.series) {
-    const bool band = series.form == Series::Form::band;
+    const bool band = series.form == Series::Form::band || series.form == Series::Form::step_band;
     if (band && sums.size() < series.y.size()) sums.resize(series.y.size());
     for (std::size_t i = 0; i < series.y.size(); ++i) {
       if (!std::isfinite(series.y[i])) continue;

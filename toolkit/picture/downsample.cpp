@@ -43,7 +43,7 @@ std::vector<std::size_t> kept_points(const std::vector<double>& x, const std::ve
 }
 
 Series points_at(const Series& series, const std::vector<double>& x, const std::vector<std::size_t>& chosen) {
-  Series picked{series.name, {}, {}, series.form};
+  Series picked{series.name, {}, {}, series.form, {}, series.look};
   for (const std::size_t i : chosen) {
     assert(i < x.size());
     picked.add(x[i], i < series.y.size() && std::isfinite(series.y[i]) ? std::max(series.y[i], 0.0) : 0);
@@ -62,7 +62,7 @@ std::vector<double> thinned_edges(const std::vector<double>& edges, std::size_t 
 }  // namespace
 
 Series downsample(const Series& series, double low, double high, std::size_t columns) {
-  Series seen{series.name, {}, {}, series.form};
+  Series seen{series.name, {}, {}, series.form, {}, series.look};
   for (const std::size_t i : kept_points(series.x, series.y, low, high, columns)) seen.add(series.x[i], series.y[i]);
   return seen;
 }

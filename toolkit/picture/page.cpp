@@ -2,10 +2,10 @@
 //
 //   panels[]    title; x and y: title, unit, log, range, ticks[]: [at, label], breaks[]
 //
-//               series[]: name, form, x[], y[]
+//               series[]: name, form, look (a colour; absent: by its place), x[], y[]
 //                 of the form "point" also within[]: [x low, x high, y low, y high]
 //
-//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals,
+//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals, numbers,
 //               apart_title, apart[],
 //
 //                 cells[]: [row, first column, cells…], runs of cells that are not 0,
@@ -46,7 +46,8 @@ namespace {
 constexpr std::size_t columns_max = 6400;
 constexpr std::size_t heat_edges_max = 1024;
 
-constexpr std::array<std::string_view, 4> form_names{"line", "step", "point", "band"};  ///< by Series::Form
+constexpr std::array<std::string_view, 5> form_names{"line", "step", "point", "band",
+                                                     "step_band"};  ///< by Series::Form
 
 void write_axis(output::JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
   json.begin_object(key);
@@ -65,6 +66,7 @@ void write_series(output::JsonWriter& json, const Panel& panel, const Range& ran
     json.begin_object();
     json.field("name", seen.name);
     json.field("form", form_names[static_cast<std::size_t>(seen.form)]);
+    if (seen.look) write_field(json, "look", std::uint64_t{*seen.look});
     write_field(json, "x", seen.x);
     write_field(json, "y", seen.y);
     if (is_points(seen)) write_field(json, "within", output::as_tuples(seen.within));
@@ -98,6 +100,7 @@ void write_heat(output::JsonWriter& json, const HeatMap& whole) {
   write_field(json, "x_edges", heat.x_edges);
   write_field(json, "y_edges", heat.y_edges);
   json.field("marginals", heat.marginals);
+  json.field("numbers", heat.numbers);
   json.field("apart_title", heat.apart_title);
   write_field(json, "apart", heat.apart);
   write_field(json, "row_names", heat.row_names);
@@ -155,12 +158,28 @@ std::string table_element(std::string_view table) {
   return lines.empty() ? lines : element("pre", lines);
 }
 
+std::string row_of(const std::vector<std::string>& cells, std::string_view tag) {
+  std::string row;
+  for (const std::string& cell : cells) row += element(tag, SvgText::escape(cell));
+  return element("tr", row);
+}
+
+std::string table_elements(const std::vector<NumberTable>& tables) {
+  std::string text;
+  for (const NumberTable& table : tables) {
+    std::string rows;
+    for (const std::vector<std::string>& row : table.rows) rows += row_of(row, "td");
+    text += element("table", element("thead", row_of(table.titles, "th")) + element("tbody", rows));
+  }
+  return text;
+}
+
 /// The body of a page that zooms, drawn by the scripts.
 std::string zooming_body(const Picture& picture) {
   return element("style", svg_style.text) + element("style", uplot_style.text) + "</head>\n<body>\n" +
          element("h1", SvgText::escape(picture.title)) + element("p", SvgText::escape(picture.subtitle)) +
          "<p class=\"hint\">Drag to zoom, double-click to see all again.</p>\n<main id=\"panels\"></main>\n" +
-         table_element(picture.table) + data_element("tick_rules", tick_rules_json()) +
+         table_elements(picture.tables) + table_element(picture.table) + data_element("tick_rules", tick_rules_json()) +
          data_element("picture", page_json(picture)) + licence_comment("uPlot", uplot_licence) +
          element("script", uplot_script.text) + element("script", numbers_script.text) +
          element("script", panels_script.text) + element("script", page_script.text);

@@ -87,6 +87,11 @@
     ctx.restore();
   };
 
+  const isBand = ({form}) => form.endsWith("band");
+
+  /// The place of a point, such as "70 %, 104 %", wherever the pointer is.
+  const pointWords = ({x, y}, one) => (one.x.length === 0 ? "–" : `${label(x.unit, fromScale(one.x[0], x.log))}, ${label(y.unit, fromScale(one.y[0], y.log))}`);
+
   /// The number of a series at an index, or the last one before it, since series differ in their points. A series that has
   /// ended has none.
   const knownAt = (numbers, at) => {
@@ -103,14 +108,14 @@
       ...one, look: one.look ?? i % 8, x: one.x.map(onX), y: one.y.map(onY),
       within: one.within?.map((ends) => ends && [onX(ends[0]), onX(ends[1]), onY(ends[2]), onY(ends[3])]),
     }))
-      .sort((a, b) => (b.form === "band") - (a.form === "band"));
+      .sort((a, b) => isBand(b) - isBand(a));
     const tables = all.map((one) => [one.x, one.y]);
     const raw = tables.length > 0 ? uPlot.join(tables, tables.map((table) => table.map(() => 2))) : [[]];
     const data = [raw[0]];
     let below = null;
     all.forEach((one, i) => {
       const y = raw[i + 1];
-      if (one.form !== "band") return data.push(y);
+      if (!isBand(one)) return data.push(y);
       const under = below;
       below = y.map((value, j) => (value == null ? null : value + (under?.[j] ?? 0)));
       data.push(below);
@@ -120,16 +125,16 @@
     const rest = after < 0 ? data[0].length - 1 : after;
     const bands = [];
     const series = all.map((one, i) => {
-      const band = one.form === "band";
-      const previous = all.slice(0, i).findLastIndex((other) => other.form === "band");
+      const band = isBand(one), isStep = one.form.startsWith("step");
+      const previous = all.slice(0, i).findLastIndex(isBand);
       const fill = one.colour ?? look("f" + one.look, "fill");
       if (band && previous >= 0) bands.push({series: [i + 1, previous + 1]});
       return {
-        label: one.name, stroke: band ? fill : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
+        label: one.name, stroke: band ? (isStep ? look("ground", "fill") : fill) : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
         fill: band ? fill : undefined,
         points: {show: all[0].x.length < 2, ...(one.form === "point" ? {size: 9, fill} : {})},
-        paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
-        value: (u, value, index, at) => label(panel.y.unit, knownAt(raw[i + 1], at ?? rest) == null ? null : fromScale(knownAt(raw[i + 1], at ?? rest), panel.y.log)),
+        paths: isStep ? uPlot.paths.stepped({align: 1}) : undefined,
+        value: (u, value, index, at) => one.form === "point" ? pointWords(panel, one) : label(panel.y.unit, knownAt(raw[i + 1], at ?? rest) == null ? null : fromScale(knownAt(raw[i + 1], at ?? rest), panel.y.log)),
       };
     });
     const hasPoints = all.some((one) => one.form === "point");
@@ -143,7 +148,7 @@
           y: {range: (u, low, high) => (hasPoints ? rangeOfY : [0, high > 0 ? high * 1.05 : rangeOfY[1]])},
         },
         ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
-        series: [{label: panel.x.name ?? panel.x.title, value: (u, value) => label(panel.x.unit, fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
+        series: [{label: panel.x.name ?? panel.x.title, value: (u, value) => label(panel.x.unit, hasPoints ? null : fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
       },
       data,
     };
@@ -179,8 +184,8 @@
     return {columns, rows};
   };
 
-  const words = (ctx, text, x, y, align) => {
-    ctx.fillStyle = getComputedStyle(document.body).color;
+  const words = (ctx, text, x, y, align, ink) => {
+    ctx.fillStyle = ink ?? getComputedStyle(document.body).color;
     ctx.font = font.replace("11px", 11 * devicePixelRatio + "px");
     ctx.textAlign = align;
     ctx.textBaseline = "middle";
@@ -239,7 +244,12 @@
         cells.forEach((cell, i) => {
           const x = xs[first + i], y = ys[row + 1];
           ctx.fillStyle = (heat.row_shades?.[row] ?? colours)[level(heat, cell)];
-          ctx.fillRect(x, y, Math.max(1, xs[first + i + 1] - x), Math.max(1, ys[row] - y));
+          const width = xs[first + i + 1] - x, height = ys[row] - y;
+          ctx.fillRect(x, y, Math.max(1, width), Math.max(1, height));
+          if (heat.numbers && width >= 40 * devicePixelRatio && height >= 14 * devicePixelRatio) {
+            const isBest = heat.unit === "share" && cell < 0.0005, ink = look(level(heat, cell) < levels / 2 ? "n0" : "n1", "fill");
+            words(ctx, isBest ? "best" : label(heat.unit, cell), x + width / 2, y + height / 2, "center", ink);
+          }
         });
       }
       ctx.strokeStyle = look("break", "stroke");

@@ -45,9 +45,10 @@ struct Axis {
 struct Series {
   enum class Form {
     line,
-    step,   ///< keeps its height up to the next point
-    point,  ///< a mark for each point, with the series' name next to it
-    band    ///< the bands of a panel lie on each other in their order; all have the same x
+    step,      ///< keeps its height up to the next point
+    point,     ///< a mark for each point, with the series' name next to it
+    band,      ///< the bands of a panel lie on each other in their order; all have the same x
+    step_band  ///< a band that keeps its height up to the next point
   };
 
   std::string name;
@@ -59,7 +60,8 @@ struct Series {
   struct Within {
     double x_low = 0, x_high = 0, y_low = 0, y_high = 0;
   };
-  std::vector<Within> within{};  ///< of each point; empty: not known
+  std::vector<Within> within{};    ///< of each point; empty: not known
+  std::optional<unsigned> look{};  ///< its colour, from 0 to 7; else the one of its place in the panel
 
   /// Adds a point of numbers of any type.
   template <class X, class Y>
@@ -80,6 +82,8 @@ struct HeatMap {
   bool marginals = false;         ///< the sums of columns above the map, those of rows to its right
   std::string apart_title{};      ///< the title of a row above the map, apart from its rows
   std::vector<double> apart{};    ///< its cells; empty: none
+
+  bool numbers = false;  ///< cells that are large enough show their numbers; of shares the least is "best"
 
   std::vector<std::string> row_names{};     ///< in the place of numbers: of each row
   std::vector<std::string> column_names{};  ///< and of each column
@@ -102,13 +106,20 @@ struct Panel {
   std::optional<HeatMap> heat{};
 };
 
+/// Rows of cells below titles. The first column is text; the others are numbers.
+struct NumberTable {
+  std::vector<std::string> titles;
+  std::vector<std::vector<std::string>> rows;
+};
+
 /// Panels below each other. Where all x axes have one title and unit, they have one range.
 struct Picture {
   std::string title;
   std::string subtitle;
   std::vector<Panel> panels;
-  std::vector<Panel> details{};  ///< shown by a page alone, one at a time, when they are asked for
-  std::string table{};           ///< lines of text in letters of one width, below the panels
+  std::vector<Panel> details{};       ///< shown by a page alone, one at a time, when they are asked for
+  std::vector<NumberTable> tables{};  ///< shown by a page alone, below the panels
+  std::string table{};                ///< lines of text in letters of one width, below all
 };
 
 /// A picture as SVG, of a fixed width and as high as its panels need. The same picture gives the same bytes. Colours

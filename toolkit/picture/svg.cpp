@@ -22,7 +22,9 @@ constexpr double line_height = 15;
 constexpr int series_colours = 8;
 
 /// The number of a series' colour, "0" to "7"; the ninth series has the first's again.
-std::string series_colour(std::size_t index) { return std::to_string(index % series_colours); }
+std::string series_colour(const Series& series, std::size_t index) {
+  return std::to_string(series.look.value_or(static_cast<unsigned>(index % series_colours)) % series_colours);
+}
 
 /// Selects ticks within the axis, in their order, that keep a distance in pixels from the ones before.
 template <class Pixel>
@@ -62,7 +64,7 @@ std::string path_points(const std::vector<double>& x, const std::vector<double>&
 }
 
 /// The area between a line and the axis. A single point becomes a bar.
-std::string area(std::vector<double> x, std::vector<double> y, const Frame& frame) {
+std::string area(std::vector<double> x, std::vector<double> y, const Frame& frame, bool steps) {
   if (x.size() == 1) {
     const double width = (frame.x.high - frame.x.low) / 100;
     x[0] = std::min(x[0], frame.x.high - width);
@@ -70,7 +72,7 @@ std::string area(std::vector<double> x, std::vector<double> y, const Frame& fram
     y.push_back(y[0]);
   }
   const std::string bottom = SvgText::number(frame.bottom());
-  return 'M' + SvgText::number(frame.pixel_x(x.front())) + ' ' + bottom + path_points(x, y, frame, false) + 'V' +
+  return 'M' + SvgText::number(frame.pixel_x(x.front())) + ' ' + bottom + path_points(x, y, frame, steps) + 'V' +
          bottom;
 }
 
@@ -82,7 +84,9 @@ void draw_bands(SvgText& svg, const std::vector<Series>& all, const Frame& frame
     if (!is_band(all[i]) || all[i].x.empty()) continue;
     tops.resize(all[i].y.size());
     for (std::size_t point = 0; point < tops.size(); ++point) tops[point] += all[i].y[point];
-    areas.emplace_back(area(all[i].x, tops, frame), "f" + series_colour(i));
+    // An edge separates bands of one colour.
+    const std::string style = "f" + series_colour(all[i], i) + (all[i].look ? " edge" : "");
+    areas.emplace_back(area(all[i].x, tops, frame, all[i].form == Series::Form::step_band), style);
   }
   for (auto each = areas.rbegin(); each != areas.rend(); ++each) svg.path(each->first, each->second);
 }
@@ -142,7 +146,7 @@ double draw_legend(SvgText& svg, const Panel& panel, double left, double top, do
       y += 18;
     }
     const bool band = is_band(series);
-    svg.rect(x, y + (band ? 0 : 4), 12, band ? 11 : 3, (band ? "f" : "k") + series_colour(index));
+    svg.rect(x, y + (band ? 0 : 4), 12, band ? 11 : 3, (band ? "f" : "k") + series_colour(series, index));
     svg.words(x + 17, y + 10, Anchor::start, "label", series.name);
     x += item;
     ++index;
@@ -174,14 +178,14 @@ void draw_series(SvgText& svg, const Panel& panel, const Frame& frame) {
     const Series& seen = all[i];
     if (is_band(seen)) continue;
     if (is_points(seen)) {
-      draw_points(svg, seen, series_colour(i), frame);
+      draw_points(svg, seen, series_colour(seen, i), frame);
       continue;
     }
     if (seen.x.size() == 1) {
-      svg.rect(frame.pixel_x(seen.x[0]) - 2, frame.pixel_y(seen.y[0]) - 2, 4, 4, "k" + series_colour(i));
+      svg.rect(frame.pixel_x(seen.x[0]) - 2, frame.pixel_y(seen.y[0]) - 2, 4, 4, "k" + series_colour(seen, i));
     } else {
       const std::string path = path_points(seen.x, seen.y, frame, seen.form == Series::Form::step);
-      if (!path.empty()) svg.path('M' + path.substr(1), "l" + series_colour(i));
+      if (!path.empty()) svg.path('M' + path.substr(1), "l" + series_colour(seen, i));
     }
   }
 }

@@ -138,6 +138,23 @@ void draw_cells(SvgText& svg, const HeatMap& heat, const Frame& frame, const Ran
   cells.draw(svg);
 }
 
+/// The numbers of cells that are large enough for them.
+void draw_numbers(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
+  constexpr double wide = 40, high = 14;
+  for (std::size_t row = 0; row < heat.rows(); ++row) {
+    const double top = frame.pixel_y(heat.y_edges[row + 1]), bottom = frame.pixel_y(heat.y_edges[row]);
+    for (std::size_t column = 0; column < heat.columns() && bottom - top >= high; ++column) {
+      const double left = frame.pixel_x(heat.x_edges[column]), right = frame.pixel_x(heat.x_edges[column + 1]);
+      const double cell = heat.at(column, row);
+      if (!(cell > 0) || right - left < wide) continue;
+      const bool is_best = heat.unit == Unit::share && cell < 0.0005;
+      svg.words((left + right) / 2, (top + bottom) / 2 + 4, Anchor::middle,
+                level_or_none(heat, colours, cell) < heat_levels / 2 ? "n0" : "n1",
+                is_best ? "best" : label_text(heat.unit, cell));
+    }
+  }
+}
+
 void draw_marginals(SvgText& svg, const HeatMap& heat, const Frame& frame) {
   std::vector<double> by_column(heat.columns());
   std::vector<double> by_row(heat.rows());
@@ -199,6 +216,7 @@ void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame) {
   if (heat.columns() == 0 || heat.rows() == 0) return;
   const Range colours = colour_range(heat);
   draw_cells(svg, heat, frame, colours);
+  if (heat.numbers) draw_numbers(svg, heat, frame, colours);
   if (!heat.apart.empty()) draw_apart(svg, heat, frame, colours);
   if (heat.marginals) draw_marginals(svg, heat, frame);
   draw_colours(svg, heat, frame, colours);

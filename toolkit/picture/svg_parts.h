@@ -44,7 +44,9 @@ class SvgText {
   std::string text_;
 };
 
-inline bool is_band(const Series& series) { return series.form == Series::Form::band; }
+inline bool is_band(const Series& series) {
+  return series.form == Series::Form::band || series.form == Series::Form::step_band;
+}
 
 inline bool is_points(const Series& series) { return series.form == Series::Form::point; }
 

@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "toolkit/picture/axis.h"
+
 using namespace cmt::picture;
 
 namespace {
@@ -42,7 +44,7 @@ void check_sound(const std::string& svg) {
 
 TEST_CASE("svg: pictures of nothing, of one point and of numbers beyond all bounds are drawn") {
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const auto form : {Series::Form::line, Series::Form::step, Series::Form::band}) {
+  for (const auto form : {Series::Form::line, Series::Form::step, Series::Form::band, Series::Form::step_band}) {
     CHECK(to_svg(of_series({}, {}, form)).find("nothing to show") != std::string::npos);
     check_sound(to_svg(of_series({}, {}, form)));
     check_sound(to_svg(of_series({5}, {7}, form)));
@@ -125,4 +127,33 @@ TEST_CASE("picture file: the ending chooses the form") {
   CHECK(PictureFile::form_of("a.png") == PictureFile::Form::png);
   CHECK(PictureFile::form_of("a.pdf") == PictureFile::Form::pdf);
   for (const char* const path : {"", "svg", "a.jpg", "a.svg.gz"}) CHECK_FALSE(PictureFile::form_of(path));
+}
+
+TEST_CASE("svg: large cells of a map have their numbers if it asks for them, and the least share is the best") {
+  Picture picture = of_map(2, 2, 0.25);
+  HeatMap& heat = *picture.panels[0].heat;
+  heat.unit = Unit::share;
+  heat.cells = {0.25, 1e-4, 0, 0.5};
+  CHECK(to_svg(picture).find(">25 %<") == std::string::npos);
+  heat.numbers = true;
+  for (const char* const number : {">25 %<", ">best<", ">50 %<"})
+    CHECK(to_svg(picture).find(number) != std::string::npos);
+  CHECK(to_svg(picture).find(">0 %<") == std::string::npos);
+}
+
+TEST_CASE("svg: bands of steps go along and up, and a series has the colour that it asks for") {
+  Picture picture = of_series({0, 10}, {5, 7}, Series::Form::step_band);
+  CHECK(to_svg(picture).find("class=\"f0\"") != std::string::npos);
+  for (Series& series : picture.panels[0].series) series.look = 4;
+  const std::string svg = to_svg(picture);
+  CHECK(svg.find("class=\"f4 edge\"") != std::string::npos);
+  CHECK(svg.find("class=\"f0\"") == std::string::npos);
+}
+
+TEST_CASE("svg: axes of points begin at 0") {
+  Panel panel{"points", {"time", Unit::share}, {"memory", Unit::share}};
+  panel.series = {{"a", {0.98}, {1}, Series::Form::point}, {"b", {1.02}, {1.1}, Series::Form::point}};
+  CHECK(y_range(panel).low == 0);
+  CHECK(x_range({"", "", {panel}}, panel).low == 0);
+  CHECK(x_range({"", "", {panel}}, panel).high > 1.02);
 }
