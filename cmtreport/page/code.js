@@ -103,7 +103,8 @@
     seenWords({focus, find, table, tree}) {
       if (table === "callers") return "";
       const at = focus.length > 0 ? this.root(tree).at(focus) : null;
-      return [at?.parent ? `what is in ${this.name(at)} of the graph` : "", find && this.matches ? (table === "functions" ? "functions that match" : "stacks through matches") : ""].filter(Boolean).join(", ");
+      const matches = find && this.matches ? (table === "functions" ? "functions that match" : "stacks through matches") : "";
+      return at?.parent ? `${matches || "what is"} below ${this.name(at)}` : matches;
     }
 
     root(tree) { return (this.roots[tree] ??= cmt.tree.rootOf(tree, this.model, this.view)); }

@@ -8,6 +8,8 @@
   /// "12.3 MiB" of "12.3 MiB that parse allocated are never freed".
   const firstFigure = (text) => text.match(/\d[\d.,]* (?:[KMGTPE]?i?B|%)(?!\w)/)?.[0] ?? "";
 
+  /// A card without a headline has the first sentence of its text in its place, and the others below.
+  ///
   /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding may have a figure, a headline and
   /// urgent, which is what one must look at.
   const cards = (list, words, follow) => {
@@ -24,7 +26,7 @@
       }, "Show it");
       return el("li", {"data-kind": finding.kind, class: finding.urgent === true ? "urgent" : null}, el("details", {},
         el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure || firstFigure(text))), el("span", {class: "headline"}, headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
-        el("p", {class: "text"}, text), link));
+        el("p", {class: "text"}, finding.headline ? text : text.slice(headline.length).trim()), link));
     };
     const items = list.map(card);
     const more = el("button", {type: "button", class: "more", onclick: () => { for (const item of items) item.hidden = false; more.remove(); }}, `Show ${items.length - shownFirst} more findings`);
