@@ -124,8 +124,8 @@ struct RunProgress {
 /// The command that verifies an allocator in the same way.
 std::string again_text(const Options& options, const Allocator& allocator) {
   const std::string name = program_invocation_name;
-  return (name.find('/') == name.npos ? "cmtreplay" : shell_word(name)) +
-         " --verify --alloc=" + shell_word(allocator.name) + options.again;
+  return (name.find('/') == name.npos ? "cmtreplay" : cmt::command::shell_word(name)) +
+         " --verify --alloc=" + cmt::command::shell_word(allocator.name) + options.again;
 }
 
 /// Becomes the worker, which stops in a debugger. A child feeds it and returns the exit status.

@@ -4,9 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -251,21 +249,11 @@ std::string words_again(const CommandLine& line, const std::string& file) {
   for (const char* const name : {"order", "threads", "pace", "clock"}) {
     if (line.has(name)) words += " --" + std::string(name) + "=" + line.value(name, "");
   }
-  if (line.has("prefix")) words += " --prefix=" + shell_word(line.value("prefix", ""));
-  return words + " " + (file == "-" ? "FILE" : shell_word(file));
+  if (line.has("prefix")) words += " --prefix=" + command::shell_word(line.value("prefix", ""));
+  return words + " " + (file == "-" ? "FILE" : command::shell_word(file));
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_./,:=+-%@", c);
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
 
 std::string output_path(const std::string& output, const std::string& allocator) {
   std::string path = output;

@@ -58,9 +58,6 @@ extern const char* const help_text;
 extern const char* const help_all_text;
 extern const std::vector<command::Option> known_options;
 
-/// The text as one word of a shell's command.
-std::string shell_word(const std::string& text);
-
 /// The path in `output` for an allocator.
 std::string output_path(const std::string& output, const std::string& allocator);
 

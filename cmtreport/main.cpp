@@ -153,26 +153,17 @@ std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::str
   return paths;
 }
 
-/// A word as a shell takes it.
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 /// The version, the time, and a command that makes the same page. Options that change nothing in it are left out.
 Maker maker_of(const CommandLine& line) {
   std::string command = tool;
-  for (const char* const option : {"pages", "strict"}) {
+  for (const char* const option : {"pages", "raw", "strict"}) {
     if (line.has(option)) command += std::string(" --") + option;
   }
   for (const char* const option : {"diff", "overhead", "replay", "watch", "focus", "hide", "skip", "debug-dir"}) {
     for (const std::string& value : line.values(option))
-      command += " " + shell_word(std::string("--") + option + "=" + value);
+      command += " " + command::shell_word(std::string("--") + option + "=" + value);
   }
-  for (const std::string& file : line.files()) command += " " + shell_word(file);
+  for (const std::string& file : line.files()) command += " " + command::shell_word(file);
   const char* const given = getenv("SOURCE_DATE_EPOCH");
   const auto seconds = given != nullptr ? std::strtoull(given, nullptr, 10) : static_cast<std::uint64_t>(time(nullptr));
   return {CMT_VERSION, text::start_text(seconds), std::move(command)};

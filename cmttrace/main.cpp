@@ -187,7 +187,7 @@ bool list_processes(const Options& options, pid_t own, launch::RecordedTraces& r
   if (options.leaves_out_short) leave_out_short(recorded, own);
   if (recorded.files.empty() || recorded.files.size() + recorded.left_out.size() == 1) return true;
   try {
-    const std::string path = list_path(recorded.files[0].path);
+    const std::string path = list_path(recorded, own);
     write_list(path, recorded);
     recording.list = path;
     return true;

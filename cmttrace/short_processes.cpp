@@ -1,7 +1,8 @@
-// Tells short processes by their totals and by how long they lived.
+// Recognises short processes by their totals and by how long they lived.
 #include "cmttrace/short_processes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -48,13 +49,19 @@ void describe(Visitor& field, const ListedProcess& process) {
   field("command", file.command, "");
 }
 
+/// The trace of the last program that a process became, or null.
+const RecordedFile* last_trace_of(pid_t process, const launch::RecordedTraces& recorded) {
+  const RecordedFile* last = nullptr;
+  for (const RecordedFile& file : recorded.files) {
+    if (file.process == process && (last == nullptr || file.start_ns > last->start_ns)) last = &file;
+  }
+  return last;
+}
+
 }  // namespace
 
 void leave_out_short(launch::RecordedTraces& recorded, pid_t own) {
-  const RecordedFile* last_of_own = nullptr;
-  for (const RecordedFile& file : recorded.files) {
-    if (file.process == own && (last_of_own == nullptr || file.start_ns > last_of_own->start_ns)) last_of_own = &file;
-  }
+  const RecordedFile* last_of_own = last_trace_of(own, recorded);
   if (last_of_own == nullptr && std::all_of(recorded.files.begin(), recorded.files.end(), is_short))
     last_of_own = recorded.files.data();
   launch::leave_out(recorded, [&](const RecordedFile& file) {
@@ -63,8 +70,10 @@ void leave_out_short(launch::RecordedTraces& recorded, pid_t own) {
   });
 }
 
-std::string list_path(const std::string& trace) {
-  return std::filesystem::path(trace).replace_extension(".processes.csv");
+std::string list_path(const launch::RecordedTraces& recorded, pid_t own) {
+  assert(!recorded.files.empty());
+  const RecordedFile* const trace = last_trace_of(own, recorded);
+  return std::filesystem::path((trace ? *trace : recorded.files[0]).path).replace_extension(".processes.csv");
 }
 
 void write_list(const std::string& path, const launch::RecordedTraces& recorded) {

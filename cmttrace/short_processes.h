@@ -17,8 +17,9 @@ inline constexpr std::uint64_t short_allocations = 10'000, short_peak_bytes = 1 
 /// highest peak.
 void leave_out_short(launch::RecordedTraces& recorded, pid_t own);
 
-/// The path of the list beside a trace: "app.processes.csv" for "app.cmt".
-std::string list_path(const std::string& trace);
+/// The path of the list, beside the command's own trace: "app.processes.csv" for "app.cmt". There is a trace
+/// (asserted).
+std::string list_path(const launch::RecordedTraces& recorded, pid_t own);
 
 /// Writes the list, which has a line for each process and each program that it executed. Throws std::system_error.
 void write_list(const std::string& path, const launch::RecordedTraces& recorded);

@@ -2,7 +2,6 @@
 #include "cmttrace/summary.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -101,17 +100,6 @@ std::string names_of(const launch::RecordedFile& file) {
   return {};
 }
 
-/// A word of a command, in quotes where a shell would change it.
-std::string shell_word(const std::string& text) {
-  const bool is_plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("._/+-%@:,=").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (is_plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 }  // namespace
 
 std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
@@ -132,10 +120,11 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;
-  const std::string trace = shell_word(first.path);
+  const std::string trace = command::shell_word(first.path);
   lines.push_back(recording.has_stacks
                       ? "next: cmtreport -o " +
-                            shell_word(std::filesystem::path(first.path).replace_extension(".html")) + " " + trace
+                            command::shell_word(std::filesystem::path(first.path).replace_extension(".html").string()) +
+                            " " + trace
                       : "next: cmtreplay " + trace);
   return lines;
 }

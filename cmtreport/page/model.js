@@ -203,7 +203,7 @@
       if (!this.deltas.live_bytes) return;
       const {starts, nodes, values} = this.deltas.live_bytes;
       for (let moment = 0; moment <= this.last; ++moment)
-        for (let i = starts[moment]; i < starts[moment + 1]; ++i) change(this.functionOf[nodes[i]], values[i], moment);
+        for (let i = starts[moment]; i < starts[moment + 1]; ++i) change(this.functionOf[this.charged[nodes[i]]], values[i], moment);
     }
 
     /// The live bytes at each moment: [{id, values}…] of the largest functions, and of all others, whose id is -1. Their sum

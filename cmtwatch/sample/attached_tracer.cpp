@@ -23,7 +23,7 @@ namespace cmt::watch {
 namespace {
 
 /// Lines of cmttrace (cmttrace/attach_command.cpp).
-constexpr const char *begin_line = "records process ", *program_has_ended = " has ended";
+constexpr const char *begin_line = "records process ", *program_has_ended = " has ended", *next_line = "next: ";
 
 /// Returns a line of cmttrace without its program name, which ours replaces.
 std::string without_name(const std::string& line) {
@@ -48,13 +48,14 @@ void AttachedTracer::start(const std::string& pattern, bool follow) {
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   said_ = process::Fd(ends[0]);
   const process::Fd error(ends[1]), nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  cmttrace_ = launch::spawn({.words = {launch::tool_path("cmttrace"), "--attach=" + std::to_string(pid_), "--time",
-                                       std::string("--follow=") + (follow ? "yes" : "no"), "--output=" + pattern},
-                             .environment = {{"CMTTRACE_STATUS", status_setting()}},
-                             .input_fd = nothing.get(),
-                             .output_fd = nothing.get(),
-                             .error_fd = error.get(),
-                             .ends_with_us = true});
+  cmttrace_ =
+      launch::spawn({.words = {launch::tool_path("cmttrace"), "--attach=" + std::to_string(pid_), "--calls", "--time",
+                               std::string("--follow=") + (follow ? "yes" : "no"), "--output=" + pattern},
+                     .environment = {{"CMTTRACE_STATUS", status_setting()}},
+                     .input_fd = nothing.get(),
+                     .output_fd = nothing.get(),
+                     .error_fd = error.get(),
+                     .ends_with_us = true});
 }
 
 void AttachedTracer::await_begin(const Complain& complain) {
@@ -123,6 +124,7 @@ std::vector<std::string> AttachedTracer::end(command::Interrupts& interrupts) {
   await_end(&interrupts);
   if (has_ended_alone && !has_said(program_has_ended)) lose_after_last_event(pid_);
   check_ending();
+  std::erase_if(lines_, [](const std::string& line) { return line.starts_with(next_line); });
   return std::move(lines_);
 }
 

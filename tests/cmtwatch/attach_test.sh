@@ -80,7 +80,7 @@ until_true '[ "$(moments r.db)" -ge 1 ]'
 until_true '[ -e at.1 ]'
 kill -INT $watcher
 wait $watcher || complain "record: exit $? $(cat err)"
-grep -qE '^cmtwatch record: [0-9,]+ events of 1 thread in r\.cmt: ' err || complain "record: $(cat err)"
+grep -qE '^cmtwatch record: r\.cmt: [0-9,]+ allocations by 1 thread, ' err || complain "record: $(cat err)"
 finish
 trace2cmt --verify r.cmt >verified || complain "record: $(cat verified)"
 began=$(trace2cmt --info r.cmt | sed -n 's/^ *start_monotonic_ns *//p')

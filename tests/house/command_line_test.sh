@@ -93,9 +93,9 @@ tool=lifetimes; run -o two.trace two.trace
 
 # A .cmt on a terminal is summarised. A text, a pipe and a file get annotated lines.
 trace2cmt -o two.cmt two.trace
-on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r' >out; }
+on_terminal() { NO_COLOR=1 script -qec "stty columns 80; $*" /dev/null </dev/null | tr -d '\r' >out; }
 for tool in lifetimes overhead; do
-  { echo "$tool: shows the summary; --annotate prints each event, as into a pipe or a file"; $tool --summary two.cmt; } >wanted
+  { echo "$tool: shows the summary; --annotate prints each event, as into a pipe or a file"; COLUMNS=80 $tool --summary two.cmt; } >wanted
   on_terminal $tool two.cmt; same out wanted
   $tool two.cmt >wanted
   for how in '--annotate two.cmt' '--totals two.cmt' 'two.trace' 'two.cmt | cat'; do

@@ -43,6 +43,7 @@ class Schema {
              {"title", name_},
              {"description", command + (remark.empty() ? "" : ": " + remark)},
              {"type", "object"}};
+    add({"schema", "text", "the name and version of this form", false, false});
   }
 
   /// "a[].b" is the field `b` of each element of the array `a`.
@@ -92,10 +93,10 @@ class Schema {
     if (!field.doc.empty()) json["description"] = field.doc;
     if (type == "array") {
       const std::string of = field.type;
-      json["items"]["type"] = of == "objects"   ? "object"
-                              : of == "numbers" ? "number"
-                              : of == "texts"   ? "string"
-                                                : "array";
+      json["items"]["type"] = of == "objects"   ? Json("object")
+                              : of == "numbers" ? Json::array({"number", "null"})
+                              : of == "texts"   ? Json("string")
+                                                : Json("array");
     }
     return json;
   }
@@ -148,6 +149,7 @@ void write_replay_report() {
       schema.add(field);
     }
   };
+  add({{"trace.file", "text", "the file's name without its folder", false, false}});
   add(cmt::output::list_fields<TraceFacts>("trace."));
   for (FieldDoc field : cmt::output::list_fields<TimedSample>("allocators[].")) {
     field.type = "object";

@@ -237,7 +237,7 @@ if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   attach -o contained.cmt --stacks
   make_blocks 80
   kill -INT "$tracer"
-  ended 0 'in contained.cmt: '
+  ended 0 ' contained.cmt: '
   [ "$(blocks_in contained.cmt)" = 80 ] || complain "in namespaces: $(blocks_in contained.cmt) blocks of 80"
   trace2cmt --info contained.cmt | grep -qE "^ +pid +$target$" || complain 'in namespaces: the trace has another process'
   # The program's file is in its namespace only: its functions have names all the same.
@@ -251,7 +251,7 @@ if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   make_blocks 30
   target=$outer
   stop
-  ended 0 'in ended.cmt: '
+  ended 0 ' ended.cmt: '
   [ "$(blocks_in ended.cmt)" = 30 ] || complain "in namespaces, to the end: $(blocks_in ended.cmt) blocks of 30"
   are_named ended.cmt
 else

@@ -40,7 +40,7 @@ attached() {
   exec 3>in 4<said
   read -r ready <&4
   [ "$ready" = ready ] || complain "the program says '$ready'"
-  cmttrace --attach="$target" -o attached.cmt >out 2>err </dev/null 3>&- 4<&- &
+  cmttrace --calls --attach="$target" -o attached.cmt >out 2>err </dev/null 3>&- 4<&- &
   tracer=$!
   until_true 'grep -q "records process" err || ! kill -0 $tracer'
   if grep -E 'ptrace_scope|CAP_SYS_PTRACE' err >refusal; then

@@ -40,7 +40,7 @@ CMTTRACE_OUT=end.cmt CMTTRACE_KEEP=1h,1G LD_PRELOAD=$TRACER "$kept" 120000 1
 # Asked for while the program goes on: by the FIFO, by a signal; and its end, which is a kill.
 CMTTRACE_OUT=all2.cmt LD_PRELOAD=$TRACER "$kept" 160000 1
 mkfifo in out
-cmttrace -o run.cmt --keep=64K --control=fifo --touched=off -- "$kept" 160000 4 kill <in >out 2>said &
+cmttrace --calls -o run.cmt --keep=64K --control=fifo --touched=off -- "$kept" 160000 4 kill <in >out 2>said &
 launcher=$!
 exec 3>in 4<out
 read -r line <&4

@@ -13,15 +13,16 @@ find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
 lines_at_the_end() {
   status_of cmttrace -v -o app.cmt -- perl -e 'print "said\n"; exit 4'
   [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
-  peak=$(lifetimes --summary app.cmt | sed -nE 's/.*peak live: [0-9,]+ blocks?, ([^,]+),.*/\1/p')
-  blocks=$(lifetimes --summary app.cmt | awk '$1 == "allocated" {print $2; exit}')
+  peak=$(lifetimes --summary app.cmt | tr -d , | sed -nE 's/.*peak live: [0-9]+ blocks? ([0-9]+) bytes.*/\1/p' | awk '{printf "%.0f KiB", $1 / 1024}')
+  blocks=$(lifetimes --summary app.cmt | awk '$1 == "allocated" && !blocks {blocks = $2} END {print blocks}')
   events=$(trace2cmt -s app.cmt | grep -c '^[a-z]')
   tr -d , <err >lines
-  sed -n 1p lines | grep -qxE "cmttrace: app.cmt: ${blocks/,/} allocations by 1 thread peak ${peak// / } [0-9.]+ [KM]?i?B live at the end; [0-9.]+ [mun]?s; nothing was lost" ||
+  sed -n 1p lines | grep -qxE "cmttrace: app.cmt: ${blocks/,/} allocations by 1 thread peak $peak [0-9.]+ [KM]?i?B live at the end; [0-9.]+ [mun]?s; nothing was lost" ||
     complain "$blocks blocks, peak $peak, but: $(cat err)"
-  sed -n 2p lines | grep -qxE "cmttrace: $events events in [0-9]+ bytes [0-9.]+ an event; times to within [0-9.]+ [mu]s" || complain "$events events, but: $(cat err)"
+  sed -n 2p lines | grep -qxE "cmttrace: $events events in [0-9]+ bytes [0-9.]+ an event(; times to within [0-9.]+ [mu]s)?" || complain "$events events, but: $(cat err)"
   [ "$(sed -n '3,$p' err)" = 'cmttrace: next: cmtreport -o app.html app.cmt' ] || complain "the last line: $(cat err)"
-  trace2cmt -s app.cmt | grep -q ' stack=' && trace2cmt -s app.cmt | grep -q ' time=' || complain 'no call stacks, or no times'
+  trace2cmt -s app.cmt >text
+  grep -q ' stack=' text && grep -q ' time=' text || complain 'no call stacks, or no times'
   status_of cmttrace --calls -o "a b.cmt" -- perl -e 1
   [ "$(tail -n 1 err)" = "cmttrace: next: cmtreplay 'a b.cmt'" ] && [ "$(wc -l <err)" = 2 ] || complain "--calls: $(cat err)"
   ! trace2cmt -s 'a b.cmt' | grep -qE ' (stack|time)=' || complain '--calls has call stacks or times'
@@ -41,17 +42,17 @@ exec perl -e '@x = map "x" x $_, 1..9'
 EOF
   chmod 755 short/wrapper
   status_of cmttrace -o short/app.cmt -- short/wrapper
-  [ "$status" = 0 ] && [ "$(ls short/app*.cmt | wc -l)" = 3 ] && [ -e short/app.cmt ] || complain "short processes: $(ls short; cat err)"
-  grep -qE '^cmttrace: 2 more traces: .* and .*; [0-9]+ short processes with [0-9,]+ events left out \(--follow=yes keeps them\); short/app\.[0-9.]*processes\.csv lists all$' err || complain "short processes: $(cat err)"
-  head -n 1 err | grep -qE '^cmttrace: short/app\.[0-9]+(\.[0-9])?\.cmt \(perl\): [0-9,]+ allocations by 1 thread, peak [0-9.]+ MiB, .*; nothing was lost$' || complain "the highest peak: $(cat err)"
+  [ "$status" = 0 ] && [ "$(ls short/app*.cmt | wc -l)" = 4 ] && [ -e short/app.cmt ] || complain "short processes: $(ls short; cat err)"
+  grep -qE '^cmttrace: 3 more traces: .* and .*; 2 short processes with [0-9,]+ events left out \(--follow=yes keeps them\); short/app\.processes\.csv lists all$' err || complain "short processes: $(cat err)"
+  grep -qE '^cmttrace: short/app\.[0-9]+(\.[0-9])?\.cmt \(perl\): [0-9,]+ allocations by 1 thread, peak [0-9.]+ MiB, .*; nothing was lost$' err || complain "the highest peak: $(cat err)"
   /usr/bin/python3 -c '
 import csv, glob, sys
-rows = list(csv.DictReader(open(glob.glob("short/app*processes.csv")[0])))
+rows = list(csv.DictReader(open("short/app.processes.csv")))
 kept = sorted(row["trace"] for row in rows if row["trace"])
 assert kept == sorted(glob.glob("short/app*.cmt")), kept
 assert sum(row["command"] == "perl -e 1" and not row["trace"] and int(row["allocations"]) > 9 for row in rows) == 1, rows
 assert rows[0]["program"] in ("sh", "dash", "bash") and float(rows[0]["begin_s"]) == 0, rows[0]
-assert sum(float(row["seconds"]) > 1 for row in rows if row["trace"]) >= 1
+assert sum(float(row["seconds"]) > 1 for row in rows if row["trace"]) >= 2  # the shell waits for the others
 left = [row for row in rows if not row["trace"]]
 print(len(left), sum(int(row["events"]) for row in left))' >counted || complain "the list: $(cat short/*.csv)"
   tr -d , <err | grep -q "; $(sed 's/ / short processes with /' counted) events left out" || complain "left out: $(cat counted err)"

@@ -143,6 +143,14 @@ std::optional<std::int64_t> parse_duration(std::string_view text) {
   return std::llround(number * found->second);
 }
 
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+  if (!text.empty() && text.find_first_not_of(plain) == text.npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 void print(std::string_view text, std::FILE* file) {
   const std::string lines = output::to_sequences(text, text::to_lines);
   if (std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0) return;

@@ -102,6 +102,9 @@ class CommandLine {
   std::string standard_output_;
 };
 
+/// The text as one word of a shell's command, in quotes where a shell would change it.
+std::string shell_word(std::string_view text);
+
 /// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". Only 0 needs no unit: what a number
 /// alone means would have to be learned for each option. Returns nothing for any other text, and for spans of more than
 /// 285 years.

@@ -47,7 +47,7 @@ class Table {
 
   /// The titles and all rows. No line ends with blanks. With a `width`, the widest column of texts is shortened to fit.
   /// If less than `least_width` would be left of it, columns are left out: first those of leave_out_first(), then
-  /// others from the right. That one and the first two remain.
+  /// others from the right. The first two and the shortened one remain.
   std::string text(std::size_t width = 0, Telling telling = Telling::both_ends) const;
 
   static constexpr std::size_t least_width = 24;

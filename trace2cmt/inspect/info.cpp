@@ -135,7 +135,7 @@ void note_end(const cmt::Event& event, Info& info) {
 void read_last_block(cmt::Reader& reader, Info& info) {
   assert(!reader.blocks().empty());
   const cmt::BlockStart last = reader.blocks().back();
-  if (info.header.has_times) info.last_time_ns = last.time_ns;
+  info.last_time_ns = last.time_ns;
   reader.seek(last.first_event);
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) note_end(event, info);
@@ -286,7 +286,7 @@ Info info_of(const TraceFile& file, unsigned jobs) {
   info.totals_stated = reader.totals().has_value();
   if (info.totals_stated) {
     info.totals = *reader.totals();
-    if (!reader.blocks().empty()) read_last_block(reader, info);
+    if (info.header.has_times && !reader.blocks().empty()) read_last_block(reader, info);
   }
   if (!info.totals_stated || info.header.touched_min() != 0) count_events(reader, info);
   info.run_times.stretches = reader.stretches().size();
