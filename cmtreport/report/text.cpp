@@ -35,7 +35,7 @@ std::string details_text(const Process& total) {
   if (lost.unknown_ends != 0 && is_small_loss(lost.unknown_ends, total.events))
     text += wrapped(
         "  " + output::counted(lost.unknown_ends, "free") + " of unknown blocks, fewer than 1 in 10,000 events", 2);
-  if (lost.cut_stack_bytes != 0)
+  if (lost.cut_stack_bytes * 1000 >= total.allocated_bytes && lost.cut_stack_bytes != 0)
     text += wrapped("  " + output::percent_text(lost.cut_stack_bytes, total.allocated_bytes) +
                         " of the allocated bytes have stacks that are cut: their outer callers are not known",
                     2);

@@ -94,6 +94,10 @@ struct CfiCaller {
 /// processors than x86-64 have the same table of functions, so this function works for any of them.
 bool cfi_find_function(const struct CfiTables* tables, uint64_t address, struct CfiFunction* function);
 
+/// The distance between the begins of two functions with an entry: the last one that is not after an address, and the
+/// next. 0: there are not both.
+uint64_t cfi_distance_of_neighbours(const struct CfiTables* tables, uint64_t address);
+
 /// Executes the programs of a function up to `address`, which is in it. Returns false if an instruction is unknown or
 /// damaged.
 bool cfi_make_row(const struct CfiTables* tables, const struct CfiFunction* function, uint64_t address,

@@ -72,27 +72,49 @@ static bool read_table(struct CfiCursor table, uint64_t n, int64_t* number) {
   return !table.failed;
 }
 
-// Returns the address of the entry, or 0. The table has pairs of (begin of a function, its entry), each relative to the
-// header, sorted by begin.
-static uint64_t find_entry(const struct CfiTables* tables, uint64_t address) {
+// The last function in the table of .eh_frame_hdr that begins at or before an address.
+struct Found {
+  struct CfiCursor table;
+  uint64_t count, number;
+};
+
+// The table has pairs of (begin of a function, its entry), each relative to the header, sorted by begin.
+static bool find_in_table(const struct CfiTables* tables, uint64_t address, struct Found* found) {
   enum { count_of_4_bytes = 0x03, table_of_4_bytes = 0x3b };
   struct CfiCursor in = cfi_cursor(tables, tables->header, UINT64_MAX);
   const uint8_t version = cfi_read_byte(&in), frame_encoding = cfi_read_byte(&in);
   const uint8_t count_encoding = cfi_read_byte(&in), table_encoding = cfi_read_byte(&in);
-  if (version != 1 || count_encoding != count_of_4_bytes || table_encoding != table_of_4_bytes) return 0;
+  if (version != 1 || count_encoding != count_of_4_bytes || table_encoding != table_of_4_bytes) return false;
   cfi_read_encoded(&in, frame_encoding);
   const uint64_t count = cfi_read_number(&in, 4, false);
   const int64_t wanted = (int64_t)(address - tables->header);
-  int64_t begin, entry;
+  int64_t begin;
   uint64_t low = 0, high = count;  // the last function that begins at or before `address` is in [low, high)
-  if (in.failed || count == 0 || !read_table(in, 0, &begin) || begin > wanted) return 0;
+  if (in.failed || count == 0 || !read_table(in, 0, &begin) || begin > wanted) return false;
   while (high - low > 1) {
     const uint64_t middle = low + (high - low) / 2;
-    if (!read_table(in, 2 * middle, &begin)) return 0;
+    if (!read_table(in, 2 * middle, &begin)) return false;
     *(begin <= wanted ? &low : &high) = middle;
   }
   cfi_must(low < count);
-  return read_table(in, 2 * low + 1, &entry) ? tables->header + (uint64_t)entry : 0;
+  *found = (struct Found){in, count, low};
+  return true;
+}
+
+// Returns the address of the entry, or 0.
+static uint64_t find_entry(const struct CfiTables* tables, uint64_t address) {
+  struct Found found;
+  int64_t entry;
+  if (!find_in_table(tables, address, &found)) return 0;
+  return read_table(found.table, 2 * found.number + 1, &entry) ? tables->header + (uint64_t)entry : 0;
+}
+
+uint64_t cfi_distance_of_neighbours(const struct CfiTables* tables, uint64_t address) {
+  struct Found found;
+  int64_t before, after;
+  if (!tables->header || !find_in_table(tables, address, &found) || found.number + 1 >= found.count) return 0;
+  if (!read_table(found.table, 2 * found.number, &before)) return 0;
+  return read_table(found.table, 2 * (found.number + 1), &after) ? (uint64_t)(after - before) : 0;
 }
 
 bool cfi_find_function(const struct CfiTables* tables, uint64_t address, struct CfiFunction* function) {

@@ -8,7 +8,7 @@
 #include "preload/program/unwind/memory.h"
 #include "preload/program/unwind/modules.h"
 
-enum { probes_max = 512, distance_max = 1 << 30 };
+enum { probes_max = 512, distance_max = 1 << 30, embedded_bytes_min = 64 << 10 };
 
 struct UnwindTable* unwind_table;
 uint32_t unwind_epoch;
@@ -143,7 +143,10 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
   *number = module_number(&module);
   const struct CfiTables tables = module_tables(&module);
   if (*number == 0) return rule_unknown;
-  if (!cfi_find_row(&tables, instruction, &row)) return rule_make(rule_bare, 16, 1);
+  if (!cfi_find_row(&tables, instruction, &row)) {
+    const bool is_embedded = cfi_distance_of_neighbours(&tables, instruction) >= embedded_bytes_min;
+    return is_embedded ? rule_make(rule_bare, 16, 1) : rule_make(rule_unknown, 0, 0);
+  }
   return rule_of(&tables, &row, code, (key & UNWIND_EXACT) != 0);
 }
 

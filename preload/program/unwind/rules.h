@@ -29,7 +29,7 @@ enum RuleKind {
   rule_outermost,  ///< there is no caller
   rule_full,       ///< needs other registers (full.c)
   rule_jit,      ///< not of a module: by its frame pointer, or, where no call precedes the address (n = 0), not at all
-  rule_bare,     ///< of a module, but not in its .eh_frame, such as V8's builtins in node: by its frame pointer
+  rule_bare,     ///< in a large part of a module that .eh_frame leaves out (V8's builtins): by its frame pointer
   rule_unknown,  ///< no way to go on
 };
 

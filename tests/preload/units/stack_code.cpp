@@ -7,6 +7,8 @@
 // They call `function`.
 extern "C" {
 void asm_without_rules(void (*function)());
+void asm_embedded(void (*function)());
+void asm_embedded_frameless(void (*function)());
 void asm_with_wrong_rules(void (*function)(), int which);
 }
 __asm__(R"(
@@ -18,6 +20,25 @@ asm_without_rules:
   add $24, %rsp
   ret
   .size asm_without_rules, . - asm_without_rules
+
+  .skip 70000, 0xcc        # a large part without rules, as code of a JIT compiler that was put into a program
+  .type asm_embedded, @function
+asm_embedded:
+  push %rbp
+  mov %rsp, %rbp
+  sub $32, %rsp
+  call *%rdi
+  leave
+  ret
+  .size asm_embedded, . - asm_embedded
+  .type asm_embedded_frameless, @function
+asm_embedded_frameless:
+  push %rbp
+  xor %ebp, %ebp
+  call *%rdi
+  pop %rbp
+  ret
+  .size asm_embedded_frameless, . - asm_embedded_frameless
 
   .macro wrong name
   .type \name, @function
@@ -101,6 +122,34 @@ void no_rules() {
   }
 }
 
+// They are followed by their frame pointers, where those are sound.
+void embedded() {
+  static int seen;
+  struct Made {
+    static void whole() {
+      stacks::options.has_oracle = false;  // it ends at code without rules
+      check();
+      sink = recurse(3, 1);
+      if (stacks::reader().last.is_cut) std::abort();
+      ++seen;
+      stacks::options.has_oracle = true;
+    }
+    static void cut() {
+      stacks::options.has_oracle = false;
+      must_be_cut();
+      stacks::options.has_oracle = true;
+    }
+  };
+  for (int i = 0; i < 3; i++) {
+    asm_embedded(Made::whole);
+    check();
+    asm_embedded_frameless(Made::cut);
+    check();
+    if (stacks::reader().last.is_cut) std::abort();
+  }
+  if (seen != 3) std::abort();
+}
+
 void wrong_rules() {
   stacks::options.has_oracle = false;  // libgcc may crash
   for (int round = 0; round < 3; round++) {
@@ -147,5 +196,6 @@ void jit() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return stacks::run({{"no_rules", no_rules}, {"wrong_rules", wrong_rules}, {"jit", jit}}, count, arguments);
+  return stacks::run({{"no_rules", no_rules}, {"embedded", embedded}, {"wrong_rules", wrong_rules}, {"jit", jit}},
+                     count, arguments);
 }
