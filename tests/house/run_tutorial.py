@@ -33,6 +33,9 @@ def commands(text):
 
 
 def words(line):
+    """The words, with N for numbers; of a table's row the first alone: its columns depend on the figures, too."""
+    if re.search(r"\S  +\S", line):
+        return line.split()[:1]
     return re.sub(r"\S*\d\S*( ([KMG]?i?B|[mun]?s)\b)?", "N", line).split()
 
 
