@@ -6,7 +6,7 @@
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
- *         33,333      forks a child that sleeps. Its number is then in a file "child".
+ *         33,333      forks a child that sleeps, and writes its number to a file "child".
  *         44,444      forks a child that returns from the call, as this process does.
  *         55,555      kills its process group.
  *         66,666      raises a trap.
