@@ -23,7 +23,8 @@ def read_trace(path):
                 nodes.append((int(node['parent']), int(node['frame'])))
             elif ' = ' in line and (found := re.search(r'stack=([0-9]+)', line)):
                 inside = line.split(')', 1)[0]
-                sizes = [int(number) for number in re.findall('[0-9]{5,}', inside)]
+                # Not the decimal digits within an address.
+                sizes = [int(number) for number in re.findall(r'(?:\(|, )([0-9]{5,})(?=,|$)', inside)]
                 events += [(size, int(found[1])) for size in sizes]
     return frames, nodes, events
 

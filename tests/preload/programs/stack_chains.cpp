@@ -120,6 +120,8 @@ __attribute__((noinline)) void allocate(unsigned way) {
 unsigned random_state = 1;
 unsigned random_number() { return random_state = random_state * 1103515245 + 12345, random_state >> 16; }
 
+volatile int jumped;  // by siglongjmp, out of a handler
+
 volatile int sink;
 __attribute__((noinline)) int walk(int depth);
 __attribute__((noinline)) int walk_small(int depth) {
@@ -208,7 +210,7 @@ bool has_failed_frames(const Keys& keys, std::size_t at, const Expected& failed)
 // rings.
 void check(int least) {
   if (file_of_known) return write_known();
-  const auto events = stacks::read_all();
+  const auto events = stacks::read_all(jumped);
   const int frames_max = static_cast<int>(stacks::find_control()->stack_frames_max);
   int seen = 0, apart = 0;
   for (const auto& event : events) {
@@ -277,7 +279,6 @@ void fork_often() {
 // A handler, which may leave by longjmp.
 sigjmp_buf out;
 volatile bool jumps;
-volatile int jumped;
 __attribute__((noinline)) void on_signal(int) {
   const Known before = known;
   const void* chain[10];

@@ -62,14 +62,21 @@ class RingReader {
     share_ = reinterpret_cast<const StackShare*>(reinterpret_cast<char*>(control) + control->stacks_at);
   }
 
-  std::vector<ReadEvent> read() {
+  /// `jumps`: how often a signal handler has left by longjmp, and perhaps left an event that is not published.
+  std::vector<ReadEvent> read(int jumps) {
     if (ring_->reserved > ring_->slots) fault("the ring has lost records");
+    bool was_published = true;
     for (std::uint64_t at = 0; at < ring_->reserved; ++at) {
       const Slot& slot = ring_slots(control_, ring_)[at];
-      if (!slot_is_published(&slot, at, ring_->slots))
+      const bool is_published = slot_is_published(&slot, at, ring_->slots);
+      if (was_published && !is_published && --jumps < 0)
         fault("record " + std::to_string(at) + " of " + std::to_string(ring_->reserved) + " is not published; limit " +
               std::to_string(ring_->limit));
-      read_record(slot);
+      if (is_published)
+        read_record(slot);
+      else
+        pass_over();
+      was_published = is_published;
     }
     return std::move(events_);
   }
@@ -82,6 +89,14 @@ class RingReader {
     if (number != 0 && (address < share_->module[number - 1].begin || address > share_->module[number - 1].end))
       fault("a frame of another module");
     return key;
+  }
+
+  // The next stack of an event that was left is to be whole.
+  void pass_over() {
+    if (left_ != 0) last_.keys.clear();
+    left_ = 0;
+    has_apart_ = false;
+    size_ = 0;
   }
 
   void begin_stack(const Slot& slot) {
@@ -141,14 +156,14 @@ class RingReader {
   std::vector<ReadEvent> events_;
 };
 
-/// The events of all rings of this process. Ends its recording.
-inline std::vector<ReadEvent> read_all() {
+/// The events of all rings of this process. Ends its recording. `jumps`: of RingReader::read().
+inline std::vector<ReadEvent> read_all(int jumps = 0) {
   cmt_pause();
   Control* const control = find_control();
   if (control->stacks_at == 0) fault("no stacks are recorded");
   std::vector<ReadEvent> all;
   for (std::uint32_t i = 0; i < control->rings_used; ++i) {
-    auto events = RingReader(control, ring_at(control, i)).read();
+    auto events = RingReader(control, ring_at(control, i)).read(jumps);
     all.insert(all.end(), events.begin(), events.end());
   }
   return all;
