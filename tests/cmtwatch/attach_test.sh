@@ -36,15 +36,19 @@ lead() {
   start
   rm -f lines page.html
   mkfifo lines
+  local begin when watcher left1=5 left2=5 made1='' made2=''
+  begin=$(micros "$EPOCHREALTIME")
   cmtwatch get --interval=5ms --max-cost=100 --metric=rss --plot=page.html -o lines "${@:2}" "$target" 2>err 7>lines &
-  local watcher=$! left1=5 left2=5
+  watcher=$!
   while read -r line; do
     last=$line
-    [[ $line == *' s '* ]] || continue
+    sample_time "$begin" "$line" || continue
     : >go.0
-    [ -e at.1 ] && [ ! -e go.1 ] && left1=$((left1 - 1))
+    [ -z "$made1" ] && [ -e at.1 ] && made1=$(made_at at.1)
+    [ -z "$made2" ] && [ -e at.2 ] && made2=$(made_at at.2)
+    [ -n "$made1" ] && [ "$when" -gt "$made1" ] && left1=$((left1 - 1))
     [ "$left1" = 0 ] && : >go.1
-    [ -e at.2 ] && left2=$((left2 - 1))
+    [ -n "$made2" ] && [ "$when" -gt "$made2" ] && left2=$((left2 - 1))
     [ "$left2" = 0 ] && kill -"$1" $watcher
   done <lines
   status=0; { wait $watcher || status=$?; } 2>/dev/null

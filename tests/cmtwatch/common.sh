@@ -39,3 +39,11 @@ made_vfork() {
 number = {"x86_64": 312, "aarch64": 272}[platform.machine()]
 raise SystemExit(ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) != 0)' 2>/dev/null
 }
+
+# A line of samples may be read long after it was written, so the time in it decides whether a sample was taken after a
+# file was made. All in microseconds.
+micros() { echo $((10#${1/./})); }  # micros SECONDS: with six decimals
+# made_at FILE: rounded up, by more than a tick of the kernel.
+made_at() { local at; at=$(stat -c %.6Y "$1"); echo $(($(micros "$at") + 10000)); }
+# sample_time BEGIN LINE: sets `when`, if the line is one of a sample, of a cmtwatch that was begun then.
+sample_time() { [[ $2 =~ ^\ *([0-9]+\.[0-9]{3})\ s\  ]] && when=$(($1 + 10#${BASH_REMATCH[1]/./} * 1000)); }

@@ -9,15 +9,18 @@ cc -O1 -o asker "$SOURCE/tests/cmtwatch/asker.c" || { echo "skipped: the C compi
 lead() {
   rm -f at.* go.* lines page.html
   mkfifo lines
+  local begin left1=5 left2=5 made1='' made2='' also=at.1 when
+  begin=$(micros "$EPOCHREALTIME")
   cmtwatch run -w --interval=5ms --max-cost=100 --metric=rss --plot=page.html -o lines "$@" 2>err 7>lines &
-  local left1=5 left2=5 also=at.1
   [ "${*: -1}" = fork ] && also=at.3
   while read -r line; do
     [[ $line == 'control group '* ]] || last=$line
-    [[ $line == *' s '* ]] || continue  # a line of a sample's tree
-    [ -e at.1 ] && [ -e "$also" ] && [ ! -e go.1 ] && left1=$((left1 - 1))
-    [ "$left1" = 0 ] && [ ! -e go.1 ] && : >go.1
-    [ -e at.2 ] && left2=$((left2 - 1))
+    sample_time "$begin" "$line" || continue  # the first line of a sample's tree
+    [ -z "$made1" ] && [ -e at.1 ] && [ -e "$also" ] && made1=$(made_at "$also")
+    [ -z "$made2" ] && [ -e at.2 ] && made2=$(made_at at.2)
+    [ -n "$made1" ] && [ "$when" -gt "$made1" ] && left1=$((left1 - 1))
+    [ "$left1" = 0 ] && : >go.1
+    [ -n "$made2" ] && [ "$when" -gt "$made2" ] && left2=$((left2 - 1))
     [ "$left2" = 0 ] && : >go.2
   done <lines
   status=0; wait $! || status=$?
