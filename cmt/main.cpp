@@ -54,7 +54,7 @@ std::string help_text() {
 Records what a program asks of malloc, shows where the memory goes, and replays
 the same calls on any allocator. Five lines that most people need:
 
-  cmt record --stacks -o app.cmt -- app             record a program
+  cmt record -o app.cmt -- app                      record a program
   cmt report -o app.html app.cmt                    see it in a browser
   cmt diff before.cmt after.cmt                     compare two runs or builds
   cmt replay --alloc=libc --alloc=jemalloc app.cmt  compare allocators

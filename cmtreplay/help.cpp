@@ -14,7 +14,7 @@ standard input. man cmtreplay explains the tables.
                    libc      the C library's (the default)
                    null      the cost of the replay itself
                    jemalloc, tcmalloc, mimalloc, tbb, scudo
-                   all       libc and those that are installed: see below
+                   all       libc and those that are installed
                    a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
                  Settings of its environment may follow:

@@ -249,6 +249,7 @@ std::string words_again(const CommandLine& line, const std::string& file) {
   for (const char* const name : {"order", "threads", "pace", "clock"}) {
     if (line.has(name)) words += " --" + std::string(name) + "=" + line.value(name, "");
   }
+  if (line.has("force")) words += " --force";
   if (line.has("prefix")) words += " --prefix=" + command::shell_word(line.value("prefix", ""));
   return words + " " + (file == "-" ? "FILE" : command::shell_word(file));
 }

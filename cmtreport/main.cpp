@@ -153,7 +153,8 @@ std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::str
   return paths;
 }
 
-/// The version, the time, and a command that makes the same page. Options that change nothing in it are left out.
+/// The version, the time, and a command that makes the same report, without -o and the options that change nothing in
+/// it.
 Maker maker_of(const CommandLine& line) {
   std::string command = tool;
   for (const char* const option : {"pages", "raw", "strict"}) {

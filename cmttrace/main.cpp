@@ -47,8 +47,8 @@ sum up the recording.
                     the program's name, or %p, its process id, no file is
                     replaced. A name that ends in .cmt gets the compact form,
                     any other name the text form. Default: %n.%p.cmt
-  --calls           record calls without call stacks and times: at the least
-                    cost, for replays
+  --calls           record calls without call stacks and times, unless --stacks
+                    or --time is given: at the least cost
   --follow=auto|yes|no
                     record the command's children too. auto: leave out the
                     traces of short ones, which have lived less than 1 s, have
@@ -57,9 +57,11 @@ sum up the recording.
   --time[=STEP]     record when each call was made. STEP (10us or more): take
                     times from a clock that the collector updates every STEP.
                     In a program with one thread, allocations and frees then
-                    get their times without reading a clock. Default: 1ms
+                    get their times without reading a clock. Without STEP: the
+                    exact time of each call. Without the option: 1ms
   --usable          record each block's usable size (malloc_usable_size)
-  --stacks[=N]      of each call stack, record only the innermost N frames
+  --stacks[=N]      record call stacks with --calls, too. N: only the innermost
+                    N frames of each
   --stacks-of-frees
                     record the call stacks of frees too
   --touched[=SIZE|auto|off]

@@ -148,7 +148,7 @@ void convert_events(const Options& options) {
   cmt::files::OutputFile output(options.output);
   if (options.output != "-" || cmt::terminal::is_output_file()) {
     inputs.report_to([&progress](const std::string& path, std::uint64_t bytes, std::uint64_t all) {
-      progress.show(cmt::command::input_name(path), bytes, all);
+      if (progress.due(all)) progress.show(cmt::command::input_name(path), bytes, all);
     });
   }
   const std::optional<cmt::trace::LateStart> start = start_late(inputs, options);

@@ -129,7 +129,10 @@ std::string holders_table(const PageHolders& report) {
   output::Table table = columns.table();
   std::uint64_t left_out = report.left_out;
   for (const PageHolder& each : report.holders) {
-    if (each.self.blocks == 0 && !report.inclusive && ++left_out != 0) continue;  // only its callees hold pages
+    if (each.self.blocks == 0 && !report.inclusive) {  // only its callees hold pages
+      ++left_out;
+      continue;
+    }
     table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive}));
     add_callers_rows(each.callers, 1, [&](const std::string& row_name, const PageUse& use) {
       table.add(columns.cells({row_name, use, use, {}, true}));

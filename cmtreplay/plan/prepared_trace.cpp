@@ -14,6 +14,7 @@
 
 #include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/teardown.h"
+#include "cmtreplay/protocol.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/trace/read_ahead.h"
 
@@ -260,22 +261,37 @@ std::uint64_t PreparedTrace::operations_bytes() const {
   return chunks_->kept() ? std::uint64_t{chunks_->count()} * chunk_words * sizeof(std::uint64_t) : 0;
 }
 
+/// Prepares a trace once more, only to know where each event's operations end up.
+struct PreparedTrace::Retrace {
+  Retrace(const PreparedTrace& trace, Order order)
+      : router(writer, order, trace.options_.timed, [](std::uint32_t, bool) {}),
+        reader(trace.open_()),
+        writes(trace.page_uses_) {}
+
+  void route(const Event& event) { router.route(writes.plan(event)); }
+
+  PreparedChunks chunks{0};
+  LaneWriter writer{chunks};
+  Router router;
+  Reader reader;
+  AssumedWrites writes;
+};
+
 std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationPosition>& positions,
                                                     Order order) const {
   std::vector<std::uint64_t> numbers(positions.size(), 0);
   std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>>
       wanted;  // by lane and words: the index in `positions`
-  for (std::size_t i = 0; i < positions.size(); ++i) wanted[positions[i].lane].emplace(positions[i].words, i);
-  PreparedChunks chunks(0);
-  LaneWriter writer(chunks);
-  Router router(writer, order, options_.timed, [](std::uint32_t, bool) {});
-  Reader reader = open_();
-  AssumedWrites writes(page_uses_);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i].words != finding_at_end) wanted[positions[i].lane].emplace(positions[i].words, i);
+  }
+  Retrace again(*this, order);
+  const LaneWriter& writer = again.writer;
   std::uint64_t number = 0;
-  for (auto events = reader.read(); !events.empty() && !wanted.empty(); events = reader.read()) {
+  for (auto events = again.reader.read(); !events.empty() && !wanted.empty(); events = again.reader.read()) {
     for (const Event& event : events) {
       ++number;
-      router.route(writes.plan(event));
+      again.route(event);
       for (auto& [lane, in_lane] : wanted) {
         while (lane < writer.lanes() && !in_lane.empty() && writer.position(lane) > in_lane.begin()->first) {
           numbers[in_lane.begin()->second] = number;
@@ -293,21 +309,18 @@ StopPoint PreparedTrace::stop_point(std::uint64_t event) const {
     throw std::runtime_error("--until: the trace has " + output::counted(plan_.facts.events, "event") +
                              "; one more stops at its end");
   StopPoint point{.event = plan_.facts.events + 1, .before = {}, .after = {}};
-  PreparedChunks chunks(0);
-  LaneWriter writer(chunks);
-  Router router(writer, plan_.order, options_.timed, [](std::uint32_t, bool) {});
-  Reader reader = open_();
-  AssumedWrites writes(page_uses_);
+  Retrace again(*this, plan_.order);
+  const LaneWriter& writer = again.writer;
   const auto set_to_now = [&writer](Mark& mark, std::uint64_t events) {
     mark.event = events;
     mark.positions.clear();
     for (std::uint32_t lane = 0; lane < writer.lanes(); ++lane) mark.positions.push_back(writer.position(lane));
   };
   std::uint64_t number = 0;
-  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+  for (auto events = again.reader.read(); !events.empty(); events = again.reader.read()) {
     for (const Event& next : events) {
       if (++number >= event) set_to_now(point.before, number - 1);
-      router.route(writes.plan(next));
+      again.route(next);
       if (number < event) continue;
       set_to_now(point.after, number);
       for (std::uint32_t lane = 0; lane < writer.lanes(); ++lane) {

@@ -196,6 +196,7 @@ class PreparedTrace {
 
  private:
   class Pass;
+  struct Retrace;
 
   Open open_;
   TraceOptions options_;

@@ -56,10 +56,17 @@ std::uint64_t waited_ns(pid_t pid) {
   return sum;
 }
 
+/// Whether waiting shows other work on the machine: not in a replay that waits itself.
+bool has_loss(const ReplaySettings& settings) {
+  return settings.options.pace <= 0 && !more_threads_than_cpus(settings.trace, settings.options);
+}
+
+/// Whether threads wait for each other, so that the kernel's count of waiting is needed.
+bool counts_waiting(const ReplaySettings& settings) { return has_loss(settings) && settings.trace.plan().lanes > 1; }
+
 /// `waited`: by all of its threads.
 std::uint64_t lost_of(const TimedSample& sample, const ReplaySettings& settings, std::uint64_t waited) {
-  if (settings.options.pace > 0 || more_threads_than_cpus(settings.trace, settings.options)) return 0;
-  if (settings.trace.plan().lanes > 1) return waited;
+  if (!has_loss(settings) || counts_waiting(settings)) return waited;
   return sample.wall_ns - std::min(sample.wall_ns, sample.cpu_ns);
 }
 
@@ -67,12 +74,12 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   WorkerProcess worker(settings, result.allocator);
   worker.wait_until_ready();
   result.replay_bytes = worker.replay_bytes();
-  const std::uint64_t waited_before = waited_ns(worker.pid());
+  const std::uint64_t waited_before = counts_waiting(settings) ? waited_ns(worker.pid()) : 0;
   const process::Counters counters(worker.pid());
   counters.start();
   worker.run_to_end();
   TimedSample& sample = result.timed.emplace_back(sample_of(worker.results()));
-  const std::uint64_t waited = waited_ns(worker.pid());
+  const std::uint64_t waited = counts_waiting(settings) ? waited_ns(worker.pid()) : 0;
   sample.lost_ns = lost_of(sample, settings, waited - std::min(waited, waited_before));
   sample.counters = counters.stop();
   counters_missing = counters.missing();

@@ -281,7 +281,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
       if (paths.size() == 1 && !trace->header().has_times) unit = AxisUnit::events;
       figures.model = count_events(*trace, unit == AxisUnit::time, figures.start);
       counted = unit != AxisUnit::time || paths.size() > 1 || !is_clock_too_coarse(*figures.model) ||
-                trace->complaints().count() != 0 || !command::can_be_read_again(paths[i]);
+                trace->complaints().count() != 0 || trace->truncated() || !command::can_be_read_again(paths[i]);
       if (!counted) unit = AxisUnit::events;
     }
     give_back_freed_memory();

@@ -10,7 +10,7 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   };
-  /// A button that saves make(): a text, or null if there is nothing.
+  /// A button that saves make(): a text.
   const button = (ending, nameOf, make) => el("button", {
     type: "button", class: "save", title: `save what is shown as ${ending.toUpperCase()}`,
     onclick: () => save(`${nameOf()}.${ending}`, ending === "svg" ? "image/svg+xml" : "text/csv", make()),

@@ -73,8 +73,9 @@
   });
 
   /// A function such as xmalloc, which is charged for what its callers asked for.
-  const wrapperHint = ({findings: list = []}) => {
-    const name = list.map((finding) => finding.function ?? "").find((one) => /^\w*(m|c|re)alloc$/i.test(one));
+  const wrapperHint = ({findings: list = []}, model) => {
+    const isKnown = (one) => model.functions.some(({name}, id) => name === plain(one) && model.handsOn?.[id]);
+    const name = list.map((finding) => finding.function ?? "").find((one) => /^\w*(m|c|re)alloc$/i.test(one) && !isKnown(one));
     return name ? el("p", {class: "hint"}, `If ${name} only hands memory on, cmtreport --skip='^${name}$' charges its callers.`) : null;
   };
 

@@ -94,7 +94,7 @@
     codeSection.classList.add("wide");
     const sections = [memorySection, codeSection, ...optionalParts(report, axis)];
     page.replaceChildren(
-      el("div", {class: "head"}, cmt.parts.header(report), el("div", {class: "found-list"}, cmt.parts.findings(report, model, state, reveal), cmt.parts.wrapperHint(report) ?? "")),
+      el("div", {class: "head"}, cmt.parts.header(report), el("div", {class: "found-list"}, cmt.parts.findings(report, model, state, reveal), cmt.parts.wrapperHint(report, model) ?? "")),
       bar(model, state, axis, sections.map(({id}) => id)),
       el("div", {class: "parts"}, sections), cmt.keys.maker());
     const memory = new cmt.memory.Memory(memoryPlace, model, state);

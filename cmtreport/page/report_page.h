@@ -15,7 +15,7 @@ enum class PageOf { trace, difference };
 struct Maker {
   std::string version;
   std::string time;     ///< in UTC
-  std::string command;  ///< that makes the page again
+  std::string command;  ///< that makes the same report
 };
 
 /// Returns a page with this title. `json` is the report, which the page's scripts draw.

@@ -22,6 +22,7 @@
 #include "toolkit/command/suggest.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/style.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::command {
 namespace {
@@ -119,12 +120,13 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
   CommandLine line(count, arguments, tool.options, tool.operands);
   if (line.has("help")) return print(tool.help), 0;
   if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
-  if (std::any_of(tool.options.begin(), tool.options.end(), [](const Option& one) { return one.name == "color"; })) {
-    const std::string when = line.word("color", {"auto", "always", "never"});
-    output::use_styles(when == "always" || (when == "auto" && output::output_has_styles()));
-  }
   if (tool.output != Tool::Output::own)
     line.choose_output(tool.options, tool.output != Tool::Output::form, tool.output == Tool::Output::all);
+  if (std::any_of(tool.options.begin(), tool.options.end(), [](const Option& one) { return one.name == "color"; })) {
+    const std::string when = line.word("color", {"auto", "always", "never"});
+    const bool goes_to_terminal = line.standard_output().empty() && terminal::output_has_styles();
+    output::use_bold(when == "always" || (when == "auto" && goes_to_terminal));
+  }
   return line.standard_output().empty() ? tool.run(line) : run_into_file(line, tool);
 }
 

@@ -9,14 +9,13 @@
 using namespace cmt::output;
 
 TEST_CASE("style: bold text has a terminal's sequences, and without styles none") {
-  CHECK(styled("a", Style::bold) == "a");
+  CHECK(bold("a") == "a");
   CHECK(to_sequences("a\x1b[1m", cmt::text::to_lines).find('\x1b') == std::string::npos);
-  use_styles(true);
-  CHECK(to_sequences("1 " + styled("a", Style::bold) + " " + styled("b", Style::red), cmt::text::to_lines) ==
-        "1 \x1b[1ma\x1b[0m \x1b[1;31mb\x1b[0m");
-  CHECK(styled("", Style::bold).empty());
+  use_bold(true);
+  CHECK(to_sequences("1 " + bold("a") + " " + bold("b"), cmt::text::to_lines) == "1 \x1b[1ma\x1b[0m \x1b[1mb\x1b[0m");
+  CHECK(bold("").empty());
   Table table({"name", "bytes"});
   table.add({"a", "1"});
   CHECK(to_sequences(table.text(), cmt::text::to_lines) == "\x1b[1mname  bytes\x1b[0m\na         1\n");
-  use_styles(false);
+  use_bold(false);
 }

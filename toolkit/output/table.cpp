@@ -102,7 +102,7 @@ std::string Table::text(std::size_t width, Telling telling) const {
   std::string titles, out;
   append_row(titles, titles_, all_widths, telling);
   titles.pop_back();
-  out = styled(titles, Style::bold) + "\n";
+  out = bold(titles) + "\n";
   for (const auto& row : rows_) append_row(out, row, all_widths, telling);
   return out;
 }

@@ -37,10 +37,15 @@ class ProgressLine {
  public:
   explicit ProgressLine(int fd) : view_(fd) {}
 
-  /// Draws "reading a.cmt, 43 %, 7 s left". `all`: 0 if it is not known.
-  void show(const std::string& file, std::uint64_t bytes, std::uint64_t all) {
+  /// Whether show() would draw. `all`: 0 if it is not known.
+  bool due(std::uint64_t all) const {
     constexpr std::uint64_t large = 1 << 20;
-    if (all < large || !view_.due() || done_.seconds() < 1) return;
+    return all >= large && view_.due() && done_.seconds() >= 1;
+  }
+
+  /// Draws "reading a.cmt, 43 %, 7 s left".
+  void show(const std::string& file, std::uint64_t bytes, std::uint64_t all) {
+    if (!due(all)) return;
     view_.show({"reading " + file + ", " + done_.text(static_cast<double>(bytes) / static_cast<double>(all))});
   }
 

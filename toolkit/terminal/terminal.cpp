@@ -22,12 +22,19 @@ constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "�
 // Control sequences of ECMA-48.
 constexpr std::string_view erase_line = "\x1b[K", erase_below = "\x1b[J", erase_screen = "\x1b[H\x1b[2J";
 
+bool understood(const char* term) { return term && *term && std::string_view(term) != "dumb"; }
+
 }  // namespace
 
 TerminalSize terminal_size(int fd) {
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col <= 1 || size.ws_row <= 1) return {};
   return {size.ws_row, size.ws_col};
+}
+
+bool output_has_styles() {
+  const char* const refused = std::getenv("NO_COLOR");
+  return (refused == nullptr || *refused == 0) && understood(std::getenv("TERM")) && isatty(STDOUT_FILENO) == 1;
 }
 
 std::size_t table_width() {
@@ -134,8 +141,6 @@ constexpr auto first_delay = std::chrono::milliseconds(250);
 
 /// Rarely, because it loses a character where the command waits at the end of a full line.
 constexpr auto reserve_interval = std::chrono::seconds(5);
-
-bool understood(const char* term) { return term && *term && std::string_view(term) != "dumb"; }
 
 std::string to_row(std::size_t row) { return "\033[" + std::to_string(row) + ";1H"; }
 std::string region_above(std::size_t row) {

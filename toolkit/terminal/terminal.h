@@ -23,6 +23,9 @@ struct TerminalSize {
 /// The size of a descriptor's terminal: 24 rows of 80 columns if it is not known, else at least two of each.
 TerminalSize terminal_size(int fd);
 
+/// Whether standard output shows bold text: a terminal that obeys sequences, and the variable NO_COLOR is not set.
+bool output_has_styles();
+
 /// How many columns tables on standard output may have: the variable COLUMNS, or else those of its terminal, from 80 to
 /// 200; 120 where it is no terminal.
 std::size_t table_width();

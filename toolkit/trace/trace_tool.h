@@ -134,7 +134,7 @@ class Trace {
  private:
   Reader open(bool addresses, bool stacks);
   void show_progress(std::uint64_t bytes, std::uint64_t all) {
-    if (progress_) progress_->show(name(), bytes, all);
+    if (progress_ && progress_->due(all)) progress_->show(name(), bytes, all);
   }
   void say(const std::string& message) const {
     if (progress_) progress_->clear();

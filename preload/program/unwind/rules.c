@@ -118,7 +118,8 @@ static uint64_t rule_of(const struct CfiTables* tables, const struct CfiRow* row
 // A call of an address, or, with FF /2, of a register or a word in memory.
 bool follows_call(uintptr_t code) {
   enum { longest = 7 };
-  if (!memory_is_readable(code - longest) || !memory_is_readable(code - 1)) return false;
+  const bool is_on_two_pages = (code - longest) / 4096 != (code - 1) / 4096;
+  if (!memory_is_readable(code - 1) || (is_on_two_pages && !memory_is_readable(code - longest))) return false;
   const uint8_t* end = (const uint8_t*)code;
   if (end[-5] == 0xe8) return true;
   for (int bytes = 2; bytes <= longest; bytes++) {
