@@ -1,0 +1,117 @@
+/// The memory that `cmtwatch explain` looks at: a process's, or a core file's. The hard thing: a look must change
+/// nothing in the process. Only resident pages are read, so none is faulted in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "toolkit/process/smaps.h"
+
+namespace cmt::watch::explain {
+
+/// Pages are those of x86-64.
+inline constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t page_begin(std::uint64_t address) { return address & ~(page_bytes - 1); }
+constexpr std::uint64_t page_end(std::uint64_t address) { return page_begin(address + page_bytes - 1); }
+
+/// A page of the kernel's that holds only zeros is absent: the resident set does not count it.
+enum class PageState : std::uint8_t { absent, resident, swapped };
+
+/// A thread of the process.
+struct Thread {
+  int tid = 0;
+  std::uint64_t control_block = 0;  ///< of libc (its thread pointer); 0: not found
+  std::uint64_t stack_pointer = 0;  ///< 0: not known
+};
+
+/// A range of addresses.
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+
+  std::uint64_t bytes() const { return end - begin; }
+  bool contains(std::uint64_t address) const { return begin <= address && address < end; }
+  bool operator==(const Range&) const = default;
+};
+
+/// The mappings, threads and pages of a process at about one moment.
+class AddressSpace {
+ public:
+  AddressSpace();
+  virtual ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+
+  /// By address. A core file has no figures of memory but resident_bytes and anonymous_bytes.
+  const std::vector<process::Mapping>& mappings() const { return mappings_; }
+  /// The mapping at an address, or null.
+  const process::Mapping* find(std::uint64_t address) const;
+  const std::vector<Thread>& threads() const { return threads_; }
+
+  /// The state of the page at an address; absent outside of all mappings.
+  PageState page(std::uint64_t address);
+  /// The bytes of the resident pages, and of the swapped ones, that lie wholly within a range of one mapping.
+  std::uint64_t resident_bytes(Range range);
+  std::uint64_t swapped_bytes(Range range);
+
+  /// Reads some bytes. Returns false unless all are resident, and can be read. The pages are kept: a later read of the
+  /// same page may return what it held before.
+  bool read(std::uint64_t address, void* to, std::size_t bytes);
+  template <class T>
+  std::optional<T> read(std::uint64_t address) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    return read(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
+  }
+
+  /// Reads whole pages of one mapping. Those that are not resident become zeros. Returns false if the memory is gone.
+  bool read_pages(Range range, std::uint8_t* to);
+
+  /// A place to read `bytes` bytes from.
+  struct Piece {
+    std::uint64_t address = 0;
+    void* to = nullptr;
+    std::size_t bytes = 0;
+  };
+  /// Reads pieces of resident memory, many with one system call. A piece that cannot be read stays as it is.
+  virtual void read_pieces(std::span<const Piece> pieces) = 0;
+
+  /// The contents of a file that the process has mapped; nullopt if it cannot be read any more.
+  virtual std::optional<std::string> file(const std::string& path) const = 0;
+
+  /// Bytes that were read.
+  std::uint64_t read_bytes() const { return read_bytes_; }
+
+ protected:
+  /// The state of each page of a mapping.
+  virtual std::vector<PageState> states_of(const process::Mapping& mapping) = 0;
+
+  std::vector<process::Mapping> mappings_;
+  std::vector<Thread> threads_;
+  std::uint64_t read_bytes_ = 0;
+
+ private:
+  struct KeptPage;
+
+  std::span<const PageState> states(const process::Mapping& mapping);
+  std::uint64_t count(Range range, PageState state);
+  const KeptPage* keep(std::uint64_t page);
+
+  std::vector<std::vector<PageState>> states_;  // by the number of the mapping; empty: not asked for yet
+  std::unique_ptr<KeptPage[]> kept_;            // by the lowest bits of the page's number
+  mutable std::size_t last_found_ = 0;
+};
+
+/// The memory of a process that runs. Throws std::runtime_error, with the reason and a remedy, if it may not be read.
+std::unique_ptr<AddressSpace> open_process(int pid);
+
+/// The memory in a core file of the kernel's or of gcore(1). A page of zeros counts as absent. Throws
+/// std::runtime_error, with the file's name, if it is no core file of x86-64, or is cut off.
+std::unique_ptr<AddressSpace> open_core(const std::string& path);
+
+}  // namespace cmt::watch::explain

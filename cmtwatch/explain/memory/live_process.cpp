@@ -1,0 +1,175 @@
+// Reads a process that runs: its mappings, where its threads are, and its pages. Nothing stops it.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+
+#include "cmtwatch/explain/memory/address_space.h"
+#include "toolkit/files/regular_file.h"
+#include "toolkit/process/interrupted_calls.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+/// The arguments of PAGEMAP_SCAN, which Linux has from 6.7 on (include/uapi/linux/fs.h).
+struct ScanArguments {
+  std::uint64_t size, flags, begin, end, walk_end, regions, regions_max, pages_max, inverted, all_of, any_of, wanted;
+};
+struct ScannedRegion {
+  std::uint64_t begin, end, categories;
+};
+constexpr unsigned long pagemap_scan = _IOWR('f', 16, ScanArguments);
+enum : std::uint64_t { scan_present = 1 << 3, scan_swapped = 1 << 4, scan_zero_page = 1 << 5, scan_guard = 1 << 8 };
+
+/// The bits of a page in /proc/PID/pagemap.
+constexpr std::uint64_t pagemap_present = std::uint64_t{1} << 63, pagemap_swapped = std::uint64_t{1} << 62,
+                        pagemap_guard = std::uint64_t{1} << 58;
+
+class LiveProcess final : public AddressSpace {
+ public:
+  explicit LiveProcess(int pid) : pid_(pid), pagemap_(::open(process::path_of(pid, "pagemap").c_str(), O_RDONLY)) {
+    try {
+      mappings_ = process::read_smaps(pid);
+    } catch (const std::system_error& error) {
+      refuse(error.code().value());
+    }
+    if (pagemap_.get() < 0) refuse(errno);
+    for (const int tid : process::read_threads(pid)) {
+      const auto call = process::read_waiting_call(pid, tid);
+      threads_.push_back({tid, 0, call ? call->stack_pointer : 0});
+    }
+    check_readable();
+  }
+
+  void read_pieces(std::span<const Piece> pieces) override {
+    constexpr std::size_t pieces_max = 1000;  // of one call: the kernel takes 1,024
+    while (!pieces.empty()) {
+      const auto now = pieces.subspan(0, std::min(pieces.size(), pieces_max));
+      pieces = pieces.subspan(now.size());
+      read_some(now);
+    }
+  }
+
+  std::optional<std::string> file(const std::string& path) const override {
+    try {
+      const process::Fd file = files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
+      std::string text;
+      process::read_again(file.get(), text);
+      return text;
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  }
+
+ protected:
+  std::vector<PageState> states_of(const process::Mapping& mapping) override {
+    std::vector<PageState> states((mapping.end - mapping.begin) / page_bytes, PageState::absent);
+    if (has_scan_ && scan(mapping, states)) return states;
+    has_scan_ = false;
+    look_up(mapping, states);
+    return states;
+  }
+
+ private:
+  [[noreturn]] void refuse(int error) const {
+    const std::string process = "process " + std::to_string(pid_);
+    if (error == ENOENT || error == ESRCH) throw std::runtime_error(process + " does not exist");
+    throw std::runtime_error(process + " may not be looked at: " + std::strerror(error) +
+                             "; run this as root, or as the process's user with kernel.yama.ptrace_scope 0");
+  }
+
+  void check_readable() {
+    for (const process::Mapping& mapping : mappings_) {
+      if (!mapping.permissions.starts_with("rw") || mapping.anonymous_bytes == 0) continue;
+      std::uint64_t word;
+      const iovec to{&word, sizeof word};
+      const iovec from{reinterpret_cast<void*>(mapping.begin), sizeof word};
+      if (page(mapping.begin) != PageState::resident) continue;
+      if (::process_vm_readv(pid_, &to, 1, &from, 1, 0) < 0 && errno != EFAULT) refuse(errno);
+      return;
+    }
+    if (mappings_.empty()) throw std::runtime_error("process " + std::to_string(pid_) + " has no memory of its own");
+  }
+
+  // The kernel ends the call at the first piece that it cannot read. Then that one is passed over.
+  void read_some(std::span<const Piece> pieces) {
+    std::vector<iovec> to, from;
+    while (!pieces.empty()) {
+      to.clear();
+      from.clear();
+      for (const Piece& piece : pieces) {
+        to.push_back({piece.to, piece.bytes});
+        from.push_back({reinterpret_cast<void*>(piece.address), piece.bytes});
+      }
+      const ssize_t moved = ::process_vm_readv(pid_, to.data(), to.size(), from.data(), from.size(), 0);
+      if (moved < 0 && errno != EFAULT) return;
+      std::uint64_t left = moved < 0 ? 0 : static_cast<std::uint64_t>(moved);
+      read_bytes_ += left;
+      std::size_t whole = 0;
+      while (whole < pieces.size() && left >= pieces[whole].bytes) left -= pieces[whole++].bytes;
+      pieces = pieces.subspan(std::min(pieces.size(), whole + 1));
+    }
+  }
+
+  bool scan(const process::Mapping& mapping, std::vector<PageState>& states) const {
+    std::vector<ScannedRegion> regions(1024);
+    for (std::uint64_t at = mapping.begin; at < mapping.end;) {
+      ScanArguments arguments{};
+      arguments.size = sizeof arguments;
+      arguments.begin = at;
+      arguments.end = mapping.end;
+      arguments.regions = reinterpret_cast<std::uint64_t>(regions.data());
+      arguments.regions_max = regions.size();
+      arguments.any_of = scan_present | scan_swapped;
+      arguments.wanted = scan_present | scan_swapped | scan_zero_page | scan_guard;
+      const int found = ::ioctl(pagemap_.get(), pagemap_scan, &arguments);
+      if (found < 0 || arguments.walk_end <= at) return false;
+      for (int i = 0; i < found; ++i) note(mapping, regions[static_cast<std::size_t>(i)], states);
+      at = arguments.walk_end;
+    }
+    return true;
+  }
+
+  static void note(const process::Mapping& mapping, const ScannedRegion& region, std::vector<PageState>& states) {
+    if ((region.categories & (scan_zero_page | scan_guard)) != 0) return;
+    const auto state = (region.categories & scan_present) != 0 ? PageState::resident : PageState::swapped;
+    const auto first = static_cast<std::ptrdiff_t>((region.begin - mapping.begin) / page_bytes);
+    const auto end = static_cast<std::ptrdiff_t>((std::min(region.end, mapping.end) - mapping.begin) / page_bytes);
+    std::fill(states.begin() + first, states.begin() + end, state);
+  }
+
+  void look_up(const process::Mapping& mapping, std::vector<PageState>& states) const {
+    std::vector<std::uint64_t> entries(std::min<std::size_t>(states.size(), 1 << 16));
+    for (std::size_t done = 0; done < states.size();) {
+      const std::size_t wanted = std::min(entries.size(), states.size() - done);
+      const auto at = static_cast<off_t>((mapping.begin / page_bytes + done) * sizeof entries[0]);
+      const ssize_t got = ::pread(pagemap_.get(), entries.data(), wanted * sizeof entries[0], at);
+      if (got <= 0) return;
+      const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
+      for (std::size_t i = 0; i < count; ++i)
+        states[done + i] = (entries[i] & pagemap_present) != 0 ? PageState::resident
+                           : (entries[i] & pagemap_swapped) != 0 && (entries[i] & pagemap_guard) == 0
+                               ? PageState::swapped
+                               : PageState::absent;
+      done += count;
+    }
+  }
+
+  const int pid_;
+  const process::Fd pagemap_;
+  bool has_scan_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<AddressSpace> open_process(int pid) { return std::make_unique<LiveProcess>(pid); }
+
+}  // namespace cmt::watch::explain
