@@ -44,6 +44,7 @@ const std::vector<Command> commands{
     {"replay", "cmtreplay", "the same calls on other allocators: time and memory"},
     {"verify", "cmtreplay", "check an allocator: alignment, overlap, contents", {"--verify"}},
     {"watch", "cmtwatch", "the memory of processes from outside"},
+    {"explain", "cmtwatch", "why a process is so big, and what gives memory back", {"explain"}},
     {"convert", "trace2cmt", "convert, check, cut and anonymise traces"},
     {"info", "trace2cmt", "the contents of a trace", {"--info"}},
 };
@@ -58,7 +59,7 @@ the same calls on any allocator. Five lines that most people need:
   cmt report -o app.html app.cmt                    see it in a browser
   cmt diff before.cmt after.cmt                     compare two runs or builds
   cmt replay --alloc=libc --alloc=jemalloc app.cmt  compare allocators
-  cmt watch run -- app                              its peak, without a trace
+  cmt explain 4711                                  why a process is so big
 
 Each command is a tool that can be called by its own name too:
 

@@ -27,6 +27,7 @@ struct Subcommand {
 /// To add one, declare it here, add it to the list, and define it in this folder.
 Subcommand run_subcommand();
 Subcommand get_subcommand();
+Subcommand explain_subcommand();
 Subcommand wss_subcommand();
 Subcommand record_subcommand();
 Subcommand peak_subcommand();
@@ -38,8 +39,8 @@ Subcommand compare_subcommand();
 
 /// In the order of `cmtwatch --help`.
 inline constexpr Subcommand (*all_subcommands[])() = {
-    run_subcommand,  get_subcommand,  wss_subcommand,    record_subcommand, peak_subcommand,
-    show_subcommand, play_subcommand, import_subcommand, export_subcommand, compare_subcommand};
+    run_subcommand,  get_subcommand,  explain_subcommand, wss_subcommand,    record_subcommand, peak_subcommand,
+    show_subcommand, play_subcommand, import_subcommand,  export_subcommand, compare_subcommand};
 
 /// A span of time above 0.
 std::int64_t parse_time(const command::CommandLine& line, const std::string& name);

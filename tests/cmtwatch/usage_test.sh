@@ -12,6 +12,10 @@ wrong 2 "a command is missing"
 wrong 2 "unknown command 'spy'" spy
 wrong 2 "expected one PID" get
 wrong 2 "expected one PID" wss
+wrong 2 "the number of a process is missing" explain
+wrong 2 "--stop does not go with --core" explain --core=x --stop
+wrong 2 "--core has the file: no process can be named beside it" explain --core=x 1
+wrong 2 "--count is for --watch" explain --count=2 1
 wrong 2 "--method: expected idle or referenced, not 'magic'" wss --method=magic 1
 wrong 2 "--kind: expected some of heap, anonymous, file and stack, not 'heap,brain'" wss --kind=heap,brain 1
 wrong 2 "--permissions: expected some of r, w and x, not 'rws'" wss --permissions=rws 1
@@ -55,7 +59,7 @@ wrong 2 "--trace goes with one PID" record --trace -o x.db 1 2
 wrong 125 "--trace goes with one PID" record --trace -o x.db -- true
 wrong 125 "--only-peak does not go with --no-peak" run --no-peak --only-peak true
 
-for command in "" run get wss record peak show play import export compare; do
+for command in "" run get explain wss record peak show play import export compare; do
   cmtwatch $command --help >help || complain "$command --help: $?"
   head -n 1 help | grep -q "^Usage: cmtwatch ${command:-COMMAND} " || complain "$command --help: $(head -n 1 help)"
   cmtwatch $command --version | grep -qE '^cmtwatch( [a-z]+)? [0-9.]+$' || complain "$command --version"

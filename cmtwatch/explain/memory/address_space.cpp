@@ -44,15 +44,26 @@ PageState AddressSpace::page(std::uint64_t address) {
   return mapping == nullptr ? PageState::absent : states(*mapping)[(address - mapping->begin) / page_bytes];
 }
 
+AddressSpace::MappedPart AddressSpace::part_at(Range range) {
+  const process::Mapping* const mapping = find(range.begin);
+  if (mapping == nullptr) {  // up to the next one
+    const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), range.begin,
+                                       [](std::uint64_t at, const process::Mapping& each) { return at < each.begin; });
+    return {{range.begin, next == mappings_.end() ? range.end : std::min(range.end, next->begin)}, {}};
+  }
+  const Range part{range.begin, std::min(range.end, mapping->end)};
+  return {part, states(*mapping).subspan((part.begin - mapping->begin) / page_bytes, part.bytes() / page_bytes)};
+}
+
 std::uint64_t AddressSpace::count(Range range, PageState state) {
   range = {page_end(range.begin), page_begin(range.end)};
-  const process::Mapping* const mapping = range.begin < range.end ? find(range.begin) : nullptr;
-  if (mapping == nullptr) return 0;
-  const auto all = states(*mapping);
-  const std::uint64_t first = (range.begin - mapping->begin) / page_bytes;
-  const std::uint64_t end = (std::min(range.end, mapping->end) - mapping->begin) / page_bytes;
-  const auto counted = all.subspan(first, end - first);
-  return page_bytes * static_cast<std::uint64_t>(std::count(counted.begin(), counted.end(), state));
+  std::uint64_t pages = 0;
+  while (range.begin < range.end) {
+    const MappedPart part = part_at(range);
+    pages += static_cast<std::uint64_t>(std::count(part.states.begin(), part.states.end(), state));
+    range.begin = part.range.end;
+  }
+  return pages * page_bytes;
 }
 
 std::uint64_t AddressSpace::resident_bytes(Range range) { return count(range, PageState::resident); }
@@ -88,26 +99,22 @@ bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
 
 bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
   assert(range.begin % page_bytes == 0 && range.end % page_bytes == 0 && range.begin <= range.end);
-  const process::Mapping* const mapping = find(range.begin);
-  if (mapping == nullptr || range.end > mapping->end) return false;
-  const auto all = states(*mapping);
+  std::memset(to, 0, range.bytes());
   std::vector<Piece> pieces;
   std::uint64_t wanted = 0;
-  for (std::uint64_t at = range.begin; at < range.end;) {
-    const auto is_resident = [&](std::uint64_t page) {
-      return all[(page - mapping->begin) / page_bytes] == PageState::resident;
-    };
-    const bool resident = is_resident(at);
-    std::uint64_t end = at + page_bytes;
-    while (end < range.end && is_resident(end) == resident) end += page_bytes;
-    std::uint8_t* const place = to + (at - range.begin);
-    if (resident) {
-      pieces.push_back({at, place, end - at});
-      wanted += end - at;
-    } else {
-      std::memset(place, 0, end - at);
+  for (std::uint64_t begin = range.begin; begin < range.end;) {
+    const MappedPart part = part_at({begin, range.end});
+    for (auto at = part.states.begin(); at != part.states.end();) {
+      const auto first = std::find(at, part.states.end(), PageState::resident);
+      at = std::find_if(first, part.states.end(), [](PageState each) { return each != PageState::resident; });
+      if (first == at) continue;
+      const auto page = static_cast<std::uint64_t>(first - part.states.begin());
+      const std::uint64_t address = begin + page * page_bytes;
+      const auto bytes = static_cast<std::uint64_t>(at - first) * page_bytes;
+      pieces.push_back({address, to + (address - range.begin), bytes});
+      wanted += bytes;
     }
-    at = end;
+    begin = part.range.end;
   }
   const std::uint64_t before = read_bytes_;
   read_pieces(pieces);

@@ -53,9 +53,12 @@ class AddressSpace {
   const process::Mapping* find(std::uint64_t address) const;
   const std::vector<Thread>& threads() const { return threads_; }
 
+  /// Looks again where the threads are: they may have been stopped meanwhile.
+  virtual void find_threads() {}
+
   /// The state of the page at an address; absent outside of all mappings.
   PageState page(std::uint64_t address);
-  /// The bytes of the resident pages, and of the swapped ones, that lie wholly within a range of one mapping.
+  /// The bytes of the resident pages, and of the swapped ones, that lie wholly within a range.
   std::uint64_t resident_bytes(Range range);
   std::uint64_t swapped_bytes(Range range);
 
@@ -69,7 +72,7 @@ class AddressSpace {
     return read(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
   }
 
-  /// Reads whole pages of one mapping. Those that are not resident become zeros. Returns false if the memory is gone.
+  /// Reads whole pages. Pages that are not resident become zeros. Returns false if the memory is gone.
   bool read_pages(Range range, std::uint8_t* to);
 
   /// A place to read `bytes` bytes from.
@@ -99,6 +102,12 @@ class AddressSpace {
   struct KeptPage;
 
   std::span<const PageState> states(const process::Mapping& mapping);
+  /// The part of a range, which begins in a mapping, that lies in it, and the states of its pages.
+  struct MappedPart {
+    Range range;
+    std::span<const PageState> states;
+  };
+  MappedPart part_at(Range range);
   std::uint64_t count(Range range, PageState state);
   const KeptPage* keep(std::uint64_t page);
 

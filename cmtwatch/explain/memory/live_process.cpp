@@ -4,15 +4,14 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
 
 #include "cmtwatch/explain/memory/address_space.h"
 #include "toolkit/files/regular_file.h"
-#include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
 
@@ -42,11 +41,13 @@ class LiveProcess final : public AddressSpace {
       refuse(error.code().value());
     }
     if (pagemap_.get() < 0) refuse(errno);
-    for (const int tid : process::read_threads(pid)) {
-      const auto call = process::read_waiting_call(pid, tid);
-      threads_.push_back({tid, 0, call ? call->stack_pointer : 0});
-    }
+    LiveProcess::find_threads();
     check_readable();
+  }
+
+  void find_threads() override {
+    threads_.clear();
+    for (const int tid : process::read_threads(pid_)) threads_.push_back({tid, 0, read_stack_pointer(tid)});
   }
 
   void read_pieces(std::span<const Piece> pieces) override {
@@ -84,6 +85,19 @@ class LiveProcess final : public AddressSpace {
     if (error == ENOENT || error == ESRCH) throw std::runtime_error(process + " does not exist");
     throw std::runtime_error(process + " may not be looked at: " + std::strerror(error) +
                              "; run this as root, or as the process's user with kernel.yama.ptrace_scope 0");
+  }
+
+  // The file ends with the stack pointer and the next instruction, if the thread does not run: of a system call, or
+  // "-1 7ffc... 7f12...". Returns 0 otherwise.
+  std::uint64_t read_stack_pointer(int tid) const {
+    try {
+      const std::string text = process::read_file(process::path_of(pid_, "task/" + std::to_string(tid) + "/syscall"));
+      const std::size_t last = text.rfind(' ');
+      const std::size_t before = last == text.npos || last == 0 ? text.npos : text.rfind(' ', last - 1);
+      return before == text.npos ? 0 : std::strtoull(text.c_str() + before, nullptr, 16);
+    } catch (const std::system_error&) {
+      return 0;
+    }
   }
 
   void check_readable() {

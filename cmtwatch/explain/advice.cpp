@@ -1,0 +1,155 @@
+// Words for the figures of an explanation: what could be given back, and what keeps the rest. A look has no history, so
+// nothing is called a leak, and no setting is recommended without a number.
+#include <algorithm>
+#include <utility>
+
+#include "cmtwatch/explain/explanation.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+using output::bytes_text;
+using output::counted;
+using output::with_commas;
+
+constexpr std::uint64_t worth_bytes = 1 << 20;  // less is not worth a line,
+constexpr std::uint64_t worth_share = 20;       // and less than a twentieth of the resident memory neither
+constexpr std::uint64_t first_mmap_threshold = 128 << 10;
+
+/// A thought, and how much memory it is about.
+struct Thought {
+  std::uint64_t bytes = 0;
+  std::string text{};
+};
+
+class Adviser {
+ public:
+  explicit Adviser(const Explanation& explanation) : given_(explanation) {}
+
+  std::vector<std::string> advise() {
+    if (given_.heap) {
+      think_of_trim();
+      think_of_tops();
+      think_of_pinned();
+      think_of_live();
+    }
+    think_of_anonymous();
+    std::stable_sort(thoughts_.begin(), thoughts_.end(),
+                     [](const Thought& a, const Thought& b) { return a.bytes > b.bytes; });
+    std::vector<std::string> lines;
+    for (Thought& thought : thoughts_) lines.push_back(std::move(thought.text));
+    if (given_.heap && trim_is_idle_) lines.push_back(trim_is_idle());
+    if (given_.heap) think_of_threshold(lines);
+    return lines;
+  }
+
+ private:
+  bool is_worth(std::uint64_t bytes) const {
+    return bytes >= worth_bytes && bytes >= given_.resident_bytes / worth_share;
+  }
+
+  std::string target() const { return given_.pid != 0 ? std::to_string(given_.pid) : "PID"; }
+
+  void think_of_trim() {
+    const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
+    trim_is_idle_ = !is_worth(bytes);
+    if (trim_is_idle_) return;
+    // It is the one thing that can be done at once, so it comes first.
+    thoughts_.push_back({given_.resident_bytes, "malloc_trim(0) would give back " + bytes_text(bytes) +
+                                                    " now, and leave about " +
+                                                    bytes_text(given_.resident_bytes - bytes) +
+                                                    " resident. The pages come back as the program uses them again."});
+  }
+
+  std::string trim_is_idle() const {
+    return "malloc_trim(0) would give back " + bytes_text(given_.bytes_of(PartKind::trimmable)) +
+           ": calling it would not help.";
+  }
+
+  void think_of_tops() {
+    const std::uint64_t bytes = given_.bytes_of(PartKind::arena_tops);
+    if (!is_worth(bytes)) return;
+    std::string text = bytes_text(bytes) + " are free at the ends of threads' arenas (" +
+                       with_commas(given_.heap->malloc.arenas.size() - 1) +
+                       "). malloc_trim does not give these back. glibc does, when a thread of the arena frees next";
+    if (const auto& parameters = given_.heap->malloc.parameters)
+      text += ", and only an end above " + bytes_text(parameters->trim_threshold);
+    thoughts_.push_back({bytes, text + "."});
+  }
+
+  /// "20,160 blocks of 144 bytes keep 30.7 MiB".
+  static std::string keeper_text(const BlockGroup& group, std::uint64_t size) {
+    return counted(group.blocks, "block") + " of " + with_commas(size) + " bytes keep " +
+           bytes_text(group.pinned_bytes);
+  }
+
+  void think_of_pinned() {
+    const HeapFigures& figures = given_.heap->figures;
+    const std::uint64_t bytes = given_.bytes_of(PartKind::pinned);
+    if (!is_worth(bytes)) return;
+    std::vector<std::pair<std::uint64_t, std::size_t>> keepers;
+    for (std::size_t i = 0; i < figures.by_size.size(); ++i) {
+      if (figures.by_size[i].pinned_bytes != 0) keepers.emplace_back(figures.by_size[i].pinned_bytes, i);
+    }
+    std::sort(keepers.rbegin(), keepers.rend());
+    std::string text = bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") +
+                       " that each still hold a live block";
+    constexpr std::size_t keepers_shown = 3;
+    for (std::size_t i = 0; i < std::min(keepers.size(), keepers_shown); ++i)
+      text += (i == 0 ? ": " : ", ") +
+              keeper_text(figures.by_size[keepers[i].second], SizeGroups::least_bytes(keepers[i].second));
+    text +=
+        ". This memory waits for new blocks of such sizes. To see who allocates them: cmttrace --attach=" + target() +
+        " --duration=1min -o app.cmt, then cmtreport app.cmt.";
+    thoughts_.push_back({bytes, std::move(text)});
+  }
+
+  void think_of_live() {
+    const std::uint64_t bytes = given_.bytes_of(PartKind::live) + given_.bytes_of(PartKind::large);
+    if (bytes < given_.resident_bytes / 2) return;
+    thoughts_.push_back(
+        {bytes,
+         "Most of it is live: " + counted(given_.heap->figures.live_blocks + given_.heap->mapped.blocks, "block") +
+             " with " + bytes_text(bytes) +
+             " resident. No setting of malloc makes that smaller. To see who allocates it: cmttrace --attach=" +
+             target() + " --duration=1min -o app.cmt, then cmtreport app.cmt."});
+  }
+
+  void think_of_anonymous() {
+    for (const Part& part : given_.parts) {
+      const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
+      if (part.kind == PartKind::owned && !part.remark.empty() && is_worth(bytes))
+        thoughts_.push_back({bytes, part.remark});
+      if (part.kind == PartKind::anonymous && is_worth(bytes))
+        thoughts_.push_back({bytes, bytes_text(bytes) +
+                                        " is anonymous memory that glibc's malloc does not hold: of another "
+                                        "allocator, of a language's runtime, or mapped by the program. "
+                                        "malloc_trim and malloc's settings do not touch it."});
+    }
+  }
+
+  // glibc raises the threshold to the size of the largest block that had a mapping of its own and was freed.
+  void think_of_threshold(std::vector<std::string>& lines) const {
+    const auto& parameters = given_.heap->malloc.parameters;
+    if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= first_mmap_threshold) return;
+    const std::uint64_t free = given_.heap->figures.free_resident;
+    if (!is_worth(free)) return;
+    lines.push_back(
+        "A block of about " + bytes_text(parameters->mmap_threshold) +
+        " was freed once. Since then glibc takes blocks up to that size from its heaps, and not from mappings of "
+        "their own (it began at 128 KiB). MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps "
+        "that from happening: estimate, up to " +
+        bytes_text(free) + " less, at the cost of page faults for each large block.");
+  }
+
+  const Explanation& given_;
+  std::vector<Thought> thoughts_;
+  bool trim_is_idle_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> advice_for(const Explanation& explanation) { return Adviser(explanation).advise(); }
+
+}  // namespace cmt::watch::explain

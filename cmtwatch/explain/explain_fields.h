@@ -1,0 +1,108 @@
+/// The fields of the report cmt.explain/1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmtwatch/explain/explanation.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::watch::explain {
+
+/// Blocks of one size that keep free memory from being given back.
+struct KeeperRow {
+  std::uint64_t chunk_bytes = 0, blocks = 0, live_bytes = 0, kept_bytes = 0;
+};
+template <class Visitor, output::DescribedAs<KeeperRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("chunk_bytes", row.chunk_bytes, "the size that malloc has made of the request; from 65,536 on a power of two");
+  field("blocks", row.blocks, "live blocks of this size");
+  field("live_bytes", row.live_bytes, "their chunks");
+  field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
+}
+
+/// Malloc's figures of one process.
+struct MallocRow {
+  std::string library, version;
+  std::uint64_t arenas = 0, live_bytes = 0, live_blocks = 0, free_bytes = 0, system_bytes = 0, mapped_bytes = 0,
+                mapped_blocks = 0, thread_cache_bytes = 0, fastbin_bytes = 0, trim_bytes = 0, kept_in_tops_bytes = 0,
+                pinned_bytes = 0, partial_pages = 0, swapped_bytes = 0, resyncs = 0;
+  std::optional<std::uint64_t> mmap_threshold_bytes, trim_threshold_bytes;
+  bool is_exact = false;
+  std::vector<KeeperRow> keepers;
+};
+template <class Visitor, output::DescribedAs<MallocRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("library", row.library, "glibc");
+  field("version", row.version, "of the library");
+  field("arenas", row.arenas, "the main one among them");
+  field("live_bytes", row.live_bytes,
+        "chunks of live blocks, with headers and padding, resident or not; without mapped blocks");
+  field("live_blocks", row.live_blocks, "these blocks");
+  field("free_bytes", row.free_bytes, "free chunks, resident or not, as mallinfo2() counts them (fordblks)");
+  field("system_bytes", row.system_bytes, "what malloc has from the kernel for its arenas (mallinfo2's arena)");
+  field("mapped_bytes", row.mapped_bytes, "blocks with mappings of their own (mallinfo2's hblkhd)");
+  field("mapped_blocks", row.mapped_blocks, "these blocks");
+  field("thread_cache_bytes", row.thread_cache_bytes, "chunks in threads' caches, which mallinfo2() counts as in use");
+  field("fastbin_bytes", row.fastbin_bytes, "chunks in fastbins, part of free_bytes");
+  field("trim_bytes", row.trim_bytes, "resident pages that malloc_trim(0) would give back");
+  field("kept_in_tops_bytes", row.kept_in_tops_bytes, "free resident pages at the ends of threads' arenas");
+  field("pinned_bytes", row.pinned_bytes, "free resident memory on pages that live blocks keep");
+  field("partial_pages", row.partial_pages, "these pages");
+  field("swapped_bytes", row.swapped_bytes, "of the heaps, in swap");
+  field("mmap_threshold_bytes", row.mmap_threshold_bytes, "blocks from this size on get mappings of their own");
+  field("trim_threshold_bytes", row.trim_threshold_bytes, "the size of an arena's end from which glibc gives it back");
+  field("resyncs", row.resyncs, "how often the walk lost the chain of chunks: the program changed it meanwhile");
+  field("is_exact", row.is_exact, "all checks against malloc's own sums hold");
+  field("keepers", row.keepers, "the sizes of blocks that keep most");
+}
+
+struct PartRow {
+  std::string part, name;
+  std::int64_t bytes = 0;
+  bool is_likely = false;
+  std::optional<std::uint64_t> live_bytes;
+};
+template <class Visitor, output::DescribedAs<PartRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("part", row.part, "a word for scripts");
+  field("name", row.name, "the same for people, or the owner");
+  field("bytes", row.bytes, "resident; negative only for `changed`");
+  field("is_likely", row.is_likely, "the owner is a guess");
+  field("live_bytes", row.live_bytes, "of an owner's memory, what is in use, if it is known");
+}
+
+struct ExplanationRow {
+  std::optional<std::uint64_t> pid;
+  std::string program;
+  std::int64_t wall_ns = 0, stopped_ns = 0;
+  std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, threads = 0;
+  std::vector<PartRow> parts;
+  std::optional<MallocRow> malloc;
+  std::vector<std::string> advice, doubts;
+};
+template <class Visitor, output::DescribedAs<ExplanationRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("pid", row.pid, "null: of a core file");
+  field("program", row.program, "its name");
+  field("wall_ns", row.wall_ns, "when it was looked at, since 1970");
+  field("stopped_ns", row.stopped_ns, "for so long it was stopped; 0: it ran on");
+  field("resident_bytes", row.resident_bytes, "the sum of Rss in smaps, and of all parts");
+  field("swapped_bytes", row.swapped_bytes, "in swap, not resident");
+  field("page_table_bytes", row.page_table_bytes, "the kernel's tables for it (VmPTE), not resident");
+  field("huge_page_bytes", row.huge_page_bytes, "of resident_bytes, in transparent huge pages");
+  field("threads", row.threads, "at the begin of the look");
+  field("parts", row.parts, "add up to resident_bytes");
+  field("malloc", row.malloc, "null: its malloc is not glibc's, or not known");
+  field("advice", row.advice, "for people, the most important first");
+  field("doubts", row.doubts, "why figures may be off");
+}
+
+ExplanationRow row_of(const Explanation& explanation);
+
+/// The sizes of blocks that keep most free memory, at most `most`.
+std::vector<KeeperRow> keepers_of(const HeapFigures& figures, std::size_t most);
+
+}  // namespace cmt::watch::explain

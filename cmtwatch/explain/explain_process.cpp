@@ -1,0 +1,94 @@
+// Looks at a process that runs: its name, its memory, and the kernel's figures beside it.
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+#include "cmtwatch/explain/explanation.h"
+#include "cmtwatch/explain/heap/thread_stacks.h"
+#include "cmtwatch/sample/pause.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
+#include "toolkit/process/system.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+/// A figure of /proc/PID/status in bytes: "VmPTE:     180 kB". 0: it has none.
+std::uint64_t status_bytes(const std::string& status, const std::string& key) {
+  const auto at = status.find("\n" + key + ":");
+  return at == status.npos ? 0 : 1024 * std::strtoull(status.c_str() + at + key.size() + 2, nullptr, 10);
+}
+
+/// Whether the control block of each thread was found. A thread that runs has no known place on its stack.
+bool knows_all_threads(AddressSpace& memory) {
+  std::size_t alive = 0;
+  for (const LibcThread& thread : find_libc_threads(memory)) alive += !thread.has_ended;
+  return alive >= memory.threads().size();
+}
+
+void stop_all(Pause& pause, int pid) {
+  pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
+}
+
+/// Finds threads that run: they wait now and then. Those that never do are stopped for a moment.
+void find_running_threads(AddressSpace& memory, int pid) {
+  constexpr int tries = 5;
+  for (int i = 0; i < tries && !knows_all_threads(memory); ++i) {
+    ::usleep(1000);
+    memory.find_threads();
+  }
+  if (knows_all_threads(memory)) return;
+  process::InterruptedCalls calls;
+  while_paused(calls, [&](Pause& pause) {
+    stop_all(pause, pid);
+    memory.find_threads();
+  });
+}
+
+void add_figures(Explanation& explanation, int pid) {
+  explanation.pid = pid;
+  explanation.wall_ns = process::clock_ns(CLOCK_REALTIME);
+  explanation.program = process::read_stat(pid).name;
+  explanation.page_table_bytes = status_bytes(process::read_file(process::path_of(pid, "status")), "VmPTE");
+  process::GroupReader groups;
+  if (const auto place = groups.group_of(pid)) explanation.group = groups.read(*place);
+}
+
+}  // namespace
+
+Explanation explain_process(int pid, bool stops) {
+  try {
+    const auto memory = open_process(pid);
+    Explanation explanation;
+    if (stops) {
+      process::InterruptedCalls calls;
+      const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
+        stop_all(pause, pid);
+        memory->find_threads();
+        explanation = explain(*memory);
+      });
+      explanation.stopped_ns = stopped_ns;
+    } else {
+      find_running_threads(*memory, pid);
+      explanation = explain(*memory);
+    }
+    add_figures(explanation, pid);
+    return explanation;
+  } catch (const std::system_error& error) {
+    if (error.code().value() != ENOENT && error.code().value() != ESRCH) throw;
+    throw std::runtime_error("process " + std::to_string(pid) + " does not exist any more");
+  }
+}
+
+Explanation explain_core(const std::string& path) {
+  const auto memory = open_core(path);
+  Explanation explanation = explain(*memory);
+  explanation.program = path.substr(path.rfind('/') + 1);
+  return explanation;
+}
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,213 @@
+// Writes an explanation as text, as one line, and as JSON.
+#include "cmtwatch/explain/explain_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cmtwatch/explain/explain_fields.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+using output::with_commas;
+
+std::string size_text(std::uint64_t bytes, const ExplainForm& form) {
+  return form.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
+}
+
+std::string size_text(std::int64_t bytes, const ExplainForm& form) {
+  const auto size = static_cast<std::uint64_t>(bytes < 0 ? -bytes : bytes);
+  return (bytes < 0 ? "-" : "") + size_text(size, form);
+}
+
+/// A paragraph with lines of at most `width` columns. The first begins with "- ", and the others with blanks.
+std::string item_text(const std::string& text, std::size_t width) {
+  std::string lines = "-", line;
+  std::size_t column = 1;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (column + 1 + word.size() > width && column > 2) {
+      lines += "\n ";
+      column = 1;
+    }
+    lines += " " + word;
+    column += 1 + word.size();
+    begin = end + 1;
+  }
+  return lines + "\n";
+}
+
+std::string malloc_text(const Explanation& explanation, const ExplainForm& form) {
+  const std::string version = "glibc 2." + std::to_string(explanation.glibc_minor);
+  switch (explanation.why_no_heap) {
+    case NoGlibc::not_loaded:
+      return "It has no glibc: memory is known by mappings only.";
+    case NoGlibc::not_used:
+      return "Its malloc is not " + version + "'s, which was never called: memory is known by mappings only.";
+    case NoGlibc::not_known:
+      return explanation.glibc_minor == 0
+                 ? "The version of its glibc is not known: memory is known by mappings only."
+                 : "The heap of " + version + " is not known: memory is known by mappings only.";
+    case NoGlibc::none:
+      break;
+  }
+  const GlibcHeap& heap = *explanation.heap;
+  return "Its malloc is " + version + "'s, with " + output::counted(heap.malloc.arenas.size(), "arena") + ": " +
+         with_commas(heap.figures.live_blocks + heap.mapped.blocks) + " live blocks with " +
+         size_text(heap.figures.live_bytes + heap.mapped.bytes, form) + ", " + size_text(heap.free_bytes(), form) +
+         " free.";
+}
+
+std::string beside_text(const Explanation& explanation, const ExplainForm& form) {
+  std::string text;
+  const auto add = [&](std::uint64_t bytes, const std::string& what) {
+    if (bytes != 0) text += (text.empty() ? "" : ", ") + size_text(bytes, form) + " " + what;
+  };
+  add(explanation.swapped_bytes, "in swap");
+  add(explanation.page_table_bytes, "of page tables");
+  std::string lines = text.empty() ? "" : "Not resident: " + text + ".\n";
+  if (explanation.huge_page_bytes != 0)
+    lines += size_text(explanation.huge_page_bytes, form) + " of it are in transparent huge pages.\n";
+  if (explanation.group) {
+    const process::GroupMemory& group = *explanation.group;
+    lines += "Its control group " + text::to_line(group.path) + " has " + size_text(group.current, form);
+    if (group.limit) lines += " of " + size_text(*group.limit, form);
+    if (group.file) lines += ": " + size_text(*group.file, form) + " of files";
+    if (group.kernel) lines += ", " + size_text(*group.kernel, form) + " of the kernel's";
+    lines += ".\n";
+  }
+  return lines;
+}
+
+std::string detail_text(const Explanation& explanation, const ExplainForm& form) {
+  if (!form.verbose || !explanation.heap) return "";
+  const HeapFigures& figures = explanation.heap->figures;
+  output::Table keepers({"live blocks of", "blocks", "live", "keep free"});
+  constexpr std::size_t keepers_shown = 12;
+  for (const KeeperRow& row : keepers_of(figures, keepers_shown))
+    keepers.add({with_commas(row.chunk_bytes) + " bytes", with_commas(row.blocks), size_text(row.live_bytes, form),
+                 size_text(row.kept_bytes, form)});
+  output::Table pages({"partly used pages", "pages"});
+  for (std::size_t i = 0; i < figures.pages_by_use.size(); ++i) {
+    if (figures.pages_by_use[i] != 0)
+      pages.add({std::to_string(i * 10) + " to " + std::to_string(i * 10 + 10) + " % in use",
+                 with_commas(figures.pages_by_use[i])});
+  }
+  return "\n" + keepers.text(form.width) + "\n" + pages.text(form.width);
+}
+
+}  // namespace
+
+std::vector<KeeperRow> keepers_of(const HeapFigures& figures, std::size_t most) {
+  std::vector<KeeperRow> rows;
+  for (std::size_t i = 0; i < figures.by_size.size(); ++i) {
+    const BlockGroup& group = figures.by_size[i];
+    if (group.pinned_bytes != 0)
+      rows.push_back({SizeGroups::least_bytes(i), group.blocks, group.bytes, group.pinned_bytes});
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const KeeperRow& a, const KeeperRow& b) { return a.kept_bytes > b.kept_bytes; });
+  if (rows.size() > most) rows.resize(most);
+  return rows;
+}
+
+ExplanationRow row_of(const Explanation& explanation) {
+  ExplanationRow row;
+  if (explanation.pid != 0) row.pid = explanation.pid;
+  row.program = explanation.program;
+  row.wall_ns = explanation.wall_ns;
+  row.stopped_ns = explanation.stopped_ns;
+  row.resident_bytes = explanation.resident_bytes;
+  row.swapped_bytes = explanation.swapped_bytes;
+  row.page_table_bytes = explanation.page_table_bytes;
+  row.huge_page_bytes = explanation.huge_page_bytes;
+  row.threads = explanation.threads;
+  for (const Part& part : explanation.parts)
+    row.parts.push_back({part_key(part), part_name(part), part.bytes, part.is_likely, part.live_bytes});
+  row.advice = advice_for(explanation);
+  row.doubts = explanation.doubts;
+  if (!explanation.heap) return row;
+  const GlibcHeap& heap = *explanation.heap;
+  const HeapFigures& figures = heap.figures;
+  constexpr std::size_t keepers_listed = 20;
+  MallocRow malloc;
+  malloc.library = "glibc";
+  malloc.version = "2." + std::to_string(explanation.glibc_minor);
+  malloc.arenas = heap.malloc.arenas.size();
+  malloc.live_bytes = figures.live_bytes;
+  malloc.live_blocks = figures.live_blocks;
+  malloc.free_bytes = heap.free_bytes();
+  malloc.system_bytes = heap.system_bytes();
+  malloc.mapped_bytes = heap.mapped.bytes;
+  malloc.mapped_blocks = heap.mapped.blocks;
+  malloc.thread_cache_bytes = figures.cached_bytes;
+  malloc.fastbin_bytes = figures.fast_bytes;
+  malloc.trim_bytes = figures.trim_bytes;
+  malloc.kept_in_tops_bytes = figures.kept_tops_bytes;
+  malloc.pinned_bytes = figures.pinned_bytes();
+  malloc.partial_pages = figures.partial_pages;
+  malloc.swapped_bytes = figures.swapped_bytes;
+  malloc.resyncs = figures.resyncs;
+  if (heap.malloc.parameters) {
+    malloc.mmap_threshold_bytes = heap.malloc.parameters->mmap_threshold;
+    malloc.trim_threshold_bytes = heap.malloc.parameters->trim_threshold;
+  }
+  malloc.is_exact = explanation.doubts.empty();
+  malloc.keepers = keepers_of(figures, keepers_listed);
+  row.malloc = std::move(malloc);
+  return row;
+}
+
+std::string explain_text(const Explanation& explanation, const ExplainForm& form) {
+  const std::string name = text::to_line(explanation.program);
+  std::string text = name + (explanation.pid != 0 ? " (" + std::to_string(explanation.pid) + ")" : "") + ": " +
+                     size_text(explanation.resident_bytes, form) + " resident. " + malloc_text(explanation, form) +
+                     "\n\n";
+  std::vector<Part> parts = explanation.parts;
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  output::Table table({"memory", "resident", "share"});
+  for (const Part& part : parts) {
+    const auto share = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
+    std::string title = part_name(part);
+    if (part.live_bytes) title += ", " + size_text(*part.live_bytes, form) + " of it in use";
+    table.add({title, size_text(part.bytes, form), output::percent_text(share, explanation.resident_bytes)});
+  }
+  text += table.text(form.width) + beside_text(explanation, form) + "\n";
+  for (const std::string& line : advice_for(explanation)) text += item_text(line, form.width);
+  for (const std::string& doubt : explanation.doubts) text += item_text("not exact: " + doubt + ".", form.width);
+  if (explanation.stopped_ns != 0)
+    text +=
+        item_text("The process was stopped for " + output::time_text(static_cast<double>(explanation.stopped_ns)) + ".",
+                  form.width);
+  return text + detail_text(explanation, form);
+}
+
+std::string explain_line(const Explanation& explanation) {
+  std::string line =
+      "pid=" + std::to_string(explanation.pid) + " resident=" + std::to_string(explanation.resident_bytes);
+  for (const Part& part : explanation.parts) {
+    if (part.kind != PartKind::owned) line += " " + part_key(part) + "=" + std::to_string(part.bytes);
+  }
+  const std::uint64_t owned = explanation.bytes_of(PartKind::owned);
+  if (owned != 0) line += " owned=" + std::to_string(owned);
+  return line + " exact=" + (explanation.doubts.empty() ? "yes" : "no") + "\n";
+}
+
+std::string explain_json(const std::vector<Explanation>& explanations) {
+  std::vector<ExplanationRow> rows;
+  for (const Explanation& explanation : explanations) rows.push_back(row_of(explanation));
+  output::JsonWriter json;
+  output::JsonFields field(json);
+  json.begin_object();
+  json.field("schema", "cmt.explain/1");
+  field("processes", rows, "one, or with --recursive those of the tree");
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace cmt::watch::explain

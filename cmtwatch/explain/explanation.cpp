@@ -1,0 +1,188 @@
+// Books all resident memory to parts, by ranges of addresses.
+#include "cmtwatch/explain/explanation.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cmtwatch/explain/heap/thread_stacks.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+/// Memory whose parts are known.
+struct Claim {
+  Range range{};
+  PartKind kind = PartKind::anonymous;
+};
+
+/// Whether pages are asked for one by one: private memory of no file.
+bool is_by_pages(const process::Mapping& mapping) {
+  if (mapping.shared() || mapping.name.starts_with("/")) return false;
+  return mapping.name.empty() || mapping.name == "[heap]" || mapping.name == "[stack]" ||
+         mapping.name.starts_with("[anon");
+}
+
+bool is_shared_memory(const process::Mapping& mapping) {
+  const std::string& name = mapping.name;
+  return mapping.shared() && (name.empty() || name.starts_with("/memfd:") || name.starts_with("/dev/shm/") ||
+                              name.starts_with("/SYSV") || name.starts_with("/dev/zero") || name.starts_with("[anon"));
+}
+
+class Booking {
+ public:
+  explicit Booking(AddressSpace& memory) : memory_(memory) {}
+
+  Explanation book() {
+    const std::vector<LibcThread> threads = find_libc_threads(memory_);
+    note_threads(threads);
+    read_malloc(threads);
+    std::sort(claims_.begin(), claims_.end(),
+              [](const Claim& a, const Claim& b) { return a.range.begin < b.range.begin; });
+    for (const process::Mapping& mapping : memory_.mappings()) add(mapping);
+    add_heap_parts();
+    for (const auto& [kind, bytes] : sums_) {
+      if (bytes != 0) result_.parts.push_back({kind, bytes});
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void note_threads(const std::vector<LibcThread>& threads) {
+    std::uint64_t alive = 0;
+    for (const LibcThread& thread : threads) {
+      alive += !thread.has_ended;
+      result_.ended_stacks += thread.has_ended && thread.stack.end != 0;
+      if (thread.stack.end != 0)
+        claims_.push_back({thread.stack, thread.has_ended ? PartKind::ended_stacks : PartKind::stacks});
+    }
+    result_.threads = memory_.threads().size();
+    lost_threads_ = result_.threads - std::min(result_.threads, alive);
+  }
+
+  void read_malloc(const std::vector<LibcThread>& threads) {
+    FoundGlibc found = find_glibc(memory_);
+    result_.why_no_heap = found.why_not;
+    result_.glibc_minor = found.malloc.minor;
+    if (found.why_not != NoGlibc::none) return;
+    result_.heap = read_heap(memory_, std::move(found.malloc), threads);
+    for (const Range& range : result_.heap->heap_ranges) claims_.push_back({range, PartKind::live});
+    for (const Range& range : result_.heap->mapped.ranges) claims_.push_back({range, PartKind::large});
+    result_.doubts = result_.heap->doubts;
+    if (lost_threads_ != 0)
+      result_.doubts.push_back("the caches of " + output::counted(lost_threads_, "thread") +
+                               " were not found: what is in them counts as live");
+    if (!is_glibc_tried(result_.glibc_minor))
+      result_.doubts.push_back("the layout of glibc 2." + std::to_string(result_.glibc_minor) +
+                               " is from its source, and was never tried");
+  }
+
+  void add(const process::Mapping& mapping) {
+    result_.resident_bytes += mapping.resident_bytes;
+    result_.swapped_bytes += mapping.swapped_bytes;
+    result_.huge_page_bytes += mapping.huge_page_bytes;
+    const auto resident = static_cast<std::int64_t>(mapping.resident_bytes);
+    if (is_by_pages(mapping)) {
+      add_by_pages(mapping);
+    } else if (is_shared_memory(mapping)) {
+      sums_[PartKind::shared] += resident;
+    } else if (mapping.name.starts_with("/")) {
+      const auto written = static_cast<std::int64_t>(std::min(mapping.anonymous_bytes, mapping.resident_bytes));
+      sums_[PartKind::written_files] += written;
+      sums_[PartKind::files] += resident - written;
+    } else {
+      sums_[PartKind::special] += resident;
+    }
+  }
+
+  // What the heap claims is booked by add_heap_parts().
+  void add_by_pages(const process::Mapping& mapping) {
+    const PartKind rest = mapping.name == "[stack]" ? PartKind::stacks : PartKind::anonymous;
+    std::int64_t booked = 0;
+    std::uint64_t at = mapping.begin;
+    const auto take = [&](std::uint64_t end, PartKind kind) {
+      if (end <= at) return;
+      const auto bytes = static_cast<std::int64_t>(memory_.resident_bytes({at, end}));
+      booked += bytes;
+      if (kind != PartKind::live) sums_[kind] += bytes;
+      at = end;
+    };
+    while (next_claim_ < claims_.size() && claims_[next_claim_].range.end <= at) ++next_claim_;
+    for (std::size_t i = next_claim_; i < claims_.size() && claims_[i].range.begin < mapping.end; ++i) {
+      take(claims_[i].range.begin, rest);
+      take(std::min(claims_[i].range.end, mapping.end), claims_[i].kind);
+    }
+    take(mapping.end, rest);
+    sums_[PartKind::changed] += static_cast<std::int64_t>(mapping.resident_bytes) - booked;
+  }
+
+  void add_heap_parts() {
+    if (!result_.heap) return;
+    const HeapFigures& figures = result_.heap->figures;
+    const auto add = [&](PartKind kind, std::uint64_t bytes) { sums_[kind] += static_cast<std::int64_t>(bytes); };
+    add(PartKind::live, figures.live_resident);
+    add(PartKind::trimmable, figures.trim_bytes);
+    add(PartKind::arena_tops, figures.kept_tops_bytes);
+    add(PartKind::pinned, figures.pinned_bytes());
+    add(PartKind::thread_caches, figures.cached_resident);
+    add(PartKind::malloc_data, figures.overhead_resident);
+    const std::uint64_t booked =
+        figures.live_resident + figures.free_resident + figures.cached_resident + figures.overhead_resident;
+    sums_[PartKind::changed] += static_cast<std::int64_t>(result_.heap->heap_resident - booked);
+  }
+
+  AddressSpace& memory_;
+  Explanation result_;
+  std::vector<Claim> claims_;   // by address
+  std::size_t next_claim_ = 0;  // the first that may be in the next mapping
+  std::map<PartKind, std::int64_t> sums_;
+  std::uint64_t lost_threads_ = 0;
+};
+
+struct PartName {
+  PartKind kind;
+  const char* key;
+  const char* name;
+};
+constexpr PartName part_names[] = {
+    {PartKind::live, "live", "live in malloc's blocks"},
+    {PartKind::large, "large", "live in large blocks with mappings of their own"},
+    {PartKind::trimmable, "trimmable", "free, malloc_trim would give it back"},
+    {PartKind::pinned, "pinned", "free, on pages that live blocks keep"},
+    {PartKind::arena_tops, "arena_tops", "free, at the ends of threads' arenas"},
+    {PartKind::thread_caches, "thread_caches", "free, in threads' caches"},
+    {PartKind::malloc_data, "malloc_data", "malloc's own data"},
+    {PartKind::owned, "owned", ""},
+    {PartKind::anonymous, "anonymous", "other anonymous memory"},
+    {PartKind::stacks, "stacks", "stacks of threads"},
+    {PartKind::ended_stacks, "ended_stacks", "stacks of threads that have ended"},
+    {PartKind::files, "files", "program, libraries and other files"},
+    {PartKind::written_files, "written_files", "written data of program and libraries"},
+    {PartKind::shared, "shared", "shared memory"},
+    {PartKind::special, "special", "the kernel's mappings"},
+    {PartKind::changed, "changed", "changed while it was read"},
+};
+
+const PartName& name_of(PartKind kind) {
+  return *std::find_if(std::begin(part_names), std::end(part_names),
+                       [kind](const PartName& each) { return each.kind == kind; });
+}
+
+}  // namespace
+
+std::string part_name(const Part& part) {
+  return part.kind == PartKind::owned ? part.owner + (part.is_likely ? ", likely" : "") : name_of(part.kind).name;
+}
+
+std::string part_key(const Part& part) { return name_of(part.kind).key; }
+
+std::uint64_t Explanation::bytes_of(PartKind kind) const {
+  std::int64_t sum = 0;
+  for (const Part& part : parts) sum += part.kind == kind ? part.bytes : 0;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, sum));
+}
+
+Explanation explain(AddressSpace& memory) { return Booking(memory).book(); }
+
+}  // namespace cmt::watch::explain

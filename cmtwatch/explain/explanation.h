@@ -1,0 +1,82 @@
+/// Why a process is as big as it is: its resident memory by parts, which add up, and what could be done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmtwatch/explain/heap/heap.h"
+#include "cmtwatch/explain/memory/address_space.h"
+#include "toolkit/process/control_group.h"
+
+namespace cmt::watch::explain {
+
+/// A part of the resident memory. The order is that of reports.
+enum class PartKind {
+  live,           ///< in blocks of malloc
+  large,          ///< in blocks with mappings of their own
+  trimmable,      ///< free: malloc_trim(0) would give it back
+  pinned,         ///< free, on pages that other blocks keep
+  arena_tops,     ///< free, at the ends of threads' arenas
+  thread_caches,  ///< free, in threads' caches
+  malloc_data,    ///< malloc's own
+  owned,          ///< anonymous memory of an owner that was recognised
+  anonymous,      ///< other anonymous memory
+  stacks,         ///< of threads
+  ended_stacks,   ///< of threads that have ended, kept for others
+  files,          ///< pages of files, which the kernel can drop
+  written_files,  ///< copies of file pages that were written to
+  shared,         ///< shared memory
+  special,        ///< [vdso] and its like
+  changed,        ///< changed while it was read: the difference to the kernel's sum; may be negative
+};
+
+struct Part {
+  PartKind kind = PartKind::changed;
+  std::int64_t bytes = 0;
+  std::string owner{};                        ///< of PartKind::owned
+  bool is_likely = false;                     ///< the owner is a guess
+  std::optional<std::uint64_t> live_bytes{};  ///< of the owner's memory, what is in use
+  std::string remark{};
+};
+
+/// The name of a part in reports and JSON: "live", "free, malloc_trim gives it back".
+std::string part_name(const Part& part);
+/// The same as a word for scripts: "live", "trimmable".
+std::string part_key(const Part& part);
+
+struct Explanation {
+  int pid = 0;                  ///< 0: of a core file
+  std::string program;          ///< its name
+  std::int64_t wall_ns = 0;     ///< when it was looked at, since 1970
+  std::int64_t stopped_ns = 0;  ///< how long the process was stopped; 0: it ran
+  std::uint64_t resident_bytes = 0;
+  std::vector<Part> parts;                                ///< add up to resident_bytes
+  std::uint64_t swapped_bytes = 0, page_table_bytes = 0;  ///< not resident
+  std::uint64_t huge_page_bytes = 0;                      ///< of resident_bytes
+  std::uint64_t threads = 0, ended_stacks = 0;
+  NoGlibc why_no_heap = NoGlibc::none;
+  int glibc_minor = 0;
+  std::optional<GlibcHeap> heap;
+  std::optional<process::GroupMemory> group;
+  std::vector<std::string> doubts;  ///< why figures may be off
+
+  std::uint64_t bytes_of(PartKind kind) const;
+};
+
+/// Looks at a memory.
+Explanation explain(AddressSpace& memory);
+
+/// Looks at a process that runs. `stops`: all its threads are stopped meanwhile, so that the figures are exact. Throws
+/// std::runtime_error, with a remedy, if it may not be looked at.
+Explanation explain_process(int pid, bool stops);
+
+/// Looks at a core file. Throws as open_core().
+Explanation explain_core(const std::string& path);
+
+/// What could be done, one thought in each: the most important first. Nothing is advised that was not computed.
+std::vector<std::string> advice_for(const Explanation& explanation);
+
+}  // namespace cmt::watch::explain

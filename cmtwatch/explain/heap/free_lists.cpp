@@ -1,0 +1,113 @@
+// Follows the lists of fastbins and of threads' caches.
+#include "cmtwatch/explain/heap/free_lists.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t fast_list_max = 10'000'000, cache_list_max = 1 << 17;
+constexpr std::uint64_t static_tls_bytes = 16384;  // below the control block
+
+class ListReader {
+ public:
+  ListReader(AddressSpace& memory, const GlibcMalloc& malloc) : memory_(memory), malloc_(malloc) {}
+
+  FreeLists read(const std::vector<LibcThread>& threads) {
+    for (const Arena& arena : malloc_.arenas) {
+      for (const std::uint64_t first : arena.fast_chunks) follow(first, fast_list_max, lists_.fast);
+    }
+    read_caches(threads);
+    for (auto* chunks : {&lists_.fast.chunks, &lists_.cached.chunks, &lists_.caches}) {
+      std::sort(chunks->begin(), chunks->end());
+      chunks->erase(std::unique(chunks->begin(), chunks->end()), chunks->end());
+    }
+    return std::move(lists_);
+  }
+
+ private:
+  // `chunk` is the first of a list. The link is the first word of a chunk's block.
+  void follow(std::uint64_t chunk, std::uint64_t most, ListedChunks& to) {
+    for (std::uint64_t count = 0; chunk != 0; ++count) {
+      std::array<std::uint64_t, 3> words;  // size of the chunk before, size, link
+      if (count == most || chunk % 16 != 0 || !memory_.read(chunk, words.data(), sizeof words)) {
+        ++lists_.broken;
+        return;
+      }
+      to.chunks.push_back(chunk);
+      to.bytes += chunk_bytes(words[1]);
+      chunk = malloc_.link(chunk + chunk_head_bytes, words[2]);
+    }
+  }
+
+  // Caches link blocks, not chunks.
+  void follow_cache(std::uint64_t block) {
+    for (std::uint64_t count = 0; block != 0; ++count) {
+      std::array<std::uint64_t, 2> words;  // size, link
+      if (count == cache_list_max || block % 16 != 0 || !memory_.read(block - 8, words.data(), sizeof words)) {
+        ++lists_.broken;
+        return;
+      }
+      lists_.cached.chunks.push_back(block - chunk_head_bytes);
+      lists_.cached.bytes += chunk_bytes(words[0]);
+      block = malloc_.link(block, words[1]);
+    }
+  }
+
+  // A chunk of the right size whose entries can be blocks.
+  bool is_cache(std::uint64_t block) {
+    if (block < page_bytes || block % 16 != 0) return false;
+    const auto size = memory_.read<std::uint64_t>(block - 8);
+    if (!size || chunk_bytes(*size) != malloc_.layout.cache_chunk) return false;
+    for (std::uint64_t i = 0; i < malloc_.layout.cache_bins; ++i) {
+      const auto entry = memory_.read<std::uint64_t>(block + malloc_.layout.cache_entries + 8 * i);
+      if (!entry || *entry % 16 != 0 || (*entry != 0 && memory_.find(*entry) == nullptr)) return false;
+    }
+    return true;
+  }
+
+  // The pointer to a thread's cache is at the same distance below the control block of each thread. So the distance is
+  // the one at which most threads have a pointer to a chunk of that size.
+  std::optional<std::uint64_t> find_distance(const std::vector<LibcThread>& threads) {
+    std::map<std::uint64_t, std::size_t> votes;
+    for (const LibcThread& thread : threads) {
+      for (std::uint64_t distance = 8; distance <= static_tls_bytes; distance += 8) {
+        const auto word = memory_.read<std::uint64_t>(thread.control_block - distance);
+        if (!word) break;
+        if (is_cache(*word)) ++votes[distance];
+      }
+    }
+    const auto best =
+        std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return best == votes.end() ? std::nullopt : std::optional(best->first);
+  }
+
+  void read_caches(const std::vector<LibcThread>& threads) {
+    const GlibcLayout& layout = malloc_.layout;
+    if (layout.cache_chunk == 0) return;
+    const auto distance = find_distance(threads);
+    if (!distance) return;
+    for (const LibcThread& thread : threads) {
+      const auto cache = memory_.read<std::uint64_t>(thread.control_block - *distance);
+      if (!cache || !is_cache(*cache)) continue;
+      lists_.caches.push_back(*cache - chunk_head_bytes);
+      for (std::uint64_t i = 0; i < layout.cache_bins; ++i)
+        follow_cache(memory_.read<std::uint64_t>(*cache + layout.cache_entries + 8 * i).value_or(0));
+    }
+  }
+
+  AddressSpace& memory_;
+  const GlibcMalloc& malloc_;
+  FreeLists lists_;
+};
+
+}  // namespace
+
+FreeLists read_free_lists(AddressSpace& memory, const GlibcMalloc& malloc, const std::vector<LibcThread>& threads) {
+  return ListReader(memory, malloc).read(threads);
+}
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,27 @@
+/// Chunks that are free but marked as in use: in fastbins and in threads' caches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cmtwatch/explain/heap/glibc.h"
+#include "cmtwatch/explain/heap/thread_stacks.h"
+
+namespace cmt::watch::explain {
+
+/// A list's chunks, and their bytes.
+struct ListedChunks {
+  std::vector<std::uint64_t> chunks{};  ///< addresses, rising
+  std::uint64_t bytes = 0;
+};
+
+struct FreeLists {
+  ListedChunks fast;                    ///< in fastbins
+  ListedChunks cached;                  ///< in threads' caches
+  std::vector<std::uint64_t> caches{};  ///< the chunks that hold the caches themselves, rising
+  std::uint64_t broken = 0;             ///< lists that a change while they were read, or damage, has cut
+};
+
+FreeLists read_free_lists(AddressSpace& memory, const GlibcMalloc& malloc, const std::vector<LibcThread>& threads);
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,246 @@
+// Finds glibc's malloc in the data of libc, or of a program that is linked statically.
+#include "cmtwatch/explain/heap/glibc.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr int oldest_minor = 17, newest_minor = 43;
+constexpr std::uint64_t word_bytes = 8, bin_words = 254, arenas_max = 4096;
+/// Offsets from `bins`.
+constexpr std::uint64_t top_before_bins = 16, fastbins_before_bins = 96, fastbins = 10, next_after_bins = 2048;
+
+/// Writable memory that holds a module's data: its own pages and the anonymous ones that follow.
+struct ModuleData {
+  std::string path;
+  Range range;
+};
+
+bool is_writable(const process::Mapping& mapping) { return mapping.permissions.starts_with("rw"); }
+
+std::string_view without_deleted(std::string_view path) {
+  constexpr std::string_view deleted = " (deleted)";
+  return path.ends_with(deleted) ? path.substr(0, path.size() - deleted.size()) : path;
+}
+
+bool is_libc(std::string_view path) {
+  const std::string_view name = without_deleted(path).substr(path.rfind('/') + 1);
+  return name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"));
+}
+
+/// The data of modules that pass `is_wanted`.
+template <class Wanted>
+std::vector<ModuleData> data_of(const AddressSpace& memory, Wanted is_wanted) {
+  std::vector<ModuleData> found;
+  const auto& all = memory.mappings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_writable(all[i]) || all[i].shared() || !all[i].name.starts_with("/") || !is_wanted(all[i].name)) continue;
+    Range range{all[i].begin, all[i].end};
+    const bool has_bss =
+        i + 1 < all.size() && all[i + 1].begin == range.end && all[i + 1].name.empty() && is_writable(all[i + 1]);
+    if (has_bss) range.end = all[i + 1].end;
+    found.push_back({all[i].name, range});
+  }
+  return found;
+}
+
+/// "2.36" after glibc's banner; 0: not found.
+int minor_in(std::string_view text) {
+  constexpr std::string_view banner = "GNU C Library", version = "version 2.";
+  const auto begin = text.find(banner);
+  if (begin == text.npos) return 0;
+  const auto at = text.find(version, begin);
+  if (at == text.npos || at - begin > 200) return 0;
+  int minor = 0;
+  std::from_chars(text.data() + at + version.size(), text.data() + std::min(text.size(), at + version.size() + 4),
+                  minor);
+  return minor;
+}
+
+/// The version of the libc at a path. A file that an upgrade has replaced is looked for in memory.
+int find_minor(AddressSpace& memory, const std::string& path) {
+  if (const auto file = memory.file(path)) return minor_in(*file);
+  for (const process::Mapping& mapping : memory.mappings()) {
+    if (mapping.name != path || mapping.permissions[0] != 'r') continue;
+    std::vector<std::uint8_t> bytes(mapping.end - mapping.begin);
+    if (!memory.read_pages({mapping.begin, mapping.end}, bytes.data())) continue;
+    const int minor = minor_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (minor != 0) return minor;
+  }
+  return 0;
+}
+
+/// A module's data, read as words.
+struct Words {
+  Range range;
+  std::vector<std::uint64_t> words;
+
+  std::uint64_t address(std::size_t index) const { return range.begin + index * word_bytes; }
+};
+
+Words read_words(AddressSpace& memory, Range range) {
+  Words data{range, std::vector<std::uint64_t>(range.bytes() / word_bytes)};
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const process::Mapping* const mapping = memory.find(at);
+    if (mapping == nullptr) break;
+    const std::uint64_t end = std::min(range.end, mapping->end);
+    memory.read_pages({at, end}, reinterpret_cast<std::uint8_t*>(data.words.data()) + (at - range.begin));
+    at = end;
+  }
+  return data;
+}
+
+/// Whether a word can be the head of a list in `bins`: the list itself, if it is empty, or a chunk.
+bool is_list_link(AddressSpace& memory, const Words& data, std::uint64_t word, std::uint64_t empty) {
+  if (word == empty) return true;
+  if (word % 16 != 0 || data.range.contains(word)) return false;
+  const process::Mapping* const mapping = memory.find(word);
+  return mapping != nullptr && is_writable(*mapping);
+}
+
+bool are_bins(AddressSpace& memory, const Words& data, std::size_t at) {
+  for (std::size_t i = 0; i < bin_words; ++i) {
+    const std::uint64_t empty = data.address(at + (i & ~std::size_t{1})) - 2 * word_bytes;
+    if (!is_list_link(memory, data, data.words[at + i], empty)) return false;
+  }
+  return true;
+}
+
+/// The arenas of the ring that `first` is in; empty if it does not lead back.
+std::vector<std::uint64_t> ring_of(AddressSpace& memory, std::uint64_t first, std::uint64_t bins) {
+  std::vector<std::uint64_t> ring;
+  for (std::uint64_t at = first; ring.size() < arenas_max;) {
+    ring.push_back(at);
+    const auto next = memory.read<std::uint64_t>(at + bins + next_after_bins);
+    if (!next || *next == 0) return {};
+    if (*next == first) return ring;
+    at = *next;
+  }
+  return {};
+}
+
+Arena read_arena(AddressSpace& memory, std::uint64_t address, const GlibcLayout& layout) {
+  const std::uint64_t bins = address + layout.bins;
+  const auto word = [&](std::uint64_t at) { return memory.read<std::uint64_t>(at).value_or(0); };
+  Arena arena{address, word(bins - top_before_bins), word(bins + layout.system_bytes)};
+  for (std::uint64_t i = 0; layout.has_fastbins && i < fastbins; ++i) {
+    if (const std::uint64_t first = word(bins - fastbins_before_bins + i * word_bytes))
+      arena.fast_chunks.push_back(first);
+  }
+  return arena;
+}
+
+/// Reads `mp_` at the word `at`, if it is there. `heap`: the begin of [heap], by whose `sbrk_base` it is known; 0:
+/// other marks have to do.
+std::optional<MallocParameters> parameters_at(const Words& data, std::size_t at, const GlibcLayout& layout,
+                                              std::uint64_t heap) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data.words.data() + at);
+  const auto word = [&](std::uint64_t offset) { return data.words[at + offset / word_bytes]; };
+  const auto number = [&](std::uint64_t offset) {
+    std::int32_t value;
+    std::memcpy(&value, bytes + offset, sizeof value);
+    return value;
+  };
+  const std::uint64_t arena_test = word(24), base = word(layout.sbrk_base);
+  const std::int32_t mapped_max = number(layout.mapped_count + 4);
+  const bool by_heap = heap != 0 && base - heap < page_bytes && mapped_max >= 0 && arena_test <= 64;
+  const bool by_defaults = mapped_max == 65536 && arena_test >= 1 && arena_test <= 8 && word(8) % page_bytes == 0;
+  if (!(heap != 0 ? by_heap : by_defaults)) return std::nullopt;
+  MallocParameters found{
+      .trim_threshold = word(0), .top_pad = word(8), .mmap_threshold = word(16), .arena_max = word(32)};
+  if (layout.thp_page != 0) found.thp_page_bytes = word(layout.thp_page);
+  if (layout.huge_page != 0) found.huge_page_bytes = word(layout.huge_page);
+  found.sbrk_base = base;
+  found.mapped_blocks = static_cast<std::uint64_t>(std::max(0, number(layout.mapped_count)));
+  found.mapped_bytes = word(layout.mapped_bytes);
+  found.are_thresholds_fixed = number(layout.mapped_count + 12) != 0;
+  return found;
+}
+
+std::optional<MallocParameters> find_parameters(const AddressSpace& memory, const Words& data,
+                                                const GlibcLayout& layout) {
+  std::uint64_t heap = 0;
+  for (const process::Mapping& mapping : memory.mappings()) {
+    if (heap == 0 && mapping.name == "[heap]") heap = mapping.begin;
+  }
+  const std::size_t words = layout.sbrk_base / word_bytes + 1;
+  for (const std::uint64_t mark : {heap, std::uint64_t{0}}) {
+    for (std::size_t at = 0; at + words <= data.words.size(); ++at) {
+      if (auto found = parameters_at(data, at, layout, mark)) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Looks for malloc in one module's data.
+bool find_malloc(AddressSpace& memory, Range range, GlibcMalloc& malloc) {
+  const Words data = read_words(memory, range);
+  const std::size_t before = malloc.layout.bins / word_bytes;
+  for (std::size_t at = before; at + bin_words + 8 <= data.words.size(); ++at) {
+    if (data.words[at] == 0 || !are_bins(memory, data, at)) continue;
+    const auto ring = ring_of(memory, data.address(at - before), malloc.layout.bins);
+    if (ring.empty()) continue;
+    for (const std::uint64_t address : ring) malloc.arenas.push_back(read_arena(memory, address, malloc.layout));
+    constexpr std::uint32_t noncontiguous = 2;
+    malloc.is_main_contiguous = (memory.read<std::uint32_t>(ring[0] + 4).value_or(0) & noncontiguous) == 0;
+    malloc.parameters = find_parameters(memory, data, malloc.layout);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<GlibcLayout> glibc_layout(int minor) {
+  if (minor < oldest_minor || minor > newest_minor) return std::nullopt;
+  const auto since = [minor](int version) { return minor >= version; };
+  GlibcLayout layout;
+  layout.bins = since(43) ? 0x18 : since(27) ? 0x70 : 0x68;
+  layout.system_bytes = next_after_bins + (since(23) ? 24 : 16);
+  layout.state_bytes = layout.bins + next_after_bins + (since(23) ? 40 : 32);
+  layout.heap_info_bytes = since(35) ? 0x30 : 0x20;
+  layout.cache_chunk = since(42) ? 0x300 : since(30) ? 0x290 : since(26) ? 0x250 : 0;
+  layout.cache_entries = since(42) ? 152 : since(30) ? 128 : 64;
+  layout.cache_bins = since(42) ? 76 : 64;
+  layout.mapped_count = since(43) ? 68 : since(35) ? 60 : 40;
+  layout.sbrk_base = since(43) ? 104 : since(35) ? 96 : since(24) ? 72 : 80;
+  layout.mapped_bytes = layout.sbrk_base - (since(24) ? 16 : 24);
+  layout.thp_page = since(43) ? 48 : since(35) ? 40 : 0;
+  layout.huge_page = since(43) ? 56 : since(35) ? 48 : 0;
+  layout.mapped_header = since(43) ? 16 : 0;
+  layout.has_fastbins = !since(43);
+  layout.mangles_links = since(32);
+  return layout;
+}
+
+bool is_glibc_tried(int minor) { return minor == 36 || minor == 43; }
+
+std::uint64_t GlibcMalloc::heap_bytes_max() const {
+  constexpr std::uint64_t usual = std::uint64_t{64} << 20;
+  return parameters && parameters->huge_page_bytes != 0 ? 4 * parameters->huge_page_bytes : usual;
+}
+
+FoundGlibc find_glibc(AddressSpace& memory) {
+  FoundGlibc found{NoGlibc::not_loaded, {}};
+  for (const ModuleData& module : data_of(memory, is_libc)) {
+    GlibcMalloc malloc;
+    malloc.path = module.path;
+    malloc.minor = find_minor(memory, module.path);
+    const auto layout = glibc_layout(malloc.minor);
+    if (!layout) {
+      found = {NoGlibc::not_known, malloc};
+      continue;
+    }
+    malloc.layout = *layout;
+    if (find_malloc(memory, module.range, malloc)) return {NoGlibc::none, malloc};
+    found = {NoGlibc::not_used, malloc};
+  }
+  return found;
+}
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,216 @@
+// Finds the regions of all arenas and the blocks with mappings of their own, walks them, and checks the result against
+// malloc's own sums.
+#include "cmtwatch/explain/heap/heap.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "cmtwatch/explain/heap/walk.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t heaps_max = 65536;
+
+/// The head of a heap of a thread's arena (`heap_info`).
+struct HeapHead {
+  std::uint64_t arena, before, bytes;
+};
+
+std::uint64_t aligned(std::uint64_t address) { return (address + chunk_alignment - 1) & ~(chunk_alignment - 1); }
+
+/// Private anonymous memory in which malloc may have blocks.
+bool is_anonymous(const process::Mapping& mapping) {
+  return mapping.permissions.starts_with("rw-p") && (mapping.name.empty() || mapping.name.starts_with("[anon:"));
+}
+
+/// The parts of a range that are not in `claimed`, which rise and do not overlap.
+std::vector<Range> without(Range range, const std::vector<Range>& claimed) {
+  std::vector<Range> left;
+  for (const Range& each : claimed) {
+    if (each.end <= range.begin || each.begin >= range.end) continue;
+    if (each.begin > range.begin) left.push_back({range.begin, each.begin});
+    range.begin = each.end;
+  }
+  if (range.begin < range.end) left.push_back(range);
+  return left;
+}
+
+class HeapReader {
+ public:
+  HeapReader(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads) : memory_(memory) {
+    heap_.lists = read_free_lists(memory, malloc, threads);
+    heap_.malloc = std::move(malloc);
+    for (const LibcThread& thread : threads) {
+      if (thread.stack.end != 0) stacks_.push_back(thread.stack);
+    }
+  }
+
+  GlibcHeap read() {
+    HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures);
+    for (const HeapRegion& region : find_regions()) take(walker, region);
+    search_mappings(walker);
+    std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
+    check();
+    return std::move(heap_);
+  }
+
+ private:
+  static bool by_begin(const Range& a, const Range& b) { return a.begin < b.begin; }
+
+  std::vector<HeapRegion> find_regions() {
+    std::vector<HeapRegion> regions;
+    for (std::size_t i = 1; i < heap_.malloc.arenas.size(); ++i) add_heaps(heap_.malloc.arenas[i], regions);
+    add_main(regions);
+    return regions;
+  }
+
+  // The heaps of a thread's arena, from the last, which has the top, to the first.
+  void add_heaps(const Arena& arena, std::vector<HeapRegion>& regions) {
+    const std::uint64_t most = heap_.malloc.heap_bytes_max();
+    std::uint64_t at = arena.top & ~(most - 1);
+    for (std::uint64_t count = 0; at != 0 && count < heaps_max; ++count) {
+      const auto head = memory_.read<HeapHead>(at);
+      if (!head || head->arena != arena.address || head->bytes == 0 || head->bytes > most) {
+        doubt("a heap of an arena was not found");
+        return;
+      }
+      const bool is_first = arena.address > at && arena.address < at + page_bytes;
+      const std::uint64_t first = is_first ? aligned(arena.address + heap_.malloc.layout.state_bytes)
+                                           : at + heap_.malloc.layout.heap_info_bytes;
+      regions.push_back({{at, page_end(at + head->bytes)}, first, at + head->bytes, arena.top});
+      at = head->before;
+    }
+  }
+
+  // [heap] may be several mappings.
+  void add_main(std::vector<HeapRegion>& regions) {
+    const std::uint64_t base = heap_.malloc.parameters ? heap_.malloc.parameters->sbrk_base : 0;
+    Range range{};
+    for (const process::Mapping& mapping : memory_.mappings()) {
+      const bool is_heap = mapping.name == "[heap]" || (range.end == 0 && base != 0 && mapping.begin <= base &&
+                                                        base < mapping.end && is_anonymous(mapping));
+      if (!is_heap || (range.end != 0 && mapping.begin != range.end)) continue;
+      if (range.end == 0) range.begin = mapping.begin;
+      range.end = mapping.end;
+    }
+    if (range.end == 0) return;
+    const std::uint64_t first = aligned(range.contains(base) ? base : range.begin);
+    regions.push_back({range, first, range.end, heap_.malloc.arenas[0].top, true});
+  }
+
+  void take(HeapWalker& walker, const HeapRegion& region) {
+    const Range range{region.range.begin, walker.walk(region)};
+    heap_.heap_ranges.push_back(range);
+    heap_.heap_resident += memory_.resident_bytes(range);
+  }
+
+  void search_mappings(HeapWalker& walker) {
+    std::vector<Range> claimed = heap_.heap_ranges;
+    claimed.insert(claimed.end(), stacks_.begin(), stacks_.end());
+    std::sort(claimed.begin(), claimed.end(), by_begin);
+    for (const process::Mapping& mapping : memory_.mappings()) {
+      if (!is_anonymous(mapping)) continue;
+      for (const Range& range : without({mapping.begin, mapping.end}, claimed)) search(walker, range);
+    }
+  }
+
+  using Head = std::array<std::uint64_t, 2>;  // of a chunk: the bytes before, and its size
+
+  // Looks at the begin of each resident page: the mappings of blocks merge with each other and with anything.
+  void search(HeapWalker& walker, Range range) {
+    constexpr std::size_t first_batch = 16, last_batch = 1000;
+    std::size_t batch = first_batch;
+    for (std::uint64_t at = range.begin; at < range.end;) {
+      std::vector<std::uint64_t> pages;
+      for (; at < range.end && pages.size() < batch; at += page_bytes) {
+        if (memory_.page(at) == PageState::resident) pages.push_back(at);
+      }
+      const std::uint64_t found_end = search_pages(walker, pages, range.end);
+      batch = found_end != 0 ? first_batch : std::min(batch * 2, last_batch);
+      if (found_end != 0) at = found_end;
+    }
+  }
+
+  // Returns where the search goes on after what was found last, which may be among the pages; 0: nothing was found.
+  std::uint64_t search_pages(HeapWalker& walker, const std::vector<std::uint64_t>& pages, std::uint64_t end) {
+    std::vector<Head> heads(pages.size());
+    std::vector<AddressSpace::Piece> pieces;
+    for (std::size_t i = 0; i < pages.size(); ++i) pieces.push_back({pages[i], heads[i].data(), sizeof heads[i]});
+    memory_.read_pieces(pieces);
+    std::uint64_t found_end = 0;
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      if (pages[i] < found_end) continue;
+      const std::uint64_t found = find_at(walker, pages[i], heads[i], end);
+      if (found != 0) found_end = found;
+    }
+    return found_end <= (pages.empty() ? 0 : pages.back()) ? 0 : found_end;
+  }
+
+  // Returns the end of a mapped block or of a piece of the main arena that begins here; 0: there is none.
+  std::uint64_t find_at(HeapWalker& walker, std::uint64_t page, const Head& head, std::uint64_t end) {
+    const std::uint64_t bytes = chunk_bytes(head[1]), extra = heap_.malloc.layout.mapped_header;
+    const std::uint64_t before = head[0] & ~std::uint64_t{1};
+    const std::uint64_t flags = head[1] & 7;
+    if (flags == chunk_is_mapped && bytes != 0 && before % page_bytes == 0 && before < bytes && bytes <= end - page &&
+        (bytes + extra) % page_bytes == 0 && bytes + extra <= end - page) {
+      take_mapped({page, page + bytes + extra});
+      return page + bytes + extra;
+    }
+    const bool may_be_piece = !heap_.malloc.is_main_contiguous && flags == chunk_before_in_use && bytes >= 32 &&
+                              bytes % chunk_alignment == 0 && bytes <= end - page;
+    const std::uint64_t top = heap_.malloc.arenas[0].top;
+    if (!may_be_piece || !walker.has_chain(page, end, top)) return 0;
+    take(walker, {{page, end}, page, end, top, true, true});
+    return heap_.heap_ranges.back().end;
+  }
+
+  void take_mapped(Range range) {
+    ++heap_.mapped.blocks;
+    heap_.mapped.bytes += range.bytes();
+    heap_.mapped.resident_bytes += memory_.resident_bytes(range);
+    heap_.mapped.ranges.push_back(range);
+  }
+
+  void doubt(std::string what) {
+    if (std::find(heap_.doubts.begin(), heap_.doubts.end(), what) == heap_.doubts.end())
+      heap_.doubts.push_back(std::move(what));
+  }
+
+  void check() {
+    const auto& parameters = heap_.malloc.parameters;
+    if (!parameters)
+      doubt("malloc's parameters were not found");
+    else if (parameters->mapped_blocks != heap_.mapped.blocks)
+      doubt("malloc counts " + output::with_commas(parameters->mapped_blocks) +
+            " blocks with mappings of their own, and " + output::with_commas(heap_.mapped.blocks) + " were found");
+    // From 2.43 on, mremap adds 16 bytes to malloc's sum.
+    else if (parameters->mapped_bytes != heap_.mapped.bytes && heap_.malloc.layout.mapped_header == 0)
+      doubt("malloc counts " + output::bytes_text(parameters->mapped_bytes) +
+            " in blocks with mappings of their own, and " + output::bytes_text(heap_.mapped.bytes) + " were found");
+    if (heap_.figures.resyncs != 0)
+      doubt("the heap's chain of blocks was lost " + output::with_commas(heap_.figures.resyncs) + " times, for " +
+            output::bytes_text(heap_.figures.skipped_bytes));
+    if (heap_.lists.broken != 0) doubt("a list of free blocks changed while it was read");
+  }
+
+  AddressSpace& memory_;
+  GlibcHeap heap_;
+  std::vector<Range> stacks_;
+};
+
+}  // namespace
+
+std::uint64_t GlibcHeap::system_bytes() const {
+  return std::accumulate(malloc.arenas.begin(), malloc.arenas.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Arena& arena) { return sum + arena.system_bytes; });
+}
+
+GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads) {
+  return HeapReader(memory, std::move(malloc), threads).read();
+}
+
+}  // namespace cmt::watch::explain

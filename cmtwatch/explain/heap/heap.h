@@ -1,0 +1,38 @@
+/// glibc's heap in a process: its figures, and the memory that it holds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cmtwatch/explain/heap/free_lists.h"
+#include "cmtwatch/explain/heap/glibc.h"
+#include "cmtwatch/explain/heap/page_book.h"
+#include "cmtwatch/explain/heap/thread_stacks.h"
+
+namespace cmt::watch::explain {
+
+/// Blocks so large that each has a mapping of its own.
+struct MappedBlocks {
+  std::uint64_t blocks = 0, bytes = 0, resident_bytes = 0;
+  std::vector<Range> ranges{};
+};
+
+struct GlibcHeap {
+  GlibcMalloc malloc;
+  FreeLists lists;
+  HeapFigures figures;
+  MappedBlocks mapped;
+  std::vector<Range> heap_ranges;  ///< of all arenas; whole pages
+  std::uint64_t heap_resident = 0;
+  std::vector<std::string> doubts;  ///< checks that failed: why the figures may be off. Empty: they are exact
+
+  /// Of all arenas, as malloc counts it: memory that it has from the kernel, without mapped blocks.
+  std::uint64_t system_bytes() const;
+  /// As mallinfo2() counts it: bins, fastbins and tops, without threads' caches.
+  std::uint64_t free_bytes() const { return figures.free_bytes + figures.fast_bytes + figures.top_bytes; }
+};
+
+/// Walks the heap. `threads`: those whose caches are looked for.
+GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads);
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,168 @@
+// Books chunks to pages. A page is done when a chunk begins beyond it, so that one page is held at a time.
+#include "cmtwatch/explain/heap/page_book.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace cmt::watch::explain {
+namespace {
+
+/// Of a free chunk: its header and the links that malloc writes to it. malloc_trim keeps the page that they are on.
+constexpr std::uint64_t free_head_bytes = 48, top_head_bytes = 16;
+constexpr std::uint64_t trim_keeps_bytes = 33;  // of the top: the smallest chunk and one byte
+constexpr std::uint64_t partial_free_min = 64;  // less is padding
+
+bool is_free(ChunkState state) { return state == ChunkState::free || state == ChunkState::fast; }
+
+}  // namespace
+
+std::size_t SizeGroups::index(std::uint64_t chunk_bytes) {
+  constexpr std::uint64_t unit = 16;
+  if (chunk_bytes < exact_groups * unit) return chunk_bytes / unit;
+  return exact_groups + static_cast<std::size_t>(std::bit_width(chunk_bytes / (exact_groups * unit))) - 1;
+}
+
+std::uint64_t SizeGroups::least_bytes(std::size_t index) {
+  constexpr std::uint64_t unit = 16;
+  return index < exact_groups ? index * unit : exact_groups * unit << (index - exact_groups);
+}
+
+PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step)
+    : memory_(memory),
+      region_(region),
+      figures_(figures),
+      trims_top_(trims_top),
+      trim_step_(std::max(trim_step, page_bytes)),
+      page_(page_begin(region.begin)) {}
+
+std::uint64_t PageBook::resident(std::uint64_t begin, std::uint64_t end) {
+  return end > begin ? memory_.resident_bytes({begin, end}) : 0;
+}
+
+void PageBook::book_totals(Range chunk, ChunkState state, std::uint64_t type) {
+  const std::uint64_t bytes = chunk.bytes();
+  switch (state) {
+    case ChunkState::live: {
+      BlockGroup& group = figures_.by_size[SizeGroups::index(bytes)];
+      ++figures_.live_blocks;
+      figures_.live_bytes += bytes;
+      ++group.blocks;
+      group.bytes += bytes;
+      if (type == 0) break;
+      BlockGroup& typed = figures_.by_type[type];
+      ++typed.blocks;
+      typed.bytes += bytes;
+      break;
+    }
+    case ChunkState::free:
+      ++figures_.free_chunks;
+      figures_.free_bytes += bytes;
+      break;
+    case ChunkState::fast:
+      figures_.fast_bytes += bytes;
+      break;
+    case ChunkState::cached:
+      figures_.cached_bytes += bytes;
+      break;
+    case ChunkState::top:
+      figures_.top_bytes += bytes;
+      break;
+    case ChunkState::overhead:
+      figures_.overhead_bytes += bytes;
+      break;
+  }
+}
+
+// malloc_trim gives the whole pages within neighbouring free chunks.
+void PageBook::end_free_run() {
+  if (free_run_.end != 0) {
+    const std::uint64_t first = page_end(free_run_.begin + free_head_bytes);
+    figures_.trim_bytes += resident(first, page_begin(free_run_.end));
+  }
+  free_run_ = {};
+}
+
+// A run of free chunks before the top becomes a part of it. malloc_trim does not give that of a thread's arena.
+void PageBook::book_top(Range chunk, std::uint64_t free_from) {
+  const std::uint64_t first = page_end(free_from + top_head_bytes);
+  const std::uint64_t top = resident(first, page_begin(chunk.end));
+  std::uint64_t given = 0;
+  if (trims_top_ && chunk.end - free_from > trim_keeps_bytes) {
+    const std::uint64_t shrinks_by = (chunk.end - free_from - trim_keeps_bytes) / trim_step_ * trim_step_;
+    given = resident(chunk.end - shrinks_by, chunk.end);
+  }
+  figures_.trim_bytes += given;
+  if (!trims_top_) figures_.kept_tops_bytes += top;
+}
+
+void PageBook::end_page() {
+  if (page_ >= region_.begin && page_ < region_.end && memory_.page(page_) == PageState::resident) {
+    const std::uint64_t used = live_ + cached_ + overhead_, free = page_bytes - std::min(page_bytes, used);
+    figures_.live_resident += live_;
+    figures_.cached_resident += cached_;
+    figures_.overhead_resident += overhead_;
+    figures_.free_resident += free;
+    if (used != 0 && free >= partial_free_min) {
+      ++figures_.partial_pages;
+      figures_.partial_free_bytes += free;
+      ++figures_.pages_by_use[std::min(live_ + cached_, page_bytes - 1) * 10 / page_bytes];
+      for (const Keeper& keeper : keepers_) {
+        figures_.by_size[keeper.group].pinned_bytes += free / keepers_.size();
+        if (keeper.type != 0) figures_.by_type[keeper.type].pinned_bytes += free / keepers_.size();
+      }
+    }
+  }
+  keepers_.clear();
+  live_ = cached_ = overhead_ = 0;
+}
+
+void PageBook::book_on_page(Range piece, ChunkState state, const Keeper& keeper) {
+  if (const std::uint64_t page = page_begin(piece.begin); page != page_) {
+    end_page();
+    page_ = page;
+  }
+  if (state == ChunkState::live) {
+    live_ += piece.bytes();
+    keepers_.push_back(keeper);
+  } else if (state == ChunkState::cached) {
+    cached_ += piece.bytes();
+  } else if (state == ChunkState::overhead) {
+    overhead_ += piece.bytes();
+  }
+}
+
+void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
+  assert(chunk.begin < chunk.end && chunk.begin >= region_.begin && chunk.end <= region_.end);
+  book_totals(chunk, state, type);
+  if (is_free(state)) {
+    if (free_run_.end == 0) free_run_.begin = chunk.begin;
+    free_run_.end = chunk.end;
+  } else if (state == ChunkState::top) {
+    book_top(chunk, free_run_.end != 0 ? free_run_.begin : chunk.begin);
+    free_run_ = {};
+  } else {
+    end_free_run();
+  }
+  const Keeper keeper{SizeGroups::index(chunk.bytes()), type};
+  const std::uint64_t second = page_begin(chunk.begin) + page_bytes, last = page_begin(chunk.end - 1);
+  book_on_page({chunk.begin, std::min(chunk.end, second)}, state, keeper);
+  if (last < second) return;
+  const std::uint64_t between = resident(second, last);
+  if (state == ChunkState::live)
+    figures_.live_resident += between;
+  else if (state == ChunkState::cached)
+    figures_.cached_resident += between;
+  else if (state == ChunkState::overhead)
+    figures_.overhead_resident += between;
+  else
+    figures_.free_resident += between;
+  book_on_page({last, chunk.end}, state, keeper);
+}
+
+void PageBook::finish() {
+  end_free_run();
+  end_page();
+}
+
+}  // namespace cmt::watch::explain

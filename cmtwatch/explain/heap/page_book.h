@@ -1,0 +1,107 @@
+/// Books the bytes of a heap's chunks to the pages that they are on: which are resident, which hold only free memory,
+/// and which blocks keep the others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "cmtwatch/explain/memory/address_space.h"
+
+namespace cmt::watch::explain {
+
+/// The state of a chunk.
+enum class ChunkState {
+  live,
+  free,      ///< in a bin
+  fast,      ///< free, in a fastbin
+  cached,    ///< in a thread's cache: free, and no malloc_trim gives it back
+  top,       ///< the arena's last one, from which new blocks are cut
+  overhead,  ///< malloc's own data, fenceposts, memory of others between a heap's parts
+};
+
+/// Blocks of one size, or of one type.
+struct BlockGroup {
+  std::uint64_t blocks = 0, bytes = 0;
+  std::uint64_t pinned_bytes = 0;  ///< free and resident, on pages that these blocks keep
+};
+
+/// Groups of blocks by the size of their chunks: each size below 64 KiB, from there on powers of two.
+class SizeGroups {
+ public:
+  static std::size_t index(std::uint64_t chunk_bytes);
+  /// The least size in a group.
+  static std::uint64_t least_bytes(std::size_t index);
+
+  BlockGroup& operator[](std::size_t index) { return groups_[index]; }
+  const BlockGroup& operator[](std::size_t index) const { return groups_[index]; }
+  std::size_t size() const { return groups_.size(); }
+
+ private:
+  static constexpr std::size_t exact_groups = 4096, groups = exact_groups + 48;
+  std::vector<BlockGroup> groups_ = std::vector<BlockGroup>(groups);
+};
+
+/// What the chunks of heaps add up to. Sizes of chunks include malloc's header of 8 bytes and their padding.
+struct HeapFigures {
+  std::uint64_t chunks = 0;
+  std::uint64_t live_blocks = 0, live_bytes = 0;
+  std::uint64_t free_chunks = 0, free_bytes = 0;  ///< in bins
+  std::uint64_t fast_bytes = 0, cached_bytes = 0, top_bytes = 0, overhead_bytes = 0;
+
+  /// Of resident pages. These add up to all resident bytes of the heaps.
+  std::uint64_t live_resident = 0, free_resident = 0, cached_resident = 0, overhead_resident = 0;
+  /// Parts of free_resident: what malloc_trim(0) would give back, and what it leaves at the ends of threads' arenas.
+  std::uint64_t trim_bytes = 0, kept_tops_bytes = 0;
+
+  std::uint64_t partial_pages = 0;               ///< with free memory, and something else
+  std::uint64_t partial_free_bytes = 0;          ///< the free memory on those
+  std::array<std::uint64_t, 10> pages_by_use{};  ///< of those: by the tenths of the page that are in use
+  std::uint64_t swapped_bytes = 0;
+  std::uint64_t foreign_bytes = 0;               ///< between parts of a heap: others have them from sbrk(2)
+  std::uint64_t resyncs = 0, skipped_bytes = 0;  ///< places where the walk lost the chain of chunks
+
+  SizeGroups by_size{};
+  std::unordered_map<std::uint64_t, BlockGroup> by_type{};  ///< by the first word, if it points into a module's data
+
+  /// free_resident that neither malloc_trim gives nor arenas' ends hold: pages that blocks keep.
+  std::uint64_t pinned_bytes() const { return free_resident - trim_bytes - kept_tops_bytes; }
+};
+
+/// Books one region of a heap, whose chunks come by address.
+class PageBook {
+ public:
+  /// `trims_top`: malloc_trim shrinks the region's top, as it does for the main arena alone, in steps of
+  /// `trim_step` bytes. The region lies within one mapping.
+  PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step);
+
+  /// `type`: the block's first word; 0: no type is known.
+  void add(Range chunk, ChunkState state, std::uint64_t type = 0);
+  void finish();
+
+ private:
+  struct Keeper {
+    std::size_t group = 0;
+    std::uint64_t type = 0;
+  };
+
+  std::uint64_t resident(std::uint64_t begin, std::uint64_t end);
+  void book_totals(Range chunk, ChunkState state, std::uint64_t type);
+  void book_on_page(Range piece, ChunkState state, const Keeper& keeper);
+  void book_top(Range chunk, std::uint64_t free_from);
+  void end_free_run();
+  void end_page();
+
+  AddressSpace& memory_;
+  const Range region_;
+  HeapFigures& figures_;
+  const bool trims_top_;
+  const std::uint64_t trim_step_;
+  Range free_run_{};  ///< neighbouring free chunks, which malloc_trim joins first
+  std::uint64_t page_ = 0, live_ = 0, cached_ = 0, overhead_ = 0;  ///< bytes on the page at `page_`
+  std::vector<Keeper> keepers_;                                    ///< the live blocks on it
+};
+
+}  // namespace cmt::watch::explain

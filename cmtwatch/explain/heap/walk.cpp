@@ -1,0 +1,224 @@
+// The walk over chunks. A process that runs changes its heap meanwhile: then the walk loses the chain, and takes it up
+// again where eight chunks follow each other.
+#include "cmtwatch/explain/heap/walk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t chunk_bytes_min = 32;
+constexpr std::uint64_t window_bytes_max = 1 << 20;
+constexpr int chain_of_resync = 8, chain_of_piece = 2, chain_tried = 6;
+
+std::uint64_t word_at(const std::uint8_t* bytes) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+/// Whether a size word can be that of a chunk at an address.
+bool is_sound(std::uint64_t size_word, std::uint64_t chunk, std::uint64_t end) {
+  const std::uint64_t bytes = chunk_bytes(size_word);
+  return (size_word & chunk_is_mapped) == 0 && bytes >= chunk_alignment && bytes % chunk_alignment == 0 &&
+         chunk < end && bytes <= end - chunk;
+}
+
+/// The end of a heap, or of a part of it, is marked by chunks that have no block.
+bool is_fencepost(std::uint64_t size_word) { return size_word == 1 || chunk_bytes(size_word) == chunk_alignment; }
+
+}  // namespace
+
+HeapWalker::HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures)
+    : memory_(memory),
+      malloc_(malloc),
+      figures_(figures),
+      window_(memory),
+      cached_(lists.cached.chunks),
+      fast_(lists.fast.chunks),
+      caches_(lists.caches) {}
+
+void HeapWalker::Window::move_to(Range within) {
+  within_ = within;
+  held_ = {};
+  growth_ = 0;
+}
+
+const std::uint8_t* HeapWalker::Window::at(std::uint64_t address, std::uint64_t bytes) {
+  if (address < held_.begin || address + bytes > held_.end) {
+    if (!fill(address, bytes)) return nullptr;
+  }
+  return bytes_.data() + (address - held_.begin);
+}
+
+bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
+  if (address < within_.begin || address + bytes > within_.end) return false;
+  if (memory_.page(address) != PageState::resident) return false;
+  const bool goes_on = held_.end != 0 && address + 64 >= held_.end && address < held_.end + page_bytes;
+  growth_ = goes_on ? std::min(growth_ * 4, window_bytes_max) : 2 * page_bytes;
+  held_.begin = page_begin(address);
+  held_.end = std::min(within_.end, std::max(held_.begin + growth_, page_end(address + bytes)));
+  bytes_.resize(held_.bytes());
+  if (memory_.read_pages(held_, bytes_.data())) return true;
+  held_ = {};
+  return false;
+}
+
+void HeapWalker::Cursor::move_to(std::uint64_t address) {
+  at_ = static_cast<std::size_t>(std::lower_bound(addresses_.begin(), addresses_.end(), address) - addresses_.begin());
+}
+
+bool HeapWalker::Cursor::is_at(std::uint64_t address) {
+  while (at_ < addresses_.size() && addresses_[at_] < address) ++at_;
+  return at_ < addresses_.size() && addresses_[at_] == address;
+}
+
+std::optional<std::uint64_t> HeapWalker::size_word(std::uint64_t chunk) {
+  const std::uint8_t* const head = window_.at(chunk, chunk_head_bytes);
+  return head == nullptr ? std::nullopt : std::optional(word_at(head + 8));
+}
+
+// The first word of a block, if it points into the data of a module: to a table of virtual functions, most likely.
+std::uint64_t HeapWalker::type_of(std::uint64_t chunk) {
+  const std::uint8_t* const head = window_.at(chunk, chunk_head_bytes + 8);
+  const std::uint64_t word = head == nullptr ? 0 : word_at(head + chunk_head_bytes);
+  if (word < 1 << 16 || word % 8 != 0 || word >> 47 != 0) return 0;
+  if (last_module_.contains(word)) return word;
+  if (word >> 40 != 0x7f && word >> 44 != 5) return 0;  // where the kernel maps modules
+  const process::Mapping* const mapping = memory_.find(word);
+  if (mapping == nullptr || !mapping->name.starts_with("/") || mapping->permissions[2] == 'x') return 0;
+  last_module_ = {mapping->begin, mapping->end};
+  return word;
+}
+
+// `next_size_word` has the flag that this chunk is in use. Lists have free chunks that keep it.
+ChunkState HeapWalker::state_of(std::uint64_t chunk, std::uint64_t next_size_word) {
+  if ((next_size_word & chunk_before_in_use) == 0) return ChunkState::free;
+  if (cached_.is_at(chunk)) return ChunkState::cached;
+  if (fast_.is_at(chunk)) return ChunkState::fast;
+  return caches_.is_at(chunk) ? ChunkState::overhead : ChunkState::live;
+}
+
+// Whether eight chunks follow each other, or some up to the end.
+bool HeapWalker::is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t least_bytes) {
+  for (int count = 0; count < chain_of_resync; ++count) {
+    const auto size = size_word(chunk);
+    if (!size) return false;
+    if (!is_sound(*size, chunk, end) || chunk_bytes(*size) < least_bytes) return false;
+    chunk += chunk_bytes(*size);
+    if (chunk == end) return count > 0;
+  }
+  return true;
+}
+
+std::uint64_t HeapWalker::find_chain(PageBook& book, std::uint64_t from, std::uint64_t end) {
+  std::uint64_t at = from + chunk_alignment;
+  while (at < end && !is_chain(at, end, chunk_bytes_min)) {
+    at += chunk_alignment;
+    if (at < end && memory_.page(at) != PageState::resident) at = page_begin(at) + page_bytes;
+  }
+  at = std::min(at, end);
+  book.add({from, at}, ChunkState::overhead);
+  return at;
+}
+
+std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, std::uint64_t end) {
+  const std::uint64_t at = find_chain(book, from, end);
+  ++figures_.resyncs;
+  figures_.skipped_bytes += at - from;
+  return at;
+}
+
+// A chunk whose successor cannot be read, because its page is swapped out or gone.
+std::uint64_t HeapWalker::pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, std::uint64_t end) {
+  book.add({chunk, next}, ChunkState::live);
+  std::uint64_t at = next;
+  while (at < end && memory_.page(at) != PageState::resident) at = page_begin(at) + page_bytes;
+  at = std::min(at, end);
+  if (at > next) {
+    book.add({next, at}, ChunkState::overhead);
+    figures_.skipped_bytes += at - next;
+  }
+  if (at < end && !is_chain(at, end, chunk_bytes_min)) return resync(book, at, end);
+  ++figures_.resyncs;
+  return at;
+}
+
+// Returns where the chunks go on, or, at the end of the heap, after the fencepost.
+std::uint64_t HeapWalker::pass_fencepost(PageBook& book, const HeapRegion& region, std::uint64_t chunk) {
+  const std::uint64_t next = std::min(chunk + chunk_alignment, region.end);
+  book.add({chunk, next}, ChunkState::overhead);
+  if (next == region.end || (region.is_piece && next % page_bytes == 0)) return next;
+  const auto size = size_word(next);
+  if (!size || is_sound(*size, next, region.end) || *size == 1) return next;
+  const std::uint64_t chain = find_chain(book, next, region.end);
+  figures_.foreign_bytes += chain - next;
+  return chain;
+}
+
+// Returns where the chunks end.
+std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) {
+  std::uint64_t chunk = region.first;
+  while (chunk < region.end) {
+    const auto size = size_word(chunk);
+    if (!size) return chunk;
+    if (is_fencepost(*size)) {
+      const bool is_end = *size == 1;
+      chunk = pass_fencepost(book, region, chunk);
+      if (is_end || (region.is_piece && chunk % page_bytes == 0)) return chunk;
+      continue;
+    }
+    if (!is_sound(*size, chunk, region.end)) {
+      if (region.is_piece) return chunk;
+      chunk = resync(book, chunk, region.end);
+      continue;
+    }
+    ++figures_.chunks;
+    const std::uint64_t next = chunk + chunk_bytes(*size);
+    if (chunk == region.top) {
+      book.add({chunk, next}, ChunkState::top);
+      return next;
+    }
+    const std::uint64_t type = type_of(chunk);  // before the window moves on
+    const auto next_size = next < region.end ? size_word(next) : std::optional(chunk_before_in_use);
+    if (!next_size) {
+      chunk = pass_unreadable(book, chunk, next, region.end);
+      continue;
+    }
+    const ChunkState state = state_of(chunk, *next_size);
+    book.add({chunk, next}, state, state == ChunkState::live ? type : 0);
+    chunk = next;
+  }
+  return chunk;
+}
+
+std::uint64_t HeapWalker::walk(const HeapRegion& region) {
+  window_.move_to(region.range);
+  for (Cursor* cursor : {&cached_, &fast_, &caches_}) cursor->move_to(region.first);
+  const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
+  PageBook book(memory_, region.range, figures_, region.is_main, step);
+  figures_.swapped_bytes += memory_.swapped_bytes(region.range);
+  if (region.first > region.range.begin) book.add({region.range.begin, region.first}, ChunkState::overhead);
+  const std::uint64_t end = walk_chunks(region, book);
+  const std::uint64_t rest = region.is_piece ? std::min(region.range.end, page_end(end)) : region.range.end;
+  if (end < rest) book.add({end, rest}, ChunkState::overhead);
+  book.finish();
+  return rest;
+}
+
+bool HeapWalker::has_chain(std::uint64_t address, std::uint64_t end, std::uint64_t top) {
+  window_.move_to({page_begin(address), end});
+  int count = 0;
+  for (; count < chain_tried && address < end; ++count) {
+    const auto size = size_word(address);
+    if (!size) break;
+    if (!is_sound(*size, address, end)) return false;
+    if (address == top) return true;
+    address += chunk_bytes(*size);
+  }
+  return count >= chain_of_piece;
+}
+
+}  // namespace cmt::watch::explain

@@ -1,0 +1,81 @@
+/// Walks from chunk to chunk through a region of a heap.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cmtwatch/explain/heap/free_lists.h"
+#include "cmtwatch/explain/heap/page_book.h"
+
+namespace cmt::watch::explain {
+
+/// A part of a heap whose chunks follow each other. All of it lies within one mapping.
+struct HeapRegion {
+  Range range{};            ///< pages that the heap holds
+  std::uint64_t first = 0;  ///< its first chunk
+  std::uint64_t end = 0;    ///< after its last chunk
+  std::uint64_t top = 0;    ///< of its arena; may lie elsewhere
+  bool is_main = false;     ///< of the main arena
+  bool is_piece = false;    ///< of a main arena that is not contiguous: it may end earlier than known
+};
+
+class HeapWalker {
+ public:
+  HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures);
+
+  /// Books all chunks of a region, and the memory before and after them as overhead. Returns where the chunks ended;
+  /// of a piece, nothing after that is booked.
+  std::uint64_t walk(const HeapRegion& region);
+
+  /// Whether some chunks follow each other from an address on, in a mapping that ends at `end`.
+  bool has_chain(std::uint64_t address, std::uint64_t end, std::uint64_t top);
+
+ private:
+  /// A window of memory that moves over the region, and grows where chunks follow each other closely.
+  class Window {
+   public:
+    explicit Window(AddressSpace& memory) : memory_(memory) {}
+    void move_to(Range within);
+    /// Null if the bytes are outside, or not resident.
+    const std::uint8_t* at(std::uint64_t address, std::uint64_t bytes);
+
+   private:
+    bool fill(std::uint64_t address, std::uint64_t bytes);
+
+    AddressSpace& memory_;
+    Range within_{}, held_{};
+    std::uint64_t growth_ = 0;
+    std::vector<std::uint8_t> bytes_;
+  };
+
+  /// A place in a sorted list of addresses that moves with the walk.
+  class Cursor {
+   public:
+    explicit Cursor(const std::vector<std::uint64_t>& addresses) : addresses_(addresses) {}
+    void move_to(std::uint64_t address);
+    bool is_at(std::uint64_t address);
+
+   private:
+    const std::vector<std::uint64_t>& addresses_;
+    std::size_t at_ = 0;
+  };
+
+  std::optional<std::uint64_t> size_word(std::uint64_t chunk);
+  std::uint64_t type_of(std::uint64_t chunk);
+  ChunkState state_of(std::uint64_t chunk, std::uint64_t next_size_word);
+  bool is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t least_bytes);
+  std::uint64_t find_chain(PageBook& book, std::uint64_t from, std::uint64_t end);
+  std::uint64_t resync(PageBook& book, std::uint64_t from, std::uint64_t end);
+  std::uint64_t walk_chunks(const HeapRegion& region, PageBook& book);
+  std::uint64_t pass_fencepost(PageBook& book, const HeapRegion& region, std::uint64_t chunk);
+  std::uint64_t pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, std::uint64_t end);
+
+  AddressSpace& memory_;
+  const GlibcMalloc& malloc_;
+  HeapFigures& figures_;
+  Window window_;
+  Cursor cached_, fast_, caches_;
+  Range last_module_{};  ///< where a first word last pointed to a module's data
+};
+
+}  // namespace cmt::watch::explain
