@@ -75,6 +75,20 @@ int find_minor(AddressSpace& memory, const std::string& path) {
   return 0;
 }
 
+/// The versions that a program may be linked with statically: its text has "2.36" by itself, and names glibc.
+std::vector<int> minors_in_program(std::string_view text) {
+  constexpr std::string_view begin("\0002.", 3);
+  std::vector<int> minors;
+  if (text.find("glibc") == text.npos) return minors;
+  for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
+    const std::string_view digits = text.substr(at + begin.size(), 3);
+    int minor = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), minor).ptr;
+    if (digits.size() == 3 && end == digits.data() + 2 && digits[2] == '\0') minors.push_back(minor);
+  }
+  return minors;
+}
+
 /// A module's data, read as words.
 struct Words {
   Range range;
@@ -225,6 +239,28 @@ std::uint64_t GlibcMalloc::heap_bytes_max() const {
   return parameters && parameters->huge_page_bytes != 0 ? 4 * parameters->huge_page_bytes : usual;
 }
 
+namespace {
+
+/// Looks for malloc in a program that is linked statically.
+FoundGlibc find_static_glibc(AddressSpace& memory) {
+  for (const ModuleData& module : data_of(memory, [](const std::string&) { return true; })) {
+    const auto file = memory.file(module.path);
+    if (!file) continue;
+    for (const int minor : minors_in_program(*file)) {
+      const auto layout = glibc_layout(minor);
+      if (!layout) continue;
+      GlibcMalloc malloc;
+      malloc.minor = minor;
+      malloc.path = module.path;
+      malloc.layout = *layout;
+      if (find_malloc(memory, module.range, malloc) && malloc.parameters) return {NoGlibc::none, malloc};
+    }
+  }
+  return {NoGlibc::not_loaded, {}};
+}
+
+}  // namespace
+
 FoundGlibc find_glibc(AddressSpace& memory) {
   FoundGlibc found{NoGlibc::not_loaded, {}};
   for (const ModuleData& module : data_of(memory, is_libc)) {
@@ -240,6 +276,7 @@ FoundGlibc find_glibc(AddressSpace& memory) {
     if (find_malloc(memory, module.range, malloc)) return {NoGlibc::none, malloc};
     found = {NoGlibc::not_used, malloc};
   }
+  if (found.why_not == NoGlibc::not_loaded) return find_static_glibc(memory);
   return found;
 }
 

@@ -85,11 +85,13 @@ class Finder {
   }
 
   // A stack is a mapping of its own, after an inaccessible one. The first thread's block is in a small mapping, which
-  // later ones that merge with it precede.
+  // later ones that merge with it precede; in a static program, at the begin of the heap.
   void search_mappings() {
     for (const process::Mapping& mapping : memory_.mappings()) {
       if (!mapping.permissions.starts_with("rw-p") || mapping.name.starts_with("/")) continue;
-      search({mapping.end - std::min(searched_at_end, mapping.end - mapping.begin), mapping.end});
+      const std::uint64_t bytes = std::min(searched_at_end, mapping.end - mapping.begin);
+      search({mapping.end - bytes, mapping.end});
+      if (mapping.name == "[heap]") search({mapping.begin, mapping.begin + bytes});
     }
     for (const process::Mapping& mapping : memory_.mappings()) {
       if (alive() >= memory_.threads().size()) return;
