@@ -27,7 +27,7 @@ struct ExplainOptions {
 
   std::vector<int> pids;
   std::string core;  ///< a file; empty: the processes
-  std::string output;
+  std::string output, plot;
   Form form = Form::text;
   explain::ExplainForm text;
   bool recursive = false, stops = false;
@@ -42,16 +42,19 @@ ExplainOptions parse_explain(const command::CommandLine& line) {
   line.refuse_together("watch", {"json", "brief", "verbose", "recursive"});
   if (line.has("count") && !line.has("watch")) throw command::UsageError("--count is for --watch");
   options.core = line.value("core", "");
+  options.recursive = line.has("recursive");
   if (line.has("core") && !line.files().empty())
     throw command::UsageError("--core has the file: no process can be named beside it");
   if (!line.has("core") && line.files().empty()) throw command::UsageError("the number of a process is missing");
   for (const std::string& file : line.files()) options.pids.push_back(parse_pid(file));
   options.output = line.value("output", "");
+  options.plot = parse_plot(line);
+  if (!options.plot.empty() && (options.recursive || options.pids.size() > 1))
+    throw command::UsageError("--plot is for one process");
   options.form = line.has("json")    ? ExplainOptions::Form::json
                  : line.has("brief") ? ExplainOptions::Form::line
                                      : ExplainOptions::Form::text;
   options.text = {.bytes = line.has("bytes"), .verbose = line.has("verbose"), .width = terminal::table_width()};
-  options.recursive = line.has("recursive");
   options.stops = line.has("stop");
   if (line.has("watch") && options.pids.size() > 1) throw command::UsageError("--watch is for one process");
   options.count = line.number("count", 0, 1, 1'000'000'000);
@@ -134,7 +137,8 @@ class WatchTable {
 };
 
 /// Looks again and again until the process ends, or Ctrl-C.
-int watch_parts(const ExplainOptions& options, Destination& destination) {
+int watch_parts(const ExplainOptions& options, Destination& destination,
+                std::vector<explain::Explanation>& looks_done) {
   command::Interrupts interrupts;
   WatchTable table(options);
   const int pid = options.pids[0];
@@ -144,6 +148,7 @@ int watch_parts(const ExplainOptions& options, Destination& destination) {
       if (looks > 1 && process::read_stat(pid).start_ticks != start) return 0;
       const explain::Explanation found = explain::explain_process(pid, options.stops);
       destination.write((looks == 1 ? table.heading() : "") + table.row(found));
+      if (!options.plot.empty()) looks_done.push_back(found);
     } catch (const std::exception&) {
       if (looks == 1 || ::kill(pid, 0) == 0) throw;
       return 0;
@@ -158,9 +163,19 @@ int watch_parts(const ExplainOptions& options, Destination& destination) {
 int explain_memory(const command::CommandLine& line) {
   const ExplainOptions options = parse_explain(line);
   Destination destination(options.output, STDOUT_FILENO);
-  if (options.interval_ns) return watch_parts(options, destination);
-  write(destination, look(options), options);
-  return 0;
+  std::optional<picture::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
+  std::vector<explain::Explanation> found;
+  int status = 0;
+  if (options.interval_ns) {
+    status = watch_parts(options, destination, found);
+  } else {
+    found = look(options);
+    write(destination, found, options);
+  }
+  if (picture)
+    write_picture(*picture, explain::explain_picture(found), explain::explain_json(found), "cmtwatch explain");
+  return status;
 }
 
 }  // namespace
@@ -188,6 +203,8 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
   --brief            print one line for scripts, in bytes
   --bytes            print numbers in bytes
   --json             print a JSON object
+  --plot=FILE        draw the parts as a bar, with --watch over time; FILE
+                     ends in .svg, .html, .png or .pdf
   -o, --output=FILE  write to FILE instead of standard output
 )",
           .run = explain_memory};

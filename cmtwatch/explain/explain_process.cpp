@@ -1,4 +1,4 @@
-// Looks at a process that runs: its name, its memory, and the kernel's figures beside it.
+// Looks at a process that runs: its name, its memory, and what else the kernel reports of it.
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ void stop_all(Pause& pause, int pid) {
   pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
 }
 
-/// Finds threads that run: they wait now and then. Those that never do are stopped for a moment.
+/// Finds threads that run: they wait now and then. The others are stopped for a moment.
 void find_running_threads(AddressSpace& memory, int pid) {
   constexpr int tries = 5;
   for (int i = 0; i < tries && !knows_all_threads(memory); ++i) {

@@ -163,6 +163,17 @@ ExplanationRow row_of(const Explanation& explanation) {
   return row;
 }
 
+std::string advice_text(const Explanation& explanation, const ExplainForm& form) {
+  std::string text;
+  for (const std::string& line : advice_for(explanation)) text += item_text(line, form.width);
+  for (const std::string& doubt : explanation.doubts) text += item_text("Not exact: " + doubt + ".", form.width);
+  if (explanation.stopped_ns != 0)
+    text +=
+        item_text("The process was stopped for " + output::time_text(static_cast<double>(explanation.stopped_ns)) + ".",
+                  form.width);
+  return text;
+}
+
 std::string explain_text(const Explanation& explanation, const ExplainForm& form) {
   const std::string name = text::to_line(explanation.program);
   std::string text = name + (explanation.pid != 0 ? " (" + std::to_string(explanation.pid) + ")" : "") + ": " +
@@ -178,12 +189,7 @@ std::string explain_text(const Explanation& explanation, const ExplainForm& form
     table.add({title, size_text(part.bytes, form), output::percent_text(share, explanation.resident_bytes)});
   }
   text += table.text(form.width) + beside_text(explanation, form) + "\n";
-  for (const std::string& line : advice_for(explanation)) text += item_text(line, form.width);
-  for (const std::string& doubt : explanation.doubts) text += item_text("not exact: " + doubt + ".", form.width);
-  if (explanation.stopped_ns != 0)
-    text +=
-        item_text("The process was stopped for " + output::time_text(static_cast<double>(explanation.stopped_ns)) + ".",
-                  form.width);
+  text += advice_text(explanation, form);
   return text + detail_text(explanation, form);
 }
 

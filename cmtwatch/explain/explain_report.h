@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cmtwatch/explain/explanation.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::watch::explain {
 
@@ -17,6 +18,12 @@ struct ExplainForm {
 
 /// One screen for people.
 std::string explain_text(const Explanation& explanation, const ExplainForm& form);
+
+/// The advice alone, and the doubts, as lines that begin with "-".
+std::string advice_text(const Explanation& explanation, const ExplainForm& form);
+
+/// Looks at one process, by time. One look is drawn as a bar, several over time. For none the picture is empty.
+picture::Picture explain_picture(const std::vector<Explanation>& looks);
 
 /// One line for scripts: "pid=4711 resident=156340224 live=30412800 ...", all in bytes.
 std::string explain_line(const Explanation& explanation);

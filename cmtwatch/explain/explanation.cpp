@@ -96,7 +96,7 @@ class Booking {
     }
   }
 
-  // What the heap claims is booked by add_heap_parts().
+  // add_heap_parts() books the memory of the heap.
   void add_by_pages(const process::Mapping& mapping) {
     const PartKind rest = mapping.name == "[stack]" ? PartKind::stacks : PartKind::anonymous;
     std::int64_t booked = 0;

@@ -76,7 +76,7 @@ Explanation explain_process(int pid, bool stops);
 /// Looks at a core file. Throws as open_core().
 Explanation explain_core(const std::string& path);
 
-/// What could be done, one thought in each: the most important first. Nothing is advised that was not computed.
+/// The things that could be done, one in each text, the most important first. Nothing is advised that was not computed.
 std::vector<std::string> advice_for(const Explanation& explanation);
 
 }  // namespace cmt::watch::explain

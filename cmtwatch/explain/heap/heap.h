@@ -26,7 +26,7 @@ struct GlibcHeap {
   std::uint64_t heap_resident = 0;
   std::vector<std::string> doubts;  ///< checks that failed: why the figures may be off. Empty: they are exact
 
-  /// Of all arenas, as malloc counts it: memory that it has from the kernel, without mapped blocks.
+  /// The memory that all arenas have from the kernel, as malloc counts it; without mapped blocks.
   std::uint64_t system_bytes() const;
   /// As mallinfo2() counts it: bins, fastbins and tops, without threads' caches.
   std::uint64_t free_bytes() const { return figures.free_bytes + figures.fast_bytes + figures.top_bytes; }

@@ -8,7 +8,7 @@
 namespace cmt::watch::explain {
 namespace {
 
-/// Of a free chunk: its header and the links that malloc writes to it. malloc_trim keeps the page that they are on.
+/// A free chunk's header and the links that malloc writes to it. malloc_trim keeps the page that they are on.
 constexpr std::uint64_t free_head_bytes = 48, top_head_bytes = 16;
 constexpr std::uint64_t trim_keeps_bytes = 33;  // of the top: the smallest chunk and one byte
 constexpr std::uint64_t partial_free_min = 64;  // less is padding

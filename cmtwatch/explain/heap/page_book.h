@@ -44,14 +44,14 @@ class SizeGroups {
   std::vector<BlockGroup> groups_ = std::vector<BlockGroup>(groups);
 };
 
-/// What the chunks of heaps add up to. Sizes of chunks include malloc's header of 8 bytes and their padding.
+/// The sums over the chunks of heaps. Sizes of chunks include malloc's header of 8 bytes and their padding.
 struct HeapFigures {
   std::uint64_t chunks = 0;
   std::uint64_t live_blocks = 0, live_bytes = 0;
   std::uint64_t free_chunks = 0, free_bytes = 0;  ///< in bins
   std::uint64_t fast_bytes = 0, cached_bytes = 0, top_bytes = 0, overhead_bytes = 0;
 
-  /// Of resident pages. These add up to all resident bytes of the heaps.
+  /// Bytes on resident pages. These add up to all resident bytes of the heaps.
   std::uint64_t live_resident = 0, free_resident = 0, cached_resident = 0, overhead_resident = 0;
   /// Parts of free_resident: what malloc_trim(0) would give back, and what it leaves at the ends of threads' arenas.
   std::uint64_t trim_bytes = 0, kept_tops_bytes = 0;

@@ -188,6 +188,7 @@ class CoreFile final : public AddressSpace {
       mapping.name = file.name;
       mapping.offset = file.offset + range.begin - file.range.begin;
     }
+    if (!threads_.empty() && range.contains(threads_[0].stack_pointer)) mapping.name = "[stack]";
     mappings_.push_back(std::move(mapping));
     if (segment.p_filesz == 0) return;
     const std::uint8_t* const in_file = file_.at(segment.p_offset, segment.p_filesz);
