@@ -1,0 +1,68 @@
+// Tests the parts that all memories share: the search of mappings, the states of pages, reads that fault in no page.
+#include "cmtwatch/explain/memory/address_space.h"
+
+#include <doctest/doctest.h>
+
+#include "cmtwatch/explain/memory/made_up_memory.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t base_address = 0x7f0000000000;
+
+TEST_CASE("address space: a mapping is found by each of its addresses, and by no other") {
+  MadeUpMemory memory;
+  memory.map(base_address + 0x10000, 0x2000, "second");
+  memory.map(base_address, 0x1000, "first");
+  REQUIRE(memory.mappings().size() == 2);
+  CHECK(memory.mappings()[0].name == "first");
+  CHECK(memory.find(base_address - 1) == nullptr);
+  CHECK(memory.find(base_address) == &memory.mappings()[0]);
+  CHECK(memory.find(base_address + 0x1000) == nullptr);
+  CHECK(memory.find(base_address + 0x11fff) == &memory.mappings()[1]);
+  CHECK(memory.find(base_address + 0x12000) == nullptr);
+}
+
+TEST_CASE("address space: only whole pages within a range count") {
+  MadeUpMemory memory;
+  memory.map(base_address, 0x4000);
+  memory.write(base_address, 'a');
+  memory.write(base_address + 0x2000, 'b');
+  memory.set_state({base_address + 0x3000, base_address + 0x4000}, PageState::swapped);
+  CHECK(memory.mappings()[0].resident_bytes == 0x2000);
+  CHECK(memory.mappings()[0].swapped_bytes == 0x1000);
+  CHECK(memory.resident_bytes({base_address, base_address + 0x4000}) == 0x2000);
+  CHECK(memory.resident_bytes({base_address + 1, base_address + 0x4000}) == 0x1000);
+  CHECK(memory.swapped_bytes({base_address, base_address + 0x4000}) == 0x1000);
+  CHECK(memory.page(base_address + 0x1000) == PageState::absent);
+  CHECK(memory.page(base_address + 0x4000) == PageState::absent);
+}
+
+TEST_CASE("address space: a read that meets a page that is not resident fails, and touches nothing") {
+  MadeUpMemory memory;
+  memory.map(base_address, 0x4000);
+  memory.write(base_address + 0xffc, std::uint64_t{0x1122334455667788});
+  memory.set_state({base_address + 0x2000, base_address + 0x3000}, PageState::swapped);
+  CHECK(memory.read<std::uint64_t>(base_address + 0xffc) == 0x1122334455667788);
+  CHECK(memory.read<std::uint64_t>(base_address + 0x1ffc) == std::nullopt);
+  CHECK(memory.read<std::uint64_t>(base_address + 0x3000) == std::nullopt);
+  CHECK(memory.read<std::uint64_t>(base_address - 8) == std::nullopt);
+  CHECK(memory.faults() == 0);
+}
+
+TEST_CASE("address space: pages that are not resident are read as zeros") {
+  MadeUpMemory memory;
+  const Range range = memory.map(base_address, 0x3000);
+  memory.write(base_address + 0x1000, 'x');
+  std::vector<std::uint8_t> bytes(0x3000, 0xff);
+  CHECK(memory.read_pages(range, bytes.data()));
+  CHECK(bytes[0] == 0);
+  CHECK(bytes[0x1000] == 'x');
+  CHECK(bytes[0x2fff] == 0);
+  CHECK(memory.read_bytes() == 0x1000);
+  CHECK(memory.faults() == 0);
+  CHECK_FALSE(memory.read_pages({base_address, base_address + 0x4000}, bytes.data()));
+}
+
+}  // namespace
+}  // namespace cmt::watch::explain
