@@ -55,11 +55,9 @@ class Adviser {
     const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
     trim_is_idle_ = !is_worth(bytes);
     if (trim_is_idle_) return;
-    // It is the one thing that can be done at once, so it comes first.
-    thoughts_.push_back({given_.resident_bytes, "malloc_trim(0) would give back " + bytes_text(bytes) +
-                                                    " now, and leave about " +
-                                                    bytes_text(given_.resident_bytes - bytes) +
-                                                    " resident. The pages come back as the program uses them again."});
+    thoughts_.push_back({bytes, "malloc_trim(0) would give back " + bytes_text(bytes) + " now, and leave about " +
+                                    bytes_text(given_.resident_bytes - bytes) +
+                                    " resident. The pages come back as the program uses them again."});
   }
 
   std::string trim_is_idle() const {
@@ -119,14 +117,20 @@ class Adviser {
   void think_of_anonymous() {
     for (const Part& part : given_.parts) {
       const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
-      if (part.kind == PartKind::owned && !part.remark.empty() && is_worth(bytes))
-        thoughts_.push_back({bytes, part.remark});
+      if (part.kind == PartKind::owned && is_worth(bytes)) thoughts_.push_back({bytes, owner_text(part, bytes)});
       if (part.kind == PartKind::anonymous && is_worth(bytes))
         thoughts_.push_back({bytes, bytes_text(bytes) +
                                         " is anonymous memory that glibc's malloc does not hold: of another "
                                         "allocator, of a language's runtime, or mapped by the program. "
                                         "malloc_trim and malloc's settings do not touch it."});
     }
+  }
+
+  static std::string owner_text(const Part& part, std::uint64_t bytes) {
+    std::string text = bytes_text(bytes) + " is held by another owner: " + part_name(part);
+    if (part.live_bytes) text += "; " + bytes_text(*part.live_bytes) + " of it is in use";
+    if (!part.remark.empty()) text += "; " + part.remark;
+    return text + ". malloc_trim and malloc's settings do not touch it.";
   }
 
   // glibc raises the threshold to the size of the largest block that had a mapping of its own and was freed.

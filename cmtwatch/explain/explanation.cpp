@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cmtwatch/explain/heap/thread_stacks.h"
+#include "cmtwatch/explain/owners/owners.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::watch::explain {
@@ -42,6 +43,7 @@ class Booking {
               [](const Claim& a, const Claim& b) { return a.range.begin < b.range.begin; });
     for (const process::Mapping& mapping : memory_.mappings()) add(mapping);
     add_heap_parts();
+    add_owners();
     for (const auto& [kind, bytes] : sums_) {
       if (bytes != 0) result_.parts.push_back({kind, bytes});
     }
@@ -105,6 +107,7 @@ class Booking {
       if (end <= at) return;
       const auto bytes = static_cast<std::int64_t>(memory_.resident_bytes({at, end}));
       booked += bytes;
+      if (kind == PartKind::anonymous) unknown_.push_back({at, end});
       if (kind != PartKind::live) sums_[kind] += bytes;
       at = end;
     };
@@ -115,6 +118,15 @@ class Booking {
     }
     take(mapping.end, rest);
     sums_[PartKind::changed] += static_cast<std::int64_t>(mapping.resident_bytes) - booked;
+  }
+
+  void add_owners() {
+    for (const OwnedMemory& owned : find_owners(memory_, unknown_)) {
+      Part part{PartKind::owned, 0, owned.owner, owned.is_likely, owned.live_bytes, owned.remark};
+      for (const Range& range : owned.ranges) part.bytes += static_cast<std::int64_t>(memory_.resident_bytes(range));
+      sums_[PartKind::anonymous] -= part.bytes;
+      if (part.bytes != 0) result_.parts.push_back(std::move(part));
+    }
   }
 
   void add_heap_parts() {
@@ -136,6 +148,7 @@ class Booking {
   Explanation result_;
   std::vector<Claim> claims_;   // by address
   std::size_t next_claim_ = 0;  // the first that may be in the next mapping
+  std::vector<Range> unknown_;  // anonymous memory that malloc does not hold
   std::map<PartKind, std::int64_t> sums_;
   std::uint64_t lost_threads_ = 0;
 };

@@ -20,7 +20,7 @@
 namespace cmt::watch::explain {
 namespace {
 
-constexpr std::uint64_t chunk_bytes = 2 << 20, heap_offset = 64, pages_of_chunk = 512;
+constexpr std::uint64_t zend_chunk_bytes = 2 << 20, heap_offset = 64, pages_of_chunk = 512;
 constexpr std::size_t chunk_header_bytes = 28, large_blocks_max = 65536, lists_end = (16 + 16 + 30 * 8) / 8;
 
 struct Chunk {
@@ -35,15 +35,16 @@ struct ZendHeap {
 
 Chunks read_candidates(const Unclaimed& unclaimed) {
   Chunks chunks;
-  unclaimed.each_head(chunk_bytes, chunk_header_bytes, [&](std::uint64_t address, std::span<const std::uint8_t> head) {
-    const Chunk chunk{.heap = read_at<std::uint64_t>(head, 0),
-                      .next = read_at<std::uint64_t>(head, 8),
-                      .previous = read_at<std::uint64_t>(head, 16),
-                      .free_pages = read_at<std::uint32_t>(head, 24)};
-    if (chunk.heap % chunk_bytes != heap_offset || chunk.next % chunk_bytes != 0) return;
-    if (chunk.free_pages >= pages_of_chunk) return;
-    chunks.emplace(address, chunk);
-  });
+  unclaimed.each_head(zend_chunk_bytes, chunk_header_bytes,
+                      [&](std::uint64_t address, std::span<const std::uint8_t> head) {
+                        const Chunk chunk{.heap = read_at<std::uint64_t>(head, 0),
+                                          .next = read_at<std::uint64_t>(head, 8),
+                                          .previous = read_at<std::uint64_t>(head, 16),
+                                          .free_pages = read_at<std::uint32_t>(head, 24)};
+                        if (chunk.heap % zend_chunk_bytes != heap_offset || chunk.next % zend_chunk_bytes != 0) return;
+                        if (chunk.free_pages >= pages_of_chunk) return;
+                        chunks.emplace(address, chunk);
+                      });
   return chunks;
 }
 
@@ -77,7 +78,7 @@ void add_large_blocks(AddressSpace& memory, const ZendHeap& heap, OwnedMemory& p
   while (at != 0 && php.ranges.size() < large_blocks_max) {  // of all heaps: a torn list may go in a circle
     const auto begin = memory.read<std::uint64_t>(at), bytes = memory.read<std::uint64_t>(at + 8);
     const auto next = memory.read<std::uint64_t>(at + 16);
-    if (!begin || !bytes || !next || *begin % chunk_bytes != 0 || *bytes > std::uint64_t{1} << 47) return;
+    if (!begin || !bytes || !next || *begin % zend_chunk_bytes != 0 || *bytes > std::uint64_t{1} << 47) return;
     php.ranges.push_back({*begin, *begin + *bytes});
     at = *next;
   }
@@ -105,7 +106,7 @@ std::optional<OwnedMemory> read_zend_chunks(const Unclaimed& unclaimed) {
     kept += add_kept_chunks(*heap, chunks, found);
     add_large_blocks(unclaimed.memory(), *heap, php);
   }
-  for (const std::uint64_t address : found) php.ranges.push_back({address, address + chunk_bytes});
+  for (const std::uint64_t address : found) php.ranges.push_back({address, address + zend_chunk_bytes});
   if (all_heaps_known) php.live_bytes = live_bytes;
   php.pieces = found.size();
   if (kept != 0) php.remark = std::to_string(kept) + " of the chunks are kept for later";
