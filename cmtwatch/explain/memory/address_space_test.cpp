@@ -50,18 +50,23 @@ TEST_CASE("address space: a read that meets a page that is not resident fails, a
   CHECK(memory.faults() == 0);
 }
 
-TEST_CASE("address space: pages that are not resident are read as zeros") {
+TEST_CASE("address space: pages that are not resident, or of no mapping, are read as zeros") {
   MadeUpMemory memory;
   const Range range = memory.map(base_address, 0x3000);
   memory.write(base_address + 0x1000, 'x');
-  std::vector<std::uint8_t> bytes(0x3000, 0xff);
+  memory.map(base_address + 0x4000, 0x1000);
+  memory.write(base_address + 0x4000, 'y');
+  std::vector<std::uint8_t> bytes(0x5000, 0xff);
   CHECK(memory.read_pages(range, bytes.data()));
   CHECK(bytes[0] == 0);
   CHECK(bytes[0x1000] == 'x');
   CHECK(bytes[0x2fff] == 0);
   CHECK(memory.read_bytes() == 0x1000);
   CHECK(memory.faults() == 0);
-  CHECK_FALSE(memory.read_pages({base_address, base_address + 0x4000}, bytes.data()));
+  CHECK(memory.read_pages({base_address, base_address + 0x5000}, bytes.data()));
+  CHECK(bytes[0x3fff] == 0);
+  CHECK(bytes[0x4000] == 'y');
+  CHECK(memory.resident_bytes({base_address, base_address + 0x5000}) == 0x2000);
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// Checks how chunks are booked to pages: what malloc_trim gives back, what blocks keep, and that all parts add up.
+#include "cmtwatch/explain/heap/page_book.h"
+
+#include <doctest/doctest.h>
+
+#include "cmtwatch/explain/memory/made_up_memory.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t heap_begin = 0x555555000000;
+
+/// A region of some resident pages.
+struct MadeUpRegion {
+  explicit MadeUpRegion(std::uint64_t pages) : range(memory.map(heap_begin, pages * page_bytes, "[heap]")) {
+    memory.set_state(range, PageState::resident);
+  }
+  MadeUpMemory memory;
+  Range range;
+  HeapFigures figures;
+};
+
+std::uint64_t sum_of(const HeapFigures& figures) {
+  return figures.live_resident + figures.free_resident + figures.cached_resident + figures.overhead_resident;
+}
+
+TEST_CASE("page book: a free run gives back its whole pages") {
+  MadeUpRegion made(4);
+  PageBook book(made.memory, made.range, made.figures, true, page_bytes);
+  book.add({heap_begin, heap_begin + 0x100}, ChunkState::live);
+  book.add({heap_begin + 0x100, heap_begin + 0x1800}, ChunkState::free);
+  book.add({heap_begin + 0x1800, heap_begin + 0x3000}, ChunkState::fast);
+  book.add({heap_begin + 0x3000, heap_begin + 0x3800}, ChunkState::live);
+  book.add({heap_begin + 0x3800, heap_begin + 0x4000}, ChunkState::cached);
+  book.finish();
+  CHECK(made.figures.trim_bytes == 0x2000);
+  CHECK(made.figures.live_resident == 0x900);
+  CHECK(made.figures.cached_resident == 0x800);
+  CHECK(made.figures.pinned_bytes() == 0xf00);
+  CHECK(made.figures.partial_pages == 1);
+  CHECK(made.figures.by_size[SizeGroups::index(0x100)].pinned_bytes == 0xf00);
+  CHECK(sum_of(made.figures) == 4 * page_bytes);
+}
+
+TEST_CASE("page book: the top of a thread's arena is kept, that of the main one is given back") {
+  for (const bool is_main : {true, false}) {
+    MadeUpRegion made(4);
+    PageBook book(made.memory, made.range, made.figures, is_main, page_bytes);
+    book.add({heap_begin, heap_begin + 0x800}, ChunkState::live);
+    book.add({heap_begin + 0x800, heap_begin + 0x900}, ChunkState::free);
+    book.add({heap_begin + 0x900, heap_begin + 0x4000}, ChunkState::top);
+    book.finish();
+    CHECK(made.figures.trim_bytes == (is_main ? 0x3000 : 0));
+    CHECK(made.figures.kept_tops_bytes == (is_main ? 0 : 0x3000));
+    CHECK(made.figures.pinned_bytes() == 0x800);
+    CHECK(sum_of(made.figures) == 4 * page_bytes);
+  }
+}
+
+TEST_CASE("page book: pages that are not resident count nowhere") {
+  MadeUpRegion made(4);
+  made.memory.set_state({heap_begin + 0x1000, heap_begin + 0x2000}, PageState::absent);
+  made.memory.set_state({heap_begin + 0x2000, heap_begin + 0x3000}, PageState::swapped);
+  PageBook book(made.memory, made.range, made.figures, true, page_bytes);
+  book.add({heap_begin, heap_begin + 0x4000}, ChunkState::live);
+  book.finish();
+  CHECK(made.figures.live_bytes == 0x4000);
+  CHECK(made.figures.live_resident == 0x2000);
+}
+
+TEST_CASE("size groups: exact below 64 KiB, then powers of two") {
+  CHECK(SizeGroups::least_bytes(SizeGroups::index(0x20)) == 0x20);
+  CHECK(SizeGroups::least_bytes(SizeGroups::index(0xfff0)) == 0xfff0);
+  CHECK(SizeGroups::least_bytes(SizeGroups::index(0x10000)) == 0x10000);
+  CHECK(SizeGroups::least_bytes(SizeGroups::index(0x1fff0)) == 0x10000);
+  CHECK(SizeGroups::least_bytes(SizeGroups::index(std::uint64_t{1} << 40)) == std::uint64_t{1} << 40);
+}
+
+}  // namespace
+}  // namespace cmt::watch::explain
