@@ -18,7 +18,6 @@
 #include <thread>
 #include <vector>
 
-#include "cmttrace/attach/injected_call.h"
 #include "cmttrace/attach/recording/target_root.h"
 #include "cmttrace/attach/session.h"
 #include "cmttrace/flight.h"
@@ -30,6 +29,7 @@
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/stat.h"
+#include "toolkit/remote_call/injected_call.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -61,7 +61,7 @@ enum class End { signal, time, program, collector };
 /// The events that cmttrace waits for while it records a process that it has not started.
 class Recording {
  public:
-  Recording(const attach::Target& target, Collector& collector, command::Interrupts& interrupts,
+  Recording(const remote_call::Target& target, Collector& collector, command::Interrupts& interrupts,
             const launch::TraceStatusFile& traces, const Options& options)
       : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
     if (options.keeps) kept_.emplace(traces);
@@ -97,7 +97,7 @@ class Recording {
     return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, most));
   }
 
-  const attach::Target& target_;
+  const remote_call::Target& target_;
   Collector& collector_;
   command::Interrupts& interrupts_;
   const std::optional<std::chrono::nanoseconds> duration_;
@@ -119,9 +119,9 @@ bool await_trace(Collector& collector, command::Interrupts& interrupts, const la
 }
 
 /// Throws as attach::detach().
-attach::Pauses end_recording(attach::Target& target) {
+remote_call::Pauses end_recording(remote_call::Target& target) {
   attach::Detached detached;
-  attach::as_tracer([&] { detached = attach::detach(target); });
+  remote_call::as_tracer([&] { detached = attach::detach(target); });
   if (!detached.is_released)
     say("process " + target.called() + " keeps the memory of the recording: a thread is inside of libcmttrace.so");
   return detached.pauses;
@@ -129,7 +129,7 @@ attach::Pauses end_recording(attach::Target& target) {
 
 /// The program may end at any time; then there is nothing to detach from. Waits for another cmttrace that detaches at
 /// this moment.
-void end_recording_if_it_runs(attach::Target& target) {
+void end_recording_if_it_runs(remote_call::Target& target) {
   constexpr std::chrono::seconds other_within(5);
   constexpr std::chrono::milliseconds step(10);
   for (const auto deadline = Clock::now() + other_within;;) {
@@ -146,7 +146,7 @@ void end_recording_if_it_runs(attach::Target& target) {
 
 /// Handles the end of the collector: another cmttrace has detached, and is left alone with that, or the collector was
 /// killed.
-void end_recording_without_collector(attach::Target& target) {
+void end_recording_without_collector(remote_call::Target& target) {
   constexpr std::chrono::seconds other_within(1);
   constexpr std::chrono::milliseconds step(10);
   for (const auto deadline = Clock::now() + other_within; attach::is_attached(target);
@@ -174,7 +174,7 @@ std::string setting(const Options& options, const std::string& name) {
   return {};
 }
 
-void say_what_is_not_seen(const attach::Target& target, const attach::Attached& attached) {
+void say_what_is_not_seen(const remote_call::Target& target, const attach::Attached& attached) {
   if (target.zones().has_malloc_in_program())
     say("the program has a malloc of its own: only calls through relocations are recorded, as those of its libraries");
   if (!attached.message.empty()) say(attached.message);
@@ -205,14 +205,14 @@ int record(const Options& options) {
   std::optional<command::HeldSignals> requests;
   if (options.keeps) requests.emplace(command::signal_set({SIGUSR1}));
   const launch::TraceStatusFile traces(output_of(options));
-  attach::Target target(options.attach);
+  remote_call::Target target(options.attach);
   const attach::TargetRoot root(options.attach);
   attach::Attached attached;
   {
     attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), attach::program_of(target.pid()),
                              target.pid());
     const attach::AttachPlan plan = plan_of(options, traces);
-    attach::as_tracer([&] { attached = attach::attach(target, files, plan); });
+    remote_call::as_tracer([&] { attached = attach::attach(target, files, plan); });
   }
   const auto begin = Clock::now();
   say("records process " + target.called() + ", of which a thread was stopped for " +
@@ -246,11 +246,11 @@ template <class Work>
 int refusing(Work work) {
   try {
     return work();
-  } catch (const attach::AttachRefused& refused) {
+  } catch (const remote_call::Refused& refused) {
     say(refused.what());
-  } catch (const attach::ThreadGone& gone) {
+  } catch (const remote_call::ThreadGone& gone) {
     say(gone.what());
-  } catch (const attach::CallStuck& stuck) {
+  } catch (const remote_call::CallStuck& stuck) {
     say(stuck.what());
   }
   return command::status_failed;
@@ -264,8 +264,8 @@ int run_attach(const Options& options) {
 
 int run_detach(const Options& options) {
   return refusing([&] {
-    attach::Target target(options.detach);
-    const attach::Pauses pauses = end_recording(target);
+    remote_call::Target target(options.detach);
+    const remote_call::Pauses pauses = end_recording(target);
     say("process " + target.called() + " is no longer recorded; a thread of it was stopped for " +
         time_text(pauses.stopped) + " and did our work for " + time_text(pauses.kept));
     return 0;

@@ -41,7 +41,7 @@ bool is_of_itself(const AttachHead& head, int pid) {
 
 }  // namespace
 
-std::optional<FoundAttach> find_attach(const Target& target) {
+std::optional<FoundAttach> find_attach(const remote_call::Target& target) {
   for (const process::Mapping& mapping : target.maps()) {
     if (!mapping.shared() || mapping.name != "/memfd:cmttrace (deleted)") continue;
     const auto head = target.memory().read<AttachHead>(mapping.begin);

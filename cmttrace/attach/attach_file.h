@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "cmttrace/attach/target.h"
 #include "preload/attach.h"
+#include "toolkit/remote_call/target.h"
 
 namespace cmt::attach {
 
@@ -29,7 +29,7 @@ struct FoundAttach {
 };
 
 /// Returns nullopt if no attach is under way in the process itself: a forked child has its parent's struct mapped too.
-std::optional<FoundAttach> find_attach(const Target& target);
+std::optional<FoundAttach> find_attach(const remote_call::Target& target);
 
 /// A file in memory of the target with the library and a struct Attach, mapped here.
 class AttachFile {

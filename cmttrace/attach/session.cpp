@@ -21,11 +21,11 @@
 #include "cmttrace/attach/attach_file.h"
 #include "cmttrace/attach/recording/collector_start.h"
 #include "cmttrace/attach/recording/library_settings.h"
-#include "cmttrace/attach/remote_caller.h"
+#include "toolkit/remote_call/remote_caller.h"
 
 namespace cmt::attach {
 
-static Detached detach_locked(Target& target);
+static Detached detach_locked(remote_call::Target& target);
 
 namespace {
 
@@ -54,7 +54,7 @@ class TakenRings {
 };
 
 /// Writes the fields that the library left empty, because it does not know our files.
-void describe(Control& control, const Target& target, const TraceFiles& files, const AttachPlan& plan) {
+void describe(Control& control, const remote_call::Target& target, const TraceFiles& files, const AttachPlan& plan) {
   files.describe(control);
   copy_text(control.program, program_of(target.pid()));
   copy_text(control.command, command_of(target.pid()));
@@ -67,14 +67,14 @@ void describe(Control& control, const Target& target, const TraceFiles& files, c
 }
 
 /// The address of a function that libcmttrace exports to us.
-std::uint64_t function_of_stub(const Target& target, const Module& stub, const char* name) {
-  const auto found = find_function(target.memory(), stub, name);
-  if (!found) refuse(target, std::string("the library of an earlier attach lacks ") + name);
+std::uint64_t function_of_stub(const remote_call::Target& target, const remote_call::Module& stub, const char* name) {
+  const auto found = remote_call::find_function(target.memory(), stub, name);
+  if (!found) remote_call::refuse(target, std::string("the library of an earlier attach lacks ") + name);
   return found->address;
 }
 
 /// Returns the descriptors of the process that are our files in memory.
-std::set<int> memory_files(const Target& target) {
+std::set<int> memory_files(const remote_call::Target& target) {
   std::set<int> files;
   const std::string folder = process::path_of(target.pid(), "fd");
   for (const int fd : process::numbers_in(folder)) {
@@ -87,7 +87,7 @@ std::set<int> memory_files(const Target& target) {
 
 class AttachRun {
  public:
-  AttachRun(Target& target, TraceFiles& files, const AttachPlan& plan)
+  AttachRun(remote_call::Target& target, TraceFiles& files, const AttachPlan& plan)
       : target_(target), files_(files), plan_(plan), caller_(target, plan.ignores_filter) {}
 
   Attached run() {
@@ -96,7 +96,7 @@ class AttachRun {
     const int fd = make_file();
     try {
       load_from(fd);
-    } catch (const CallStuck&) {
+    } catch (const remote_call::CallStuck&) {
       throw;
     } catch (const std::exception&) {
       if (memory_files(target_).contains(fd)) close_descriptor(fd);
@@ -110,17 +110,18 @@ class AttachRun {
     check_attachable(target_);
     if (plan_.children) check_children(target_, *plan_.children);
     library_ = process::read_file(plan_.library);
-    build_id_ = build_id_of(library_);
+    build_id_ = remote_call::build_id_of(library_);
     const auto found = find_attach(target_);
     if (found && (found->head.state == attach_recording || found->head.state == attach_has_rings))
-      throw AttachRefused("process " + target_.called() +
-                          " is recorded already; 'cmttrace --detach=" + std::to_string(target_.pid()) + "' ends that");
+      throw remote_call::Refused("process " + target_.called() + " is recorded already; 'cmttrace --detach=" +
+                                 std::to_string(target_.pid()) + "' ends that");
     if (found && found->head.state == attach_detached) detach_locked(target_);
     caller_.check_filters(records_touched_pages(target_, plan_.settings));
-    const Module* const stub = target_.stub();
+    const remote_call::Module* const stub = target_.stub();
     if (stub == nullptr) return;
-    if (build_id_of(target_.memory(), *stub) != build_id_)
-      refuse(target_, "another version's libcmttrace.so has been loaded by an earlier attach, and stays until it ends");
+    if (remote_call::build_id_of(target_.memory(), *stub) != build_id_)
+      remote_call::refuse(
+          target_, "another version's libcmttrace.so has been loaded by an earlier attach, and stays until it ends");
     attach_function_ = function_of_stub(target_, *stub, "cmttrace_attach");
   }
 
@@ -140,7 +141,7 @@ class AttachRun {
     caller_.call({target_.functions().system_call, {SYS_memfd_create, 0, MFD_CLOEXEC}, std::string("cmttrace\0", 9), 1},
                  {.is_done = [&] { return !(made = memory_files(target_)).empty(); }});
     made = memory_files(target_);
-    if (made.empty()) refuse(target_, "it cannot make a file in memory (memfd_create)");
+    if (made.empty()) remote_call::refuse(target_, "it cannot make a file in memory (memfd_create)");
     return *made.begin();
   }
 
@@ -150,16 +151,16 @@ class AttachRun {
       file_.emplace(copy.get(), attach_function_ != 0 ? std::string() : library_, build_id_,
                     settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr));
     }
-    const TargetFunctions& functions = target_.functions();
-    const Call load{
+    const remote_call::TargetFunctions& functions = target_.functions();
+    const remote_call::Call load{
         functions.dlopen, {0, RTLD_NOW | functions.dlopen_flags}, "/proc/self/fd/" + std::to_string(fd) + '\0', 0};
-    const Call again{attach_function_, {static_cast<std::uint64_t>(fd)}};
-    const Call& wanted = attach_function_ != 0 ? again : load;
+    const remote_call::Call again{attach_function_, {static_cast<std::uint64_t>(fd)}};
+    const remote_call::Call& wanted = attach_function_ != 0 ? again : load;
     const auto is_done = [this] { return file_->state() == attach_recording || file_->state() == attach_failed; };
     const auto see = [this] { take_rings(); };
     caller_.call(wanted, {is_done, see});
     if (file_->state() == attach_begins) caller_.call(wanted, {is_done, see, true});  // to see why
-    if (file_->state() != attach_recording) refuse(target_, why_not_recording());
+    if (file_->state() != attach_recording) remote_call::refuse(target_, why_not_recording());
   }
 
   /// The library waits for this for a second, and gives up then.
@@ -196,10 +197,10 @@ class AttachRun {
     return attached;
   }
 
-  Target& target_;
+  remote_call::Target& target_;
   TraceFiles& files_;
   const AttachPlan& plan_;
-  RemoteCaller caller_;
+  remote_call::RemoteCaller caller_;
   std::string library_, build_id_;
   std::uint64_t attach_function_ = 0;  ///< in a library that is loaded already; 0: it is not
   std::optional<AttachFile> file_;
@@ -208,7 +209,7 @@ class AttachRun {
 };
 
 /// Returns the current state in struct Attach, or nullopt if it is not mapped any more.
-std::optional<AttachHead> head_at(const Target& target, std::uint64_t address) {
+std::optional<AttachHead> head_at(const remote_call::Target& target, std::uint64_t address) {
   const auto head = target.memory().read<AttachHead>(address);
   const bool is_there = head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0;
   return is_there ? head : std::nullopt;
@@ -216,21 +217,22 @@ std::optional<AttachHead> head_at(const Target& target, std::uint64_t address) {
 
 }  // namespace
 
-Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan) {
+Attached attach(remote_call::Target& target, TraceFiles& files, const AttachPlan& plan) {
   check_attachable(target);
-  const TargetLock lock(target);
+  const remote_call::TargetLock lock(target);
   const std::size_t mappings = target.maps().size();
   target.read_maps_again();
   if (target.maps().size() != mappings) target.read_again();  // another cmttrace may have loaded the library
   return AttachRun(target, files, plan).run();
 }
 
-static Detached detach_locked(Target& target) {
+static Detached detach_locked(remote_call::Target& target) {
   target.read_again();
   const auto found = find_attach(target);
-  const Module* const stub = target.stub();
-  if (!found || stub == nullptr) throw AttachRefused("process " + target.called() + " is not recorded by an attach");
-  RemoteCaller caller(target, true);
+  const remote_call::Module* const stub = target.stub();
+  if (!found || stub == nullptr)
+    throw remote_call::Refused("process " + target.called() + " is not recorded by an attach");
+  remote_call::RemoteCaller caller(target, true);
   const auto head = [&] { return head_at(target, found->address); };
   const auto call = [&](const char* name, const std::function<bool()>& is_done) {
     caller.call({function_of_stub(target, *stub, name)}, {.is_done = is_done});
@@ -238,9 +240,10 @@ static Detached detach_locked(Target& target) {
   const auto is_recording = [&] { return head() && head()->state == attach_recording; };
   constexpr int tries_max = 20;  // a thread of the program may be changing words
   for (int i = 0; i < tries_max && is_recording(); ++i) call("cmttrace_detach", [&] { return !is_recording(); });
-  if (is_recording()) throw AttachRefused("process " + target.called() + " cannot be detached from now; try again");
+  if (is_recording())
+    throw remote_call::Refused("process " + target.called() + " cannot be detached from now; try again");
   Detached detached;
-  detached.is_released = caller.threads().await_none_in_tracer(SafeThreads::Clock::now() + leave_within);
+  detached.is_released = caller.threads().await_none_in_tracer(remote_call::SafeThreads::Clock::now() + leave_within);
   const auto is_given_back = [&] {  // unmapped: it says attach_released just before
     const auto now = head();
     return !now || (now->state != attach_detached && now->state != attach_released);
@@ -250,12 +253,12 @@ static Detached detach_locked(Target& target) {
   return detached;
 }
 
-Detached detach(Target& target) {
-  const TargetLock lock(target);
+Detached detach(remote_call::Target& target) {
+  const remote_call::TargetLock lock(target);
   return detach_locked(target);
 }
 
-bool is_attached(Target& target) {
+bool is_attached(remote_call::Target& target) {
   target.read_maps_again();
   const auto found = find_attach(target);
   return found && (found->head.state == attach_recording || found->head.state == attach_has_rings);

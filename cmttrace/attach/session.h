@@ -9,9 +9,9 @@
 
 #include "cmttrace/attach/recording/library_settings.h"
 #include "cmttrace/attach/recording/trace_files.h"
-#include "cmttrace/attach/remote_caller.h"
-#include "cmttrace/attach/stopped_thread.h"
-#include "cmttrace/attach/target.h"
+#include "toolkit/remote_call/remote_caller.h"
+#include "toolkit/remote_call/stopped_thread.h"
+#include "toolkit/remote_call/target.h"
 
 namespace cmt::attach {
 
@@ -28,26 +28,26 @@ struct AttachPlan {
 /// A recording that has begun.
 struct Attached {
   pid_t collector = -1;  ///< a child of this process, which writes the trace
-  Pauses pauses;
+  remote_call::Pauses pauses;
   std::uint32_t words = 0;  ///< addresses of the allocator that were replaced
   std::string message;      ///< what could not be reached; empty: nothing
 };
 
 /// Loads libcmttrace.so into a process, and starts a collector for it. To be called within as_tracer(). Throws
-/// AttachRefused, ThreadGone and std::system_error; the process goes on then as if nothing had been.
-Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan);
+/// Refused, ThreadGone and std::system_error; the process goes on then as if nothing had been.
+Attached attach(remote_call::Target& target, TraceFiles& files, const AttachPlan& plan);
 
 /// The result of a detach.
 struct Detached {
-  Pauses pauses;
+  remote_call::Pauses pauses;
   bool is_released = false;  ///< the memory that threads share with the collector was given back
 };
 
 /// Ends the recording of a process that this or another cmttrace has attached to. To be called within as_tracer().
 /// Throws as attach().
-Detached detach(Target& target);
+Detached detach(remote_call::Target& target);
 
 /// Whether an attach records the process, or was about to.
-bool is_attached(Target& target);
+bool is_attached(remote_call::Target& target);
 
 }  // namespace cmt::attach

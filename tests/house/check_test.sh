@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script trace2cmt/input trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
+mkdir -p script trace2cmt/input trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/cfi preload/program preload/collector toolkit/symbols toolkit/remote_call cmttrace/attach cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
 cp "$SOURCE/script/check" script/
 printf '#!/bin/sh\n' >script/plain_words  # until its rules are tested, below: it takes most of the time
 chmod +x script/plain_words
@@ -67,7 +67,8 @@ add libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
 add libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
 add preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload/protocol.h"'
 add preload/program/a.c '#include "preload/cfi/b.h"' '#include "preload/protocol.h"'
-add cmttrace/attach/a.cpp '#include "preload/attach.h"' '#include "preload/cfi/b.h"'
+add cmttrace/attach/a.cpp '#include "preload/attach.h"' '#include "toolkit/remote_call/b.h"'
+add toolkit/remote_call/a.cpp '#include "preload/cfi/b.h"' '#include "toolkit/process/b.h"'
 add toolkit/symbols/a.cpp '#include "preload/cfi/b.h"' '#include "toolkit/process/b.h"'
 add overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "overhead/b.h"' '#include "toolkit/output/b.h"'
 script/check >out 2>&1 || { echo "includes are wrongly refused: $(cat out)" >&2; failed=1; }

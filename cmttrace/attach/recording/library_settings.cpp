@@ -37,7 +37,7 @@ std::string absolute_templates(const std::string& list) {
 }
 
 /// Whether a process sees the same file by a path as we do.
-bool sees(const Target& target, const std::string& path) {
+bool sees(const remote_call::Target& target, const std::string& path) {
   struct stat ours {
   }, theirs{};
   const std::string there = process::path_of(target.pid(), "root") + fs::absolute(path).string();
@@ -67,18 +67,19 @@ std::string settings_for_library(const Settings& settings, const ChildRecording*
   return text;
 }
 
-void check_children(const Target& target, const ChildRecording& children) {
+void check_children(const remote_call::Target& target, const ChildRecording& children) {
   std::istringstream paths(absolute_templates(children.templates));
   std::vector<std::string> needed{children.collector};
   for (std::string path; std::getline(paths, path, ',');) needed.push_back(fs::path(path).parent_path());
   for (const std::string& path : needed) {
     if (path.find('%') != path.npos || sees(target, path)) continue;
-    throw AttachRefused("process " + target.called() + " cannot be attached to with its children: it does not see " +
-                        path + ", as they would have to (another mount namespace?)");
+    throw remote_call::Refused("process " + target.called() +
+                               " cannot be attached to with its children: it does not see " + path +
+                               ", as they would have to (another mount namespace?)");
   }
 }
 
-bool records_touched_pages(const Target& target, const Settings& settings) {
+bool records_touched_pages(const remote_call::Target& target, const Settings& settings) {
   for (const auto& [name, value] : settings) {
     if (name == "CMTTRACE_TOUCHED" && !value.empty()) return value != "off" && value != "0";
   }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cmttrace/attach/target.h"
+#include "toolkit/remote_call/target.h"
 
 namespace cmt::attach {
 
@@ -22,12 +22,12 @@ struct ChildRecording {
 /// of `settings` are the collector's. `children`: null if they are not recorded.
 std::string settings_for_library(const Settings& settings, const ChildRecording* children);
 
-/// Throws AttachRefused if children of a process could not start collectors or create traces, because they see other
+/// Throws Refused if children of a process could not start collectors or create traces, because they see other
 /// files than we do.
-void check_children(const Target& target, const ChildRecording& children);
+void check_children(const remote_call::Target& target, const ChildRecording& children);
 
 /// Whether the library will look at the pages of blocks: if CMTTRACE_TOUCHED asks for it, and by default if the process
 /// has no filter of system calls.
-bool records_touched_pages(const Target& target, const Settings& settings);
+bool records_touched_pages(const remote_call::Target& target, const Settings& settings);
 
 }  // namespace cmt::attach

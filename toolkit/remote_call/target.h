@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/modules.h"
-#include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/unwind/zones.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/remote_call/modules.h"
+#include "toolkit/remote_call/remote_memory.h"
+#include "toolkit/remote_call/unwind/zones.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// A process cannot be attached to, or be detached from; the message has the reason, and what can be done.
-struct AttachRefused : std::runtime_error {
+struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -31,7 +31,7 @@ struct TargetFunctions {
 /// A process that runs, with all that an attach needs. Everything is read from its memory and from /proc.
 class Target {
  public:
-  /// Throws AttachRefused if an attach cannot reach the process: it does not exist, may not be traced, or has no
+  /// Throws Refused if an attach cannot reach the process: it does not exist, may not be traced, or has no
   /// dynamic loader of glibc.
   explicit Target(int pid);
 
@@ -87,15 +87,15 @@ std::string why_not_traceable(int tid, int error);
 /// lock (flock(2)) is on /proc/PID/mem, which only those can open who may trace the process.
 class TargetLock {
  public:
-  /// Throws AttachRefused if another cmttrace does not finish within two seconds.
+  /// Throws Refused if another cmttrace does not finish within two seconds.
   explicit TargetLock(const Target& target);
 
  private:
   process::Fd memory_;
 };
 
-/// Throws AttachRefused for processes that a detach accepts but an attach does not: they are stopped, recorded by a
+/// Throws Refused for processes that a detach accepts but an attach does not: they are stopped, recorded by a
 /// preload, or have no /proc.
 void check_attachable(const Target& target);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -1,5 +1,5 @@
 // Filters are executed as the kernel does it, and the calls of an attach that they end or refuse are named.
-#include "cmttrace/attach/system_filter.h"
+#include "toolkit/remote_call/system_filter.h"
 
 #include <doctest/doctest.h>
 #include <linux/audit.h>
@@ -14,7 +14,7 @@
 #include <csignal>
 #include <cstddef>
 
-using namespace cmt::attach;
+using namespace cmt::remote_call;
 
 namespace {
 

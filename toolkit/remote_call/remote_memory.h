@@ -13,7 +13,7 @@
 
 #include "toolkit/process/proc_file.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The memory of another process, through /proc/PID/mem. It is the memory of the program that ran when this object was
 /// made: after the process calls exec, nothing can be read any more.
@@ -59,4 +59,4 @@ class RemoteMemory {
   mutable std::unordered_map<std::uint64_t, Page> pages_;
 };
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

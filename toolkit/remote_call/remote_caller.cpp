@@ -1,5 +1,5 @@
 // Chooses a thread whose filter of system calls allows the call, lets it make the call, and waits for the effect.
-#include "cmttrace/attach/remote_caller.h"
+#include "toolkit/remote_call/remote_caller.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "toolkit/process/stat.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::chrono::seconds choose_within(20), return_within(10);
@@ -32,7 +32,7 @@ const char* loading_call(std::int64_t number) {
 }  // namespace
 
 void refuse(const Target& target, const std::string& why) {
-  throw AttachRefused("process " + target.called() + " cannot be attached to: " + why);
+  throw Refused("process " + target.called() + " cannot be attached to: " + why);
 }
 
 /// Returns why the filter of a stopped thread forbids the calls; empty if it allows all of them.
@@ -174,4 +174,4 @@ void RemoteCaller::await_return(int tid, std::uint64_t frame, const Watch& watch
   }
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -44,7 +44,7 @@
 // A thread that did wait is stopped when the effect is there, and then at each of the few system calls before the
 // function's return. If the kernel has saved its time, it is stopped at each system call from the first.
 
-#include "cmttrace/attach/injected_call.h"
+#include "toolkit/remote_call/injected_call.h"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -58,7 +58,7 @@
 #include <cstring>
 #include <optional>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::uint64_t red_zone_bytes = 128, trampoline_bytes = 10;
@@ -316,4 +316,4 @@ bool is_in_call(const WalkedStack& stack, std::uint64_t frame, std::uint64_t ret
   return is_found || (stack.unknown_from != 0 && stack.unknown_from <= frame);
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

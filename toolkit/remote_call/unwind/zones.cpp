@@ -1,9 +1,9 @@
 // Collects the zones of a process from its modules and their exported functions.
-#include "cmttrace/attach/unwind/zones.h"
+#include "toolkit/remote_call/unwind/zones.h"
 
 #include <algorithm>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::uint64_t before_libc_malloc = 32 << 10, around_own_malloc = 256 << 10;
@@ -133,4 +133,4 @@ Zone Zones::at(std::uint64_t address) const {
   return Zone::none;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/injected_call.h"
-#include "cmttrace/attach/stopped_thread.h"
-#include "cmttrace/attach/target.h"
-#include "cmttrace/attach/unwind/stack_walk.h"
+#include "toolkit/remote_call/injected_call.h"
+#include "toolkit/remote_call/stopped_thread.h"
+#include "toolkit/remote_call/target.h"
+#include "toolkit/remote_call/unwind/stack_walk.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// Why a thread cannot be made to call a function just now.
 enum class Obstacle {
@@ -45,10 +45,10 @@ class SafeThreads {
   explicit SafeThreads(Target& target) : target_(target) {}
 
   /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Skips
-  /// the threads in `avoided`. Throws AttachRefused if there is none until `deadline`, or none may be traced.
+  /// the threads in `avoided`. Throws Refused if there is none until `deadline`, or none may be traced.
   StoppedThread choose(Clock::time_point deadline, const std::set<int>& avoided);
 
-  /// Stops one thread, whatever it does. Returns nullopt if it is gone, or does not stop in time. Throws AttachRefused.
+  /// Stops one thread, whatever it does. Returns nullopt if it is gone, or does not stop in time. Throws Refused.
   std::optional<StoppedThread> stop(int tid);
   void release(StoppedThread thread);
 
@@ -77,4 +77,4 @@ class SafeThreads {
   std::chrono::nanoseconds longest_stop_{0};
 };
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -4,7 +4,7 @@
 //
 // A filter may look at arguments too. It is asked with those that the calls mostly have.
 
-#include "cmttrace/attach/system_filter.h"
+#include "toolkit/remote_call/system_filter.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -20,7 +20,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::size_t programs_max = 1000;
@@ -234,4 +234,4 @@ FilterVerdict judge_filters(const SystemFilters& filters, std::initializer_list<
   return verdict;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "cmttrace/attach/modules.h"
-#include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/unwind/unwind_rules.h"
+#include "toolkit/remote_call/modules.h"
+#include "toolkit/remote_call/remote_memory.h"
+#include "toolkit/remote_call/unwind/unwind_rules.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 struct Frame {
   std::uint64_t pc = 0;
@@ -30,4 +30,4 @@ WalkedStack walk_stack(const RemoteMemory& memory, const std::vector<Module>& mo
 /// Returns the module that has an address, or null.
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

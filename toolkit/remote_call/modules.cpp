@@ -4,13 +4,13 @@
 // Functions are looked up as the dynamic loader does it, by DT_GNU_HASH. Its parts are a Bloom filter (not read here),
 // buckets, and chains of hash values parallel to the symbols ("How to Write Shared Libraries", Drepper, 1.5.3).
 
-#include "cmttrace/attach/modules.h"
+#include "toolkit/remote_call/modules.h"
 
 #include <elf.h>
 
 #include <algorithm>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::size_t segments_max = 128, entries_max = 512, chain_max = 100'000, notes_bytes_max = 1 << 16;
@@ -190,4 +190,4 @@ std::vector<Module> find_modules(const RemoteMemory& memory, const std::vector<p
   return modules;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -1,5 +1,5 @@
 // Reads and writes /proc/PID/mem; pages of code and tables are read once and kept.
-#include "cmttrace/attach/remote_memory.h"
+#include "toolkit/remote_call/remote_memory.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 RemoteMemory::RemoteMemory(int pid) {
   const std::string path = process::path_of(pid, "mem");
@@ -69,4 +69,4 @@ bool RemoteMemory::write(std::uint64_t address, const void* from, std::size_t by
   return ::pwrite(fd_.get(), from, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

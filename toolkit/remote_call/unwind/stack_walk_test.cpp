@@ -1,5 +1,5 @@
 // Stacks are the same as libgcc's; functions and build ids are those of the loader and the files.
-#include "cmttrace/attach/unwind/stack_walk.h"
+#include "toolkit/remote_call/unwind/stack_walk.h"
 
 #include <doctest/doctest.h>
 #include <execinfo.h>
@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cmttrace/attach/modules.h"
+#include "toolkit/remote_call/modules.h"
 
-using namespace cmt::attach;
+using namespace cmt::remote_call;
 
 namespace {
 

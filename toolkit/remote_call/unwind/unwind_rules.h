@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "cmttrace/attach/modules.h"
-#include "cmttrace/attach/remote_memory.h"
 #include "preload/cfi/cfi.h"
+#include "toolkit/remote_call/modules.h"
+#include "toolkit/remote_call/remote_memory.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The registers of a frame by their numbers in DWARF: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15. The last is
 /// the return address: the frame's place in the code.
@@ -31,4 +31,4 @@ struct Caller {
 std::optional<Caller> find_caller(const RemoteMemory& memory, const Module& module, const FrameRegisters& frame,
                                   bool is_interrupted);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

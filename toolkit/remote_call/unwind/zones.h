@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cmttrace/attach/modules.h"
+#include "toolkit/remote_call/modules.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The activities in which a thread may not be made to call dlopen: it holds locks that dlopen takes, or has half
 /// finished changes that dlopen builds on.
@@ -62,4 +62,4 @@ bool is_libc(const Module& module);
 bool is_tracer(const Module& module);
 bool is_attached_tracer(const Module& module);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/unwind/unwind_rules.h"
 #include "toolkit/process/thread_stop.h"
+#include "toolkit/remote_call/unwind/unwind_rules.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The process or the thread has ended, or calls exec.
 struct ThreadGone : std::runtime_error {
@@ -111,4 +111,4 @@ void await_notice(std::chrono::nanoseconds at_most);
 
 FrameRegisters frame_registers(const user_regs_struct& registers);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

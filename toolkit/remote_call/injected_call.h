@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/stopped_thread.h"
-#include "cmttrace/attach/unwind/stack_walk.h"
+#include "toolkit/remote_call/remote_memory.h"
+#include "toolkit/remote_call/stopped_thread.h"
+#include "toolkit/remote_call/unwind/stack_walk.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// A function for a thread to call. It must return by `ret`.
 struct Call {
@@ -85,4 +85,4 @@ bool is_in_call(const WalkedStack& stack, std::uint64_t frame, std::uint64_t ret
 /// Below a thread's stack pointer: its red zone, the frame, and what the called function may need.
 constexpr std::uint64_t injection_stack_bytes = 128 << 10;
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -12,7 +12,7 @@
 // first thread's is called [stack]; libc puts the control block of each other thread, to which fs points, at the upper
 // end of its stack.
 
-#include "cmttrace/attach/safe_thread.h"
+#include "toolkit/remote_call/safe_thread.h"
 
 #include <unistd.h>
 
@@ -25,7 +25,7 @@
 
 #include "toolkit/process/stat.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 constexpr std::chrono::microseconds look_at_stops_after(100);
@@ -183,8 +183,8 @@ std::optional<StoppedThread> SafeThreads::stop(int tid) {
       return StoppedThread::stop(target_.pid(), tid, calls_, late_);
     } catch (const std::system_error& error) {
       if (error.code().value() == EPERM && Clock::now() < deadline) continue;  // perhaps a pause of cmtwatch
-      throw AttachRefused("process " + target_.called() +
-                          " cannot be attached to: " + why_not_traceable(tid, error.code().value()));
+      throw Refused("process " + target_.called() +
+                    " cannot be attached to: " + why_not_traceable(tid, error.code().value()));
     }
   }
 }
@@ -253,8 +253,8 @@ void SafeThreads::refuse() const {
   std::string text;
   for (const auto& [obstacle, count] : met_)
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + text_of(obstacle);
-  throw AttachRefused("process " + target_.called() + ": no thread can load a library now" +
-                      (text.empty() ? "" : ": " + text) + "; try again");
+  throw Refused("process " + target_.called() + ": no thread can load a library now" +
+                (text.empty() ? "" : ": " + text) + "; try again");
 }
 
 bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
@@ -262,7 +262,7 @@ bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
   auto thread = stop(tid);
   if (!thread) return true;
   const WalkedStack stack = walk_stack(target_.memory(), target_.modules(), frame_registers(thread->registers()));
-  const bool is_inside = attach::is_in_call(stack, frame, target_.functions().return_trampoline);
+  const bool is_inside = remote_call::is_in_call(stack, frame, target_.functions().return_trampoline);
   release(std::move(*thread));
   return is_inside;
 }
@@ -322,4 +322,4 @@ bool SafeThreads::await_none_in_tracer(Clock::time_point deadline) {
   return true;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cmttrace/attach/remote_memory.h"
 #include "toolkit/process/smaps.h"
+#include "toolkit/remote_call/remote_memory.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 struct Symbol {
   std::uint64_t address = 0;
@@ -46,4 +46,4 @@ std::vector<process::Mapping> read_maps(int pid);
 /// The ELF files that are loaded there, by address.
 std::vector<Module> find_modules(const RemoteMemory& memory, const std::vector<process::Mapping>& maps);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -1,6 +1,6 @@
 // Injected calls change nothing that the thread sees: registers, vector state, waits, and calls that the stop
 // interrupted.
-#include "cmttrace/attach/injected_call.h"
+#include "toolkit/remote_call/injected_call.h"
 
 #include <doctest/doctest.h>
 #include <immintrin.h>
@@ -23,11 +23,11 @@
 #include <thread>
 #include <vector>
 
-#include "cmttrace/attach/remote_caller.h"
-#include "cmttrace/attach/safe_thread.h"
+#include "toolkit/remote_call/remote_caller.h"
+#include "toolkit/remote_call/safe_thread.h"
 
 using namespace cmt;
-using namespace cmt::attach;
+using namespace cmt::remote_call;
 
 namespace {
 
@@ -371,7 +371,7 @@ TEST_CASE("injected calls: a thread in a signal handler is not chosen, and is wh
         threads.choose(StoppedThread::Clock::now() + std::chrono::milliseconds(20), {}),
         ("process " + called(child.pid()) + ": no thread can load a library now: 1 in a signal handler; try again")
             .c_str(),
-        AttachRefused);
+        Refused);
     seen->futex = 1;
     while (seen->signals != 2) usleep(100);
     inject_twice(child.pid(), threads, target);

@@ -1,10 +1,10 @@
 // Walks from frame to frame by unwind_rules.h, and stops at the first frame that no module describes.
-#include "cmttrace/attach/unwind/stack_walk.h"
+#include "toolkit/remote_call/unwind/stack_walk.h"
 
 #include <algorithm>
 #include <cassert>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address) {
   const auto after = std::upper_bound(modules.begin(), modules.end(), address,
@@ -35,4 +35,4 @@ WalkedStack walk_stack(const RemoteMemory& memory, const std::vector<Module>& mo
   return stack;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

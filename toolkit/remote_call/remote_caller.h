@@ -8,12 +8,12 @@
 #include <set>
 #include <string>
 
-#include "cmttrace/attach/injected_call.h"
-#include "cmttrace/attach/safe_thread.h"
-#include "cmttrace/attach/system_filter.h"
-#include "cmttrace/attach/target.h"
+#include "toolkit/remote_call/injected_call.h"
+#include "toolkit/remote_call/safe_thread.h"
+#include "toolkit/remote_call/system_filter.h"
+#include "toolkit/remote_call/target.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The cost of an attach for the program's threads: the longest times.
 struct Pauses {
@@ -35,11 +35,11 @@ class RemoteCaller {
   };
 
   /// Reads the filters of system calls of all threads, because each recorded thread makes calls of ours. `touches`:
-  /// touched pages of blocks are recorded. Throws AttachRefused if a filter would end a thread for such a call, or
+  /// touched pages of blocks are recorded. Throws Refused if a filter would end a thread for such a call, or
   /// cannot be read.
   void check_filters(bool touches);
 
-  /// Returns when `is_done` is true, or when the function has returned without that. Throws AttachRefused, ThreadGone,
+  /// Returns when `is_done` is true, or when the function has returned without that. Throws Refused, ThreadGone,
   /// CallStuck.
   void call(const Call& wanted, const Watch& watch);
 
@@ -66,7 +66,7 @@ class RemoteCaller {
   std::string failed_;
 };
 
-/// Throws AttachRefused: "process 4711 (name) cannot be attached to: ...".
+/// Throws Refused: "process 4711 (name) cannot be attached to: ...".
 [[noreturn]] void refuse(const Target& target, const std::string& why);
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

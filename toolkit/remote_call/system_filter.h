@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 
 /// The threads that make a system call: the one that is made to load libcmttrace.so, every recorded thread, or a
 /// recorded thread with touched pages.
@@ -47,4 +47,4 @@ struct FilterVerdict {
 FilterVerdict judge_filters(const SystemFilters& filters,
                             std::initializer_list<CallUse> uses = {CallUse::load, CallUse::record});
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

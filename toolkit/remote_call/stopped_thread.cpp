@@ -1,6 +1,6 @@
 // Stops a thread by ptrace(2) and lets it go on. The hard part is to lose no signal and to stay stopped for a short
 // time.
-#include "cmttrace/attach/stopped_thread.h"
+#include "toolkit/remote_call/stopped_thread.h"
 
 #include <elf.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 
 #include "toolkit/process/proc_file.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 using StopKind = process::ThreadStop::Kind;
@@ -310,4 +310,4 @@ bool StoppedThread::is_in_restartable_sequence(std::uint64_t pc) const {
   return pc - sequence.begin < sequence.bytes;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

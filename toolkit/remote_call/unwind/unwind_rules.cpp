@@ -1,11 +1,11 @@
 // Gives the evaluator of call frame information (preload/cfi) the memory of another process, and decides for which
 // address a frame's rules are taken.
-#include "cmttrace/attach/unwind/unwind_rules.h"
+#include "toolkit/remote_call/unwind/unwind_rules.h"
 
 #include <cassert>
 #include <span>
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
 std::size_t tables_in(const void* memory, std::uint64_t address, const std::uint8_t** bytes) {
@@ -44,4 +44,4 @@ std::optional<Caller> find_caller(const RemoteMemory& memory, const Module& modu
   return caller;
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call

@@ -1,5 +1,5 @@
 // Checks that a process can be attached to, and finds the functions of its libc that an attach calls.
-#include "cmttrace/attach/target.h"
+#include "toolkit/remote_call/target.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -22,25 +22,24 @@
 
 #include "toolkit/process/stat.h"
 
-namespace cmt::attach {
+namespace cmt::remote_call {
 namespace {
 
-/// Throws AttachRefused.
+/// Throws Refused.
 process::Fd open_process(int pid) {
   process::Fd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (fd.get() >= 0) return fd;
   const std::string who = std::to_string(pid);
-  if (errno == ESRCH) throw AttachRefused("there is no process " + who);
-  if (errno == EINVAL) throw AttachRefused(who + " is a thread, not a process");
-  throw AttachRefused("process " + who + " cannot be attached to: pidfd_open: " + error_text(errno));
+  if (errno == ESRCH) throw Refused("there is no process " + who);
+  if (errno == EINVAL) throw Refused(who + " is a thread, not a process");
+  throw Refused("process " + who + " cannot be attached to: pidfd_open: " + error_text(errno));
 }
 
 RemoteMemory open_memory(int pid) {
   try {
     return RemoteMemory(pid);
   } catch (const std::system_error& error) {
-    throw AttachRefused("process " + called(pid) +
-                        " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
+    throw Refused("process " + called(pid) + " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
   }
 }
 
@@ -108,22 +107,21 @@ std::string why_not_traceable(int tid, int error) {
 }
 
 Target::Target(int pid)
-    : pid_(pid), called_(attach::called(pid)), descriptor_(open_process(pid)), memory_(open_memory(pid)) {
+    : pid_(pid), called_(remote_call::called(pid)), descriptor_(open_process(pid)), memory_(open_memory(pid)) {
   check_program();
   try {
     entries_ = read_entry_points(pid);
     read_again();
   } catch (const std::system_error& error) {
-    throw AttachRefused("process " + called_ +
-                        " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
+    throw Refused("process " + called_ + " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
   }
 }
 
 void Target::check_program() const {
   const std::string who = "process " + called_;
   std::error_code error;
-  if (process::read_stat(pid_).kernel_thread) throw AttachRefused(who + " is a thread of the kernel");
-  if (is_32_bit_program(pid_)) throw AttachRefused(who + " is a 32-bit program: libcmttrace.so is for 64 bits");
+  if (process::read_stat(pid_).kernel_thread) throw Refused(who + " is a thread of the kernel");
+  if (is_32_bit_program(pid_)) throw Refused(who + " is a 32-bit program: libcmttrace.so is for 64 bits");
 }
 
 void Target::read_again() {
@@ -138,17 +136,17 @@ void Target::find_functions() {
   const Module* libc = nullptr;
   for (const Module& module : modules_) {
     if (module.file_name().starts_with("ld-musl") || module.file_name().starts_with("libc.musl"))
-      throw AttachRefused("process " + called_ + " uses musl, and libcmttrace.so needs glibc");
+      throw Refused("process " + called_ + " uses musl, and libcmttrace.so needs glibc");
     if (is_libc(module)) libc = &module;
     if (functions_.dlopen == 0 && (is_libc(module) || module.file_name().starts_with("libdl"))) {
       if (const auto found = find_function(memory_, module, "dlopen")) functions_.dlopen = found->address;
     }
   }
   if (entries_.loader == 0) {
-    throw AttachRefused("process " + called_ +
-                        " is linked statically: nothing can be loaded into it; link it dynamically to record it");
+    throw Refused("process " + called_ +
+                  " is linked statically: nothing can be loaded into it; link it dynamically to record it");
   }
-  if (libc == nullptr) throw AttachRefused("process " + called_ + " has not loaded a libc.so of glibc");
+  if (libc == nullptr) throw Refused("process " + called_ + " has not loaded a libc.so of glibc");
   const auto own_dlopen = find_function(memory_, *libc, "__libc_dlopen_mode");
   if (functions_.dlopen == 0 && own_dlopen) {
     functions_.dlopen = own_dlopen->address;
@@ -158,7 +156,7 @@ void Target::find_functions() {
   constexpr std::string_view trampoline("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
   functions_.return_trampoline = find_code(*this, *libc, trampoline);
   if (functions_.dlopen == 0 || functions_.system_call == 0 || functions_.return_trampoline == 0)
-    throw AttachRefused("process " + called_ + " has a libc.so that is not known here: no dlopen was found in it");
+    throw Refused("process " + called_ + " has a libc.so that is not known here: no dlopen was found in it");
 }
 
 bool Target::has_ended() const {
@@ -185,28 +183,27 @@ TargetLock::TargetLock(const Target& target)
   while (memory_.get() >= 0 && flock(memory_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return;  // it cannot be locked here: as without
     if (std::chrono::steady_clock::now() >= deadline)
-      throw AttachRefused("process " + target.called() +
-                          ": another cmttrace attaches to it or detaches from it; try again");
+      throw Refused("process " + target.called() + ": another cmttrace attaches to it or detaches from it; try again");
     usleep(step_us);
   }
 }
 
 void check_attachable(const Target& target) {
   const std::string who = "process " + target.called();
-  if (target.pid() == getpid()) throw AttachRefused(who + " is this cmttrace, which cannot attach to itself");
+  if (target.pid() == getpid()) throw Refused(who + " is this cmttrace, which cannot attach to itself");
   const char state = process::read_stat(target.pid()).state;
-  if (state == 'T') throw AttachRefused(who + " is stopped by a signal: let it go on first (kill -CONT)");
-  if (state == 'Z' || state == 'X') throw AttachRefused(who + " has ended");
+  if (state == 'T') throw Refused(who + " is stopped by a signal: let it go on first (kill -CONT)");
+  if (state == 'Z' || state == 'X') throw Refused(who + " has ended");
   const int tracer = process::read_status(target.pid()).tracer;
-  if (tracer != 0) throw AttachRefused(who + " cannot be attached to: " + called(tracer) + " traces it already");
+  if (tracer != 0) throw Refused(who + " cannot be attached to: " + called(tracer) + " traces it already");
   for (const Module& module : target.modules()) {
     if (is_tracer(module) && !is_attached_tracer(module))
-      throw AttachRefused(who + " is recorded already: it was started with " + module.name);
+      throw Refused(who + " is recorded already: it was started with " + module.name);
   }
   struct statfs proc {};
   const std::string folder = process::path_of(target.pid(), "root/proc");
   if (statfs(folder.c_str(), &proc) != 0 || proc.f_type != PROC_SUPER_MAGIC)
-    throw AttachRefused(who + " sees no /proc, through which libcmttrace.so is loaded: mount it there");
+    throw Refused(who + " sees no /proc, through which libcmttrace.so is loaded: mount it there");
 }
 
-}  // namespace cmt::attach
+}  // namespace cmt::remote_call
