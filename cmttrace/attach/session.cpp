@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +32,38 @@ static Detached detach_locked(remote_call::Target& target);
 namespace {
 
 constexpr std::chrono::seconds leave_within(20);
+
+/// Throws Refused for processes that cannot load libcmttrace.so.
+void check_loads_libraries(const remote_call::Target& target) {
+  using remote_call::CLibrary, remote_call::Refused;
+  const std::string who = "process " + target.called();
+  const CLibrary library = target.c_library();
+  if (library == CLibrary::musl) throw Refused(who + " uses musl, and libcmttrace.so needs glibc");
+  if (library == CLibrary::linked_statically)
+    throw Refused(who + " is linked statically: nothing can be loaded into it; link it dynamically to record it");
+  if (library == CLibrary::unknown) throw Refused(who + " has not loaded a libc.so of glibc");
+  const remote_call::TargetFunctions& functions = target.functions();
+  if (functions.dlopen == 0 || functions.system_call == 0 || functions.return_trampoline == 0)
+    throw Refused(who + " has a libc.so that is not known here: no dlopen was found in it");
+}
+
+/// Throws Refused for processes that a detach accepts but an attach does not: they cannot load libraries, are stopped,
+/// recorded by a preload, or have no /proc.
+void check_attachable(const remote_call::Target& target) {
+  using remote_call::Refused;
+  const std::string who = "process " + target.called();
+  check_loads_libraries(target);
+  if (target.pid() == getpid()) throw Refused(who + " is this cmttrace, which cannot attach to itself");
+  check_callable(target);
+  for (const remote_call::Module& module : target.modules()) {
+    if (is_tracer(module) && !is_attached_tracer(module))
+      throw Refused(who + " is recorded already: it was started with " + module.name);
+  }
+  struct statfs proc {};
+  const std::string folder = process::path_of(target.pid(), "root/proc");
+  if (statfs(folder.c_str(), &proc) != 0 || proc.f_type != PROC_SUPER_MAGIC)
+    throw Refused(who + " sees no /proc, through which libcmttrace.so is loaded: mount it there");
+}
 
 /// The rings of a process that has been attached to, mapped here.
 class TakenRings {
@@ -88,7 +122,11 @@ std::set<int> memory_files(const remote_call::Target& target) {
 class AttachRun {
  public:
   AttachRun(remote_call::Target& target, TraceFiles& files, const AttachPlan& plan)
-      : target_(target), files_(files), plan_(plan), caller_(target, plan.ignores_filter) {}
+      : target_(target),
+        files_(files),
+        plan_(plan),
+        caller_(target, {.ignores_unread = plan.ignores_filter,
+                         .unread_remedy = "CAP_SYS_ADMIN is needed, or --force, if the filter ends nobody"}) {}
 
   Attached run() {
     check();
@@ -138,8 +176,9 @@ class AttachRun {
   /// Returns the descriptor of a file in memory, which the process has made.
   int make_file() {
     std::set<int> made;
-    caller_.call({target_.functions().system_call, {SYS_memfd_create, 0, MFD_CLOEXEC}, std::string("cmttrace\0", 9), 1},
-                 {.is_done = [&] { return !(made = memory_files(target_)).empty(); }});
+    caller_.call(
+        {target_.functions().system_call, {SYS_memfd_create, 0, MFD_CLOEXEC}, std::string("cmttrace\0", 9), {1}},
+        {.is_done = [&] { return !(made = memory_files(target_)).empty(); }});
     made = memory_files(target_);
     if (made.empty()) remote_call::refuse(target_, "it cannot make a file in memory (memfd_create)");
     return *made.begin();
@@ -153,7 +192,7 @@ class AttachRun {
     }
     const remote_call::TargetFunctions& functions = target_.functions();
     const remote_call::Call load{
-        functions.dlopen, {0, RTLD_NOW | functions.dlopen_flags}, "/proc/self/fd/" + std::to_string(fd) + '\0', 0};
+        functions.dlopen, {0, RTLD_NOW | functions.dlopen_flags}, "/proc/self/fd/" + std::to_string(fd) + '\0', {0}};
     const remote_call::Call again{attach_function_, {static_cast<std::uint64_t>(fd)}};
     const remote_call::Call& wanted = attach_function_ != 0 ? again : load;
     const auto is_done = [this] { return file_->state() == attach_recording || file_->state() == attach_failed; };
@@ -232,7 +271,7 @@ static Detached detach_locked(remote_call::Target& target) {
   const remote_call::Module* const stub = target.stub();
   if (!found || stub == nullptr)
     throw remote_call::Refused("process " + target.called() + " is not recorded by an attach");
-  remote_call::RemoteCaller caller(target, true);
+  remote_call::RemoteCaller caller(target, {.ignores_unread = true});
   const auto head = [&] { return head_at(target, found->address); };
   const auto call = [&](const char* name, const std::function<bool()>& is_done) {
     caller.call({function_of_stub(target, *stub, name)}, {.is_done = is_done});

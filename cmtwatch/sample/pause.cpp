@@ -39,6 +39,7 @@
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 #include "toolkit/process/thread_stop.h"
+#include "toolkit/process/traceable.h"
 
 namespace cmt::watch {
 namespace {
@@ -72,19 +73,10 @@ bool has_ended(int pid, int tid) {
   return state == 'Z' || state == 'X';
 }
 
-/// "4711 (name)".
-std::string called(int pid) {
-  try {
-    return std::to_string(pid) + " (" + process::read_stat(pid).name + ")";
-  } catch (const std::exception&) {
-    return std::to_string(pid);
-  }
-}
-
 std::string refusal(int pid, int tid, int error) {
   const int tracer = tracer_of(tid);
-  const std::string who = "process " + called(pid);
-  if (tracer != 0) return who + " cannot be paused: " + called(tracer) + " traces it already";
+  const std::string who = "process " + process::called(pid);
+  if (tracer != 0) return who + " cannot be paused: " + process::called(tracer) + " traces it already";
   return who + " cannot be paused: ptrace: " + std::strerror(error);
 }
 

@@ -113,7 +113,7 @@ untraced
 traced perl -e '$| = 1; open F, "<", "/proc/$ARGV[0]/mem" and flock F, 2 and print "locks\n" and sleep 1000' "$target"
 for action in "--attach=$target -o refused.cmt" "--detach=$target"; do
   status_of cmttrace $action
-  [ "$status" = 125 ] && grep -qx "cmttrace: process $target (marked): another cmttrace attaches to it or detaches from it; try again" err ||
+  [ "$status" = 125 ] && grep -qx "cmttrace: process $target (marked): another cmttrace or cmtwatch calls functions in it; try again" err ||
     complain "$action beside another: $status $(cat err)"
 done
 untraced

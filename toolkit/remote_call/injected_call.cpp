@@ -244,32 +244,35 @@ Injector::Injector(const RemoteMemory& memory, StoppedThread& thread, std::uint6
 }
 
 /// Returns the address of the return address, or 0 if the stack cannot be written to.
-std::uint64_t Injector::put_frame(const Call& wanted, std::uint64_t& bytes_at) const {
+std::uint64_t Injector::put_frame(const Call& wanted) {
   const std::uint64_t state_at = (original_.rsp - red_zone_bytes - extended_state_.size()) & ~std::uint64_t{63};
-  bytes_at = (state_at - wanted.bytes.size()) & ~std::uint64_t{15};
+  bytes_ = wanted.bytes.size();
+  bytes_at_ = (state_at - bytes_) & ~std::uint64_t{15};
   SignalFrame frame = frame_of(resumed_, signal_mask_);
   frame.return_address = return_trampoline_;
   frame.extended_state = state_at;
-  const std::uint64_t frame_at = ((bytes_at - sizeof frame) & ~std::uint64_t{15}) - 8;
-  assert(state_at % 64 == 0 && bytes_at % 16 == 0 && frame_at % 16 == 8);
-  assert(frame_at + sizeof frame <= bytes_at);
+  const std::uint64_t frame_at = ((bytes_at_ - sizeof frame) & ~std::uint64_t{15}) - 8;
+  assert(state_at % 64 == 0 && bytes_at_ % 16 == 0 && frame_at % 16 == 8);
+  assert(frame_at + sizeof frame <= bytes_at_);
   const bool is_written = memory_.write(state_at, extended_state_.data(), extended_state_.size()) &&
-                          memory_.write(bytes_at, wanted.bytes.data(), wanted.bytes.size()) &&
+                          memory_.write(bytes_at_, wanted.bytes.data(), bytes_) &&
                           memory_.write(frame_at, &frame, sizeof frame);
   return is_written ? frame_at : 0;
 }
 
 void Injector::begin(const Call& wanted) {
-  std::uint64_t bytes_at = 0;
-  frame_at_ = put_frame(wanted, bytes_at);
+  frame_at_ = put_frame(wanted);
   if (frame_at_ == 0) throw CallStuck("the stack of a thread cannot be written to");
   user_regs_struct registers = resumed_;
   unsigned long long* const arguments[] = {&registers.rdi, &registers.rsi, &registers.rdx,
                                            &registers.rcx, &registers.r8,  &registers.r9};
   assert(wanted.arguments.size() <= std::size(arguments));
-  assert(wanted.bytes_argument < static_cast<int>(wanted.arguments.size()));
   for (std::size_t i = 0; i < std::min(wanted.arguments.size(), std::size(arguments)); ++i)
-    *arguments[i] = static_cast<int>(i) == wanted.bytes_argument ? bytes_at : wanted.arguments[i];
+    *arguments[i] = wanted.arguments[i];
+  for (const std::size_t i : wanted.bytes_arguments) {
+    assert(i < wanted.arguments.size() && wanted.arguments[i] < wanted.bytes.size());
+    *arguments[i] += bytes_at_;
+  }
   registers.rip = wanted.function;
   registers.rsp = frame_at_;
   registers.rax = 0;
@@ -302,6 +305,11 @@ void Injector::return_in_place_of_kernel() {
   thread_.set_extended_state(original_state_);
   thread_.set_signal_mask(signal_mask_);
   thread_.set_registers(resumed_);
+}
+
+std::string Injector::read_bytes() const {
+  std::string bytes(bytes_, '\0');
+  return memory_.read(bytes_at_, bytes.data(), bytes.size()) ? bytes : std::string();
 }
 
 void Injector::finish() {

@@ -22,10 +22,10 @@ struct Call {
   std::uint64_t function = 0;
   /// Up to six.
   std::vector<std::uint64_t> arguments{};
-  /// Bytes that an argument points to,
+  /// Bytes that arguments point to; the function may change them.
   std::string bytes{};
-  /// which is this one; -1: none.
-  int bytes_argument = -1;
+  /// The arguments that do, by number. Their values are offsets in the bytes.
+  std::vector<std::size_t> bytes_arguments{};
 };
 
 /// The call has not returned in time. The thread has been let go, and finishes the call alone.
@@ -58,12 +58,16 @@ class Injector {
   /// and CallStuck.
   void await_return(const std::function<void(const SystemCall&)>& at_stop);
 
+  /// Returns the bytes of the call as the function has left them; empty if they cannot be read. To be called after
+  /// await_return() and before finish(): the thread uses this part of its stack again.
+  std::string read_bytes() const;
+
   /// Gives the thread its registers back. The kernel then decides what happens to an interrupted system call: it begins
   /// anew, or ends with EINTR for a signal that has come meanwhile.
   void finish();
 
  private:
-  std::uint64_t put_frame(const Call& wanted, std::uint64_t& bytes_at) const;
+  std::uint64_t put_frame(const Call& wanted);
   void return_in_place_of_kernel();
 
   const RemoteMemory& memory_;
@@ -75,7 +79,8 @@ class Injector {
   std::vector<char> original_state_;
   std::vector<char> extended_state_;  ///< the same in the form of a signal frame
   std::uint64_t signal_mask_ = 0;
-  std::uint64_t frame_at_ = 0;
+  std::uint64_t frame_at_ = 0, bytes_at_ = 0;
+  std::size_t bytes_ = 0;
   bool is_possible_ = false, is_changed_ = false, was_waiting_ = false, has_saved_time_ = false;
 };
 

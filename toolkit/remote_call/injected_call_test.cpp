@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "toolkit/process/traceable.h"
 #include "toolkit/remote_call/remote_caller.h"
 #include "toolkit/remote_call/safe_thread.h"
 
@@ -61,6 +62,12 @@ extern "C" void injected_for_test(const char* text, std::uint64_t number) {
   asm volatile("pxor %%xmm0, %%xmm0; pxor %%xmm5, %%xmm5; pxor %%xmm15, %%xmm15" ::: "xmm0", "xmm5", "xmm15");
 #endif
   asm volatile("mov $1, %%rax; mov %%rax, %%rcx; mov %%rax, %%r8; mov %%rax, %%r11" ::: "rax", "rcx", "r8", "r11");
+}
+
+/// The same with memory that it writes to: two words after a text.
+extern "C" void injected_answer(const char* text, std::uint64_t* answer, std::uint64_t* bytes) {
+  *answer = static_cast<std::uint64_t>(text[0]) + *bytes;
+  *bytes = 4;
 }
 
 constexpr std::uint64_t sum_of_call = 'a' + 'b' + 7;
@@ -109,7 +116,7 @@ void inject_twice(int pid, SafeThreads& threads, const Target& target) {
   Injector injector(target.memory(), thread, target.functions().return_trampoline);
   const auto function = reinterpret_cast<std::uint64_t>(&injected_for_test);
   for (int i = 0; i < 2; ++i) {
-    injector.begin({function, {0, 7}, std::string("ab\0", 3), 0});
+    injector.begin({function, {0, 7}, std::string("ab\0", 3), {0}});
     injector.await_return([](const SystemCall&) {});
   }
   injector.finish();
@@ -260,14 +267,14 @@ TEST_CASE("injected calls: a thread that is stopped again after its call does no
   while (seen->turns == 0) usleep(100);
   as_tracer([&] {
     Target target(child.pid());
-    RemoteCaller caller(target, false);
+    RemoteCaller caller(target, {});
     for (unsigned round = 1; round <= 10; ++round) {
       // The call is over before the second stop, which finds the thread in its own system call.
       const auto is_long_over = [&] {
         const auto call = process::read_waiting_call(child.pid(), child.pid());
         return seen->calls == round && call && call->number == SYS_epoll_wait;
       };
-      caller.call({reinterpret_cast<std::uint64_t>(&injected_for_test), {0, 7}, std::string("ab\0", 3), 0},
+      caller.call({reinterpret_cast<std::uint64_t>(&injected_for_test), {0, 7}, std::string("ab\0", 3), {0}},
                   {.is_done = is_long_over});
     }
   });
@@ -367,11 +374,11 @@ TEST_CASE("injected calls: a thread in a signal handler is not chosen, and is wh
   as_tracer([&] {
     Target target(child.pid());
     SafeThreads threads(target);
-    CHECK_THROWS_WITH_AS(
-        threads.choose(StoppedThread::Clock::now() + std::chrono::milliseconds(20), {}),
-        ("process " + called(child.pid()) + ": no thread can load a library now: 1 in a signal handler; try again")
-            .c_str(),
-        Refused);
+    CHECK_THROWS_WITH_AS(threads.choose(StoppedThread::Clock::now() + std::chrono::milliseconds(20), {}),
+                         ("process " + process::called(child.pid()) +
+                          ": no thread can be made to call a function now: 1 in a signal handler; try again")
+                             .c_str(),
+                         Refused);
     seen->futex = 1;
     while (seen->signals != 2) usleep(100);
     inject_twice(child.pid(), threads, target);
@@ -379,4 +386,66 @@ TEST_CASE("injected calls: a thread in a signal handler is not chosen, and is wh
   CHECK(seen->calls == 2);
   seen->is_over = 1;
   CHECK(child.wait() == 0);
+}
+
+TEST_CASE("injected calls: several in one stop answer in the memory of their arguments") {
+  if (!may_trace()) return;
+  reset();
+  Child child([] {
+    seen->turns = 1;
+    while (seen->is_over == 0) usleep(1000);
+    return 0;
+  });
+  while (seen->turns == 0) usleep(100);
+  std::vector<std::string> answers;
+  as_tracer([&] {
+    Target target(child.pid());
+    RemoteCaller caller(target, {});
+    const auto function = reinterpret_cast<std::uint64_t>(&injected_answer);
+    const std::string words("\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 16);
+    const std::vector<Call> calls{{function, {0, 8, 16}, std::string("a\0\0\0\0\0\0\0", 8) + words, {0, 1, 2}},
+                                  {function, {0, 8, 16}, std::string("b\0\0\0\0\0\0\0", 8) + words, {0, 1, 2}}};
+    caller.call_in_turn(calls, [&](std::size_t number, const std::string& bytes) {
+      CHECK(number == answers.size());
+      answers.push_back(bytes);
+    });
+    CHECK(caller.pauses().kept.count() > 0);
+  });
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0] == std::string("a\0\0\0\0\0\0\0h\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0", 24));
+  CHECK(answers[1][8] == 'i');
+  seen->is_over = 1;
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("injected calls: a call without an effect to wait for ends with its function") {
+  if (!may_trace()) return;
+  const auto call_once = [](const std::function<int()>& work) {
+    reset();
+    Child child(work);
+    while (seen->turns == 0) usleep(100);
+    as_tracer([&] {
+      Target target(child.pid());
+      RemoteCaller caller(target, {});
+      caller.call({reinterpret_cast<std::uint64_t>(&injected_for_test), {0, 7}, std::string("ab\0", 3), {0}}, {});
+    });
+    CHECK(seen->calls == 1);
+    seen->is_over = 1;
+    kill(child.pid(), SIGUSR1);
+    return child.wait();
+  };
+  const auto wait_for_ever = [] {
+    std::signal(SIGUSR1, [](int) {});
+    seen->turns = 1;
+    epoll_event event{};
+    return epoll_wait(epoll_create1(0), &event, 1, -1) == -1 && seen->is_over == 1 ? 0 : 1;
+  };
+  const auto compute = [] {
+    std::signal(SIGUSR1, SIG_IGN);
+    seen->turns = 1;
+    while (seen->is_over == 0) seen->sum += 1;
+    return 0;
+  };
+  CHECK(call_once(wait_for_ever) == 0);
+  CHECK(call_once(compute) == 0);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::remote_call {
@@ -36,12 +37,12 @@ void refuse(const Target& target, const std::string& why) {
 }
 
 /// Returns why the filter of a stopped thread forbids the calls; empty if it allows all of them.
-std::string RemoteCaller::why_filter_forbids(const StoppedThread& thread, std::initializer_list<CallUse> uses) const {
+std::string RemoteCaller::why_filter_forbids(const StoppedThread& thread, const std::vector<CallUse>& uses) const {
   const SystemFilters filters = read_filters(thread.tid());
-  if (filters.error != 0 && ignores_filter_) return {};
+  if (filters.error != 0 && rules_.ignores_unread) return {};
   if (filters.error != 0) {
-    return "its filter of system calls (seccomp) cannot be read: " + error_text(filters.error) +
-           "; CAP_SYS_ADMIN is needed, or --force, if the filter ends nobody";
+    return "its filter of system calls (seccomp) cannot be read: " + error_text(filters.error) + "; " +
+           rules_.unread_remedy;
   }
   const FilterVerdict verdict = judge_filters(filters, uses);
   if (!verdict.killed_by.empty()) return "its filter of system calls (seccomp) would end it for " + verdict.killed_by;
@@ -58,7 +59,7 @@ void RemoteCaller::check_filters(bool touches) {
     if (mode == 1) refuse(target_, "a thread of it is in a sandbox (seccomp, strict), which would end it");
     auto thread = threads_.stop(tid);
     if (!thread) {
-      if (filter_mode(target_, tid) == 0 || ignores_filter_) continue;  // it has ended
+      if (filter_mode(target_, tid) == 0 || rules_.ignores_unread) continue;  // it has ended
       refuse(target_,
              "the filter of system calls (seccomp) of a thread cannot be read now: it does not stop; try again");
     }
@@ -82,7 +83,7 @@ StoppedThread RemoteCaller::choose() {
     const int mode = filter_mode(target_, thread.tid());
     if (mode == 0) return thread;
     const std::string why = mode == 1 ? "it is in a sandbox (seccomp, strict), which would end it"
-                                      : why_filter_forbids(thread, {CallUse::load, CallUse::record});
+                                      : why_filter_forbids(thread, rules_.uses);
     if (why.empty()) return thread;
     avoided_.insert(thread.tid());
     threads_.release(std::move(thread));
@@ -94,7 +95,7 @@ Pauses RemoteCaller::pauses() const {
   return {std::max(pauses_.stopped, threads_.longest_stop()), std::max(pauses_.kept, threads_.longest_stop())};
 }
 
-void RemoteCaller::call(const Call& wanted, const Watch& watch) {
+void RemoteCaller::call(const Call& wanted, const Watch& asked) {
   StoppedThread thread = choose();
   const int tid = thread.tid();
   const auto begin = thread.since();
@@ -102,6 +103,8 @@ void RemoteCaller::call(const Call& wanted, const Watch& watch) {
   const bool was_waiting = injector.was_waiting();
   injector.begin(wanted);
   assert(injector.frame() != 0);
+  Watch watch = asked;
+  if (!watch.is_done) watch.is_done = [&, frame = injector.frame()] { return waits_outside(tid, frame); };
   if (watch.is_traced || injector.has_saved_time()) {
     see_failures(injector, watch);
   } else if (injector.was_waiting()) {
@@ -110,6 +113,27 @@ void RemoteCaller::call(const Call& wanted, const Watch& watch) {
   pauses_.stopped = std::max(pauses_.stopped, thread.release());
   if (!was_waiting && !watch.is_traced) await_return(tid, injector.frame(), watch);
   pauses_.kept = std::max<std::chrono::nanoseconds>(pauses_.kept, SafeThreads::Clock::now() - begin);
+}
+
+void RemoteCaller::call_in_turn(std::span<const Call> calls,
+                                const std::function<void(std::size_t, const std::string&)>& see_bytes) {
+  StoppedThread thread = choose();
+  const auto begin = thread.since();
+  Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    injector.begin(calls[i]);
+    injector.await_return([](const SystemCall&) {});
+    see_bytes(i, injector.read_bytes());
+  }
+  injector.finish();
+  pauses_.stopped = std::max(pauses_.stopped, thread.release());
+  pauses_.kept = std::max<std::chrono::nanoseconds>(pauses_.kept, SafeThreads::Clock::now() - begin);
+}
+
+/// Whether a thread waits in the kernel outside of a call, whose function uses the stack below its frame only.
+bool RemoteCaller::waits_outside(int tid, std::uint64_t frame) const {
+  const auto waiting = process::read_waiting_call(target_.pid(), tid);
+  return waiting && waiting->stack_pointer > frame;
 }
 
 /// Stops the thread at each system call of the function.

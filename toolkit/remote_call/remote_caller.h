@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "toolkit/remote_call/injected_call.h"
 #include "toolkit/remote_call/safe_thread.h"
@@ -15,21 +17,28 @@
 
 namespace cmt::remote_call {
 
-/// The cost of an attach for the program's threads: the longest times.
+/// The cost of calls for the program's threads: the longest times.
 struct Pauses {
   std::chrono::nanoseconds stopped{};  ///< a thread was stopped
   std::chrono::nanoseconds kept{};     ///< a thread did our work instead of its own, times in which it was stopped too
 };
 
-/// Makes threads of a process call functions, each on a thread that is chosen for it.
+/// Which filters of system calls (seccomp) keep a thread from being chosen.
+struct FilterRules {
+  std::vector<CallUse> uses{CallUse::load, CallUse::record};  ///< the system calls of the functions to be called
+  bool ignores_unread = false;  ///< a filter that cannot be read is taken for a harmless one
+  std::string unread_remedy = "CAP_SYS_ADMIN is needed (run this as root)";
+};
+
+/// Makes threads of a process call functions, each on a thread that is chosen for it. To be used within as_tracer().
 class RemoteCaller {
  public:
-  /// `ignores_filter`: a filter of system calls that cannot be read is taken for a harmless one.
-  RemoteCaller(Target& target, bool ignores_filter)
-      : target_(target), ignores_filter_(ignores_filter), threads_(target) {}
+  RemoteCaller(Target& target, FilterRules rules) : target_(target), rules_(std::move(rules)), threads_(target) {}
 
   struct Watch {
-    std::function<bool()> is_done{};    ///< whether what the function is called for has been done
+    /// Whether the function has done its work. Empty: the call ends with the function. A thread that waits in the
+    /// kernel again has returned from it. Any other thread is looked at after 20 ms, 60 ms, 140 ms...
+    std::function<bool()> is_done{};
     std::function<void()> see = [] {};  ///< called often, while it has not
     bool is_traced = false;             ///< the thread is stopped at each system call, so that failures are seen
   };
@@ -43,6 +52,11 @@ class RemoteCaller {
   /// CallStuck.
   void call(const Call& wanted, const Watch& watch);
 
+  /// Makes one thread make several calls, one after the other. `see_bytes` gets the number of each call that has
+  /// returned, and its bytes as the function has left them; no bytes if they cannot be read. The thread is stopped at
+  /// each system call, so this is for functions that make few. Throws as call().
+  void call_in_turn(std::span<const Call> calls, const std::function<void(std::size_t, const std::string&)>& see_bytes);
+
   /// Returns the first system call that failed in the last call with `is_traced`, among those by which a library is
   /// loaded.
   const std::string& failed() const { return failed_; }
@@ -52,14 +66,15 @@ class RemoteCaller {
  private:
   class Patience;
   StoppedThread choose();
-  std::string why_filter_forbids(const StoppedThread& thread, std::initializer_list<CallUse> uses) const;
+  std::string why_filter_forbids(const StoppedThread& thread, const std::vector<CallUse>& uses) const;
   bool are_all_avoided() const;
   void see_failures(Injector& injector, const Watch& watch);
+  bool waits_outside(int tid, std::uint64_t frame) const;
   void see_through(StoppedThread& thread, Injector& injector, const Watch& watch);
   void await_return(int tid, std::uint64_t frame, const Watch& watch);
 
   Target& target_;
-  const bool ignores_filter_;
+  const FilterRules rules_;
   SafeThreads threads_;
   std::set<int> avoided_;  ///< threads that have filters of their own, which forbid what is to be called
   Pauses pauses_;

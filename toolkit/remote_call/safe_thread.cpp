@@ -1,8 +1,8 @@
-// Which thread may be made to call dlopen?
+// Which thread may be made to call dlopen, or a function of the allocator such as malloc_trim?
 //
-// A thread that holds no lock which dlopen needs, and has enough stack. The call stack shows what a thread does: no
-// zone of zones.h may be on it. Threads are stopped one at a time, for some 100 us, while all others run. A thread
-// stopped inside malloc would hold an arena's lock, and dlopen would wait for the lock for ever.
+// A thread that holds no lock which the function needs, and has enough stack. The call stack shows what a thread does:
+// no zone of zones.h may be on it. Threads are stopped one at a time, for some 100 us, while all others run. A thread
+// stopped inside malloc would hold an arena's lock, and the function would wait for the lock for ever.
 //
 // Frames that no table describes (code that was compiled at run time) hide those outside of them. The hidden part of
 // the stack is searched for words that are return addresses in a zone. Old values may look like one; then the thread is
@@ -24,6 +24,7 @@
 #include <system_error>
 
 #include "toolkit/process/stat.h"
+#include "toolkit/process/traceable.h"
 
 namespace cmt::remote_call {
 namespace {
@@ -184,7 +185,7 @@ std::optional<StoppedThread> SafeThreads::stop(int tid) {
     } catch (const std::system_error& error) {
       if (error.code().value() == EPERM && Clock::now() < deadline) continue;  // perhaps a pause of cmtwatch
       throw Refused("process " + target_.called() +
-                    " cannot be attached to: " + why_not_traceable(tid, error.code().value()));
+                    " cannot be attached to: " + process::why_not_traceable(tid, error.code().value()));
     }
   }
 }
@@ -253,7 +254,7 @@ void SafeThreads::refuse() const {
   std::string text;
   for (const auto& [obstacle, count] : met_)
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + text_of(obstacle);
-  throw Refused("process " + target_.called() + ": no thread can load a library now" +
+  throw Refused("process " + target_.called() + ": no thread can be made to call a function now" +
                 (text.empty() ? "" : ": " + text) + "; try again");
 }
 

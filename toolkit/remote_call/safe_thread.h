@@ -1,4 +1,4 @@
-/// Finds a thread that may be made to call dlopen. safe_thread.cpp has the rules.
+/// Finds a thread that may be made to call a function of the loader or the allocator. safe_thread.cpp has the rules.
 #pragma once
 
 #include <chrono>

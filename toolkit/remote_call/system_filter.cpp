@@ -1,6 +1,6 @@
 // A filter may end the program for a system call that it does not allow. The default filters of containers refuse some
 // calls and end no program; a sandbox's filter may. So the filter is asked: the kernel gives it to a process with
-// CAP_SYS_ADMIN (PTRACE_SECCOMP_GET_FILTER), and it is executed here for each call that an attach makes.
+// CAP_SYS_ADMIN (PTRACE_SECCOMP_GET_FILTER), and it is executed here for each call that an injected function makes.
 //
 // A filter may look at arguments too. It is asked with those that the calls mostly have.
 
@@ -61,9 +61,16 @@ const FilteredCall calls[] = {
     {"move_pages", SYS_move_pages, {0, 32, 0x1000, 0, 0x2000}, CallUse::touch},
     {"open", SYS_open, {0x1000, O_RDONLY | O_CLOEXEC}, CallUse::touch},
     {"ioctl", SYS_ioctl, {3, 0xc0606610, 0x1000}, CallUse::touch},
+    {"rt_sigreturn", SYS_rt_sigreturn, {}, CallUse::allocator},
+    {"madvise", SYS_madvise, {0x10000, 4096, MADV_DONTNEED}, CallUse::allocator},
+    {"brk", SYS_brk, {0x10000}, CallUse::allocator},
+    {"mmap", SYS_mmap, {0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull}, CallUse::allocator},
+    {"futex", SYS_futex, {0x1000, FUTEX_WAIT_PRIVATE, 2}, CallUse::allocator},
+    {"futex", SYS_futex, {0x1000, FUTEX_WAKE_PRIVATE, 1}, CallUse::allocator},
 };
 
-/// Without these calls an attach is impossible. If another one fails, libcmttrace copes or reports it.
+/// Without these calls an attach is impossible. If another one fails, libcmttrace copes or reports it. A function of an
+/// allocator needs all of its calls.
 constexpr const char* needed[] = {"memfd_create", "openat", "read", "mmap", "mprotect", "close", "ftruncate"};
 
 /// Struct seccomp_data as a filter reads it, by words.
@@ -217,7 +224,7 @@ SystemFilters read_filters(int tid) {
   return filters;
 }
 
-FilterVerdict judge_filters(const SystemFilters& filters, std::initializer_list<CallUse> uses) {
+FilterVerdict judge_filters(const SystemFilters& filters, const std::vector<CallUse>& uses) {
   FilterVerdict verdict;
   for (const FilteredCall& call : calls) {
     if (std::find(uses.begin(), uses.end(), call.use) == uses.end()) continue;
@@ -226,7 +233,8 @@ FilterVerdict judge_filters(const SystemFilters& filters, std::initializer_list<
       const std::uint32_t answer = run_filter(program, call, 0x7f0000000000).value_or(SECCOMP_RET_KILL_PROCESS);
       if (strength(answer) < strength(strongest)) strongest = answer;
     }
-    const bool is_needed = std::any_of(std::begin(needed), std::end(needed),
+    const bool is_needed = call.use == CallUse::allocator ||
+                           std::any_of(std::begin(needed), std::end(needed),
                                        [&](const char* name) { return std::strcmp(name, call.name) == 0; });
     if (is_fatal(strongest) && verdict.killed_by.empty()) verdict.killed_by = call.name;
     if (is_refusal(strongest) && is_needed && verdict.refused.empty()) verdict.refused = call.name;

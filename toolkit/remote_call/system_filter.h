@@ -1,11 +1,10 @@
-/// Predicts whether a filter of system calls (seccomp) lets an attach happen.
+/// Predicts whether a filter of system calls (seccomp) lets a thread make the calls of an injected function.
 #pragma once
 
 #include <linux/filter.h>
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,9 +12,13 @@
 
 namespace cmt::remote_call {
 
-/// The threads that make a system call: the one that is made to load libcmttrace.so, every recorded thread, or a
-/// recorded thread with touched pages.
-enum class CallUse { load, record, touch };
+/// The threads that make a system call.
+enum class CallUse {
+  load,       ///< the one that is made to load libcmttrace.so
+  record,     ///< every recorded thread
+  touch,      ///< the same with touched pages
+  allocator,  ///< one that is made to call a function of its allocator
+};
 
 /// A system call as filters see it.
 struct FilteredCall {
@@ -38,13 +41,13 @@ struct SystemFilters {
 
 SystemFilters read_filters(int tid);
 
-/// The calls of an attach that the filters would answer with a signal, and those that they would refuse.
+/// The calls that the filters would answer with a signal, and those that they would refuse.
 struct FilterVerdict {
   std::string killed_by;  ///< the first call's name; empty: none
   std::string refused;    ///< of those without which nothing can be done
 };
 
 FilterVerdict judge_filters(const SystemFilters& filters,
-                            std::initializer_list<CallUse> uses = {CallUse::load, CallUse::record});
+                            const std::vector<CallUse>& uses = {CallUse::load, CallUse::record});
 
 }  // namespace cmt::remote_call

@@ -63,6 +63,15 @@ TEST_CASE("system filter: a thread that only is recorded makes fewer calls than 
   CHECK(judge_filters(of_pages, {CallUse::record, CallUse::touch}).killed_by == "mincore");
 }
 
+TEST_CASE("system filter: a function of an allocator needs all of its calls") {
+  const SystemFilters kills{.programs = {filter_of(SYS_madvise, SECCOMP_RET_KILL_PROCESS)}};
+  CHECK(judge_filters(kills, {CallUse::allocator}).killed_by == "madvise");
+  const SystemFilters refuses{.programs = {filter_of(SYS_brk, SECCOMP_RET_ERRNO | 1)}};
+  CHECK(judge_filters(refuses, {CallUse::allocator}).refused == "brk");
+  const SystemFilters of_loading{.programs = {filter_of(SYS_openat, SECCOMP_RET_KILL_PROCESS)}};
+  CHECK(judge_filters(of_loading, {CallUse::allocator}).killed_by.empty());
+}
+
 TEST_CASE("system filter: memory, arithmetic, jumps and arguments are as in the kernel") {
   const FilteredCall call{"mprotect", SYS_mprotect, {0x1234567800000000, 4096, 5}};
   const auto third_argument = static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 16);

@@ -1,11 +1,9 @@
-// Checks that a process can be attached to, and finds the functions of its libc that an attach calls.
+// Checks that a process can be made to call functions, and finds those of its libc that every attach needs.
 #include "toolkit/remote_call/target.h"
 
 #include <elf.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,12 +13,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <fstream>
-#include <set>
 #include <system_error>
 
 #include "toolkit/process/stat.h"
+#include "toolkit/process/traceable.h"
 
 namespace cmt::remote_call {
 namespace {
@@ -39,7 +36,8 @@ RemoteMemory open_memory(int pid) {
   try {
     return RemoteMemory(pid);
   } catch (const std::system_error& error) {
-    throw Refused("process " + called(pid) + " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
+    throw Refused("process " + process::called(pid) +
+                  " cannot be attached to: " + process::why_not_traceable(pid, error.code().value()));
   }
 }
 
@@ -61,12 +59,6 @@ bool is_32_bit_program(int pid) {
   return file.read(begin, sizeof begin) && begin[EI_CLASS] == ELFCLASS32;
 }
 
-int number_in(const std::string& path, int otherwise) {
-  int number = otherwise;
-  std::ifstream(path) >> number;
-  return number;
-}
-
 /// Finds bytes in the code of a module.
 std::uint64_t find_code(const Target& target, const Module& module, std::string_view code) {
   for (const process::Mapping& mapping : target.maps()) {
@@ -82,38 +74,15 @@ std::uint64_t find_code(const Target& target, const Module& module, std::string_
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-std::string called(int pid) {
-  try {
-    return std::to_string(pid) + " (" + process::read_stat(pid).name + ")";
-  } catch (const std::exception&) {
-    return std::to_string(pid);
-  }
-}
-
-std::string why_not_traceable(int tid, int error) {
-  int tracer = 0;
-  try {
-    tracer = process::read_status(tid).tracer;
-  } catch (const std::system_error&) {
-  }
-  if (tracer != 0) return called(tracer) + " traces it already";
-  const int yama = number_in("/proc/sys/kernel/yama/ptrace_scope", 0);
-  if (error != EPERM && error != EACCES) return error_text(error);
-  if (yama == 3) return "kernel.yama.ptrace_scope is 3: nobody may trace here until the machine is started anew";
-  if (yama == 2) return "kernel.yama.ptrace_scope is 2: CAP_SYS_PTRACE is needed (run this as root)";
-  if (yama == 1 && geteuid() != 0)
-    return "kernel.yama.ptrace_scope is 1: run this as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0)";
-  return "it is another user's, or has more rights than this process: CAP_SYS_PTRACE is needed (run this as root)";
-}
-
 Target::Target(int pid)
-    : pid_(pid), called_(remote_call::called(pid)), descriptor_(open_process(pid)), memory_(open_memory(pid)) {
+    : pid_(pid), called_(process::called(pid)), descriptor_(open_process(pid)), memory_(open_memory(pid)) {
   check_program();
   try {
     entries_ = read_entry_points(pid);
     read_again();
   } catch (const std::system_error& error) {
-    throw Refused("process " + called_ + " cannot be attached to: " + why_not_traceable(pid, error.code().value()));
+    throw Refused("process " + called_ +
+                  " cannot be attached to: " + process::why_not_traceable(pid, error.code().value()));
   }
 }
 
@@ -121,7 +90,7 @@ void Target::check_program() const {
   const std::string who = "process " + called_;
   std::error_code error;
   if (process::read_stat(pid_).kernel_thread) throw Refused(who + " is a thread of the kernel");
-  if (is_32_bit_program(pid_)) throw Refused(who + " is a 32-bit program: libcmttrace.so is for 64 bits");
+  if (is_32_bit_program(pid_)) throw Refused(who + " is a 32-bit program: only 64-bit programs are supported");
 }
 
 void Target::read_again() {
@@ -133,20 +102,12 @@ void Target::read_again() {
 
 void Target::find_functions() {
   functions_ = {};
-  const Module* libc = nullptr;
   for (const Module& module : modules_) {
-    if (module.file_name().starts_with("ld-musl") || module.file_name().starts_with("libc.musl"))
-      throw Refused("process " + called_ + " uses musl, and libcmttrace.so needs glibc");
-    if (is_libc(module)) libc = &module;
-    if (functions_.dlopen == 0 && (is_libc(module) || module.file_name().starts_with("libdl"))) {
-      if (const auto found = find_function(memory_, module, "dlopen")) functions_.dlopen = found->address;
-    }
+    if (functions_.dlopen != 0 || !(is_libc(module) || module.file_name().starts_with("libdl"))) continue;
+    if (const auto found = find_function(memory_, module, "dlopen")) functions_.dlopen = found->address;
   }
-  if (entries_.loader == 0) {
-    throw Refused("process " + called_ +
-                  " is linked statically: nothing can be loaded into it; link it dynamically to record it");
-  }
-  if (libc == nullptr) throw Refused("process " + called_ + " has not loaded a libc.so of glibc");
+  const Module* const libc = this->libc();
+  if (libc == nullptr) return;
   const auto own_dlopen = find_function(memory_, *libc, "__libc_dlopen_mode");
   if (functions_.dlopen == 0 && own_dlopen) {
     functions_.dlopen = own_dlopen->address;
@@ -155,8 +116,20 @@ void Target::find_functions() {
   if (const auto found = find_function(memory_, *libc, "syscall")) functions_.system_call = found->address;
   constexpr std::string_view trampoline("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
   functions_.return_trampoline = find_code(*this, *libc, trampoline);
-  if (functions_.dlopen == 0 || functions_.system_call == 0 || functions_.return_trampoline == 0)
-    throw Refused("process " + called_ + " has a libc.so that is not known here: no dlopen was found in it");
+}
+
+CLibrary Target::c_library() const {
+  const bool is_musl = std::any_of(modules_.begin(), modules_.end(), [](const Module& module) {
+    return module.file_name().starts_with("ld-musl") || module.file_name().starts_with("libc.musl");
+  });
+  if (is_musl) return CLibrary::musl;
+  if (entries_.loader == 0) return CLibrary::linked_statically;
+  return libc() != nullptr ? CLibrary::glibc : CLibrary::unknown;
+}
+
+const Module* Target::libc() const {
+  const auto found = std::find_if(modules_.rbegin(), modules_.rend(), is_libc);
+  return found == modules_.rend() ? nullptr : &*found;
 }
 
 bool Target::has_ended() const {
@@ -183,27 +156,18 @@ TargetLock::TargetLock(const Target& target)
   while (memory_.get() >= 0 && flock(memory_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return;  // it cannot be locked here: as without
     if (std::chrono::steady_clock::now() >= deadline)
-      throw Refused("process " + target.called() + ": another cmttrace attaches to it or detaches from it; try again");
+      throw Refused("process " + target.called() + ": another cmttrace or cmtwatch calls functions in it; try again");
     usleep(step_us);
   }
 }
 
-void check_attachable(const Target& target) {
+void check_callable(const Target& target) {
   const std::string who = "process " + target.called();
-  if (target.pid() == getpid()) throw Refused(who + " is this cmttrace, which cannot attach to itself");
   const char state = process::read_stat(target.pid()).state;
   if (state == 'T') throw Refused(who + " is stopped by a signal: let it go on first (kill -CONT)");
   if (state == 'Z' || state == 'X') throw Refused(who + " has ended");
   const int tracer = process::read_status(target.pid()).tracer;
-  if (tracer != 0) throw Refused(who + " cannot be attached to: " + called(tracer) + " traces it already");
-  for (const Module& module : target.modules()) {
-    if (is_tracer(module) && !is_attached_tracer(module))
-      throw Refused(who + " is recorded already: it was started with " + module.name);
-  }
-  struct statfs proc {};
-  const std::string folder = process::path_of(target.pid(), "root/proc");
-  if (statfs(folder.c_str(), &proc) != 0 || proc.f_type != PROC_SUPER_MAGIC)
-    throw Refused(who + " sees no /proc, through which libcmttrace.so is loaded: mount it there");
+  if (tracer != 0) throw Refused(who + " cannot be attached to: " + process::called(tracer) + " traces it already");
 }
 
 }  // namespace cmt::remote_call

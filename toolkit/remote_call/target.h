@@ -1,4 +1,4 @@
-/// The process that an attach is for: its modules, its functions, and the reasons to refuse it.
+/// The process whose threads are to call functions: its modules, its functions, and the reasons to refuse it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace cmt::remote_call {
 
-/// A process cannot be attached to, or be detached from; the message has the reason, and what can be done.
+/// A process cannot be attached to, detached from, or made to call a function; the message has the reason, and what can
+/// be done.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,11 +29,13 @@ struct TargetFunctions {
   std::uint64_t return_trampoline = 0;  ///< __restore_rt
 };
 
-/// A process that runs, with all that an attach needs. Everything is read from its memory and from /proc.
+/// The C library of a process. Calls need glibc.
+enum class CLibrary { glibc, musl, linked_statically, unknown };
+
+/// A process that runs, with all that calls in it need. Everything is read from its memory and from /proc.
 class Target {
  public:
-  /// Throws Refused if an attach cannot reach the process: it does not exist, may not be traced, or has no
-  /// dynamic loader of glibc.
+  /// Throws Refused if the process does not exist, may not be traced, is a thread of the kernel, or a 32-bit program.
   explicit Target(int pid);
 
   int pid() const { return pid_; }
@@ -47,6 +50,9 @@ class Target {
   const std::vector<Module>& modules() const { return modules_; }
   const Zones& zones() const { return *zones_; }
   const TargetFunctions& functions() const { return functions_; }
+  CLibrary c_library() const;
+  /// libc.so of glibc, or null.
+  const Module* libc() const;
   /// The library that an earlier attach has left there, or null.
   const Module* stub() const;
 
@@ -73,29 +79,22 @@ class Target {
   TargetFunctions functions_;
 };
 
-/// "4711 (redis-server)"; without the name if it cannot be read.
-std::string called(int pid);
-
 /// "No such process".
 std::string error_text(int error);
 
-/// Words the reason why ptrace(2) is refused: another process traces the target, it is another user's, Yama forbids it.
-/// `error`: an errno.
-std::string why_not_traceable(int tid, int error);
-
-/// Keeps other cmttraces from attaching to a process or detaching from it meanwhile. It ends with this process. The
-/// lock (flock(2)) is on /proc/PID/mem, which only those can open who may trace the process.
+/// Keeps other processes of cmt from calling functions there meanwhile. It ends with this process. The lock (flock(2))
+/// is on /proc/PID/mem, which only those can open who may trace the process.
 class TargetLock {
  public:
-  /// Throws Refused if another cmttrace does not finish within two seconds.
+  /// Throws Refused if another one does not finish within two seconds.
   explicit TargetLock(const Target& target);
 
  private:
   process::Fd memory_;
 };
 
-/// Throws Refused for processes that a detach accepts but an attach does not: they are stopped, recorded by a
-/// preload, or have no /proc.
-void check_attachable(const Target& target);
+/// Throws Refused if no thread of the process can call a function now: it is stopped by a signal, has ended, or another
+/// process traces it.
+void check_callable(const Target& target);
 
 }  // namespace cmt::remote_call

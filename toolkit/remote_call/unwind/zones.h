@@ -9,8 +9,8 @@
 
 namespace cmt::remote_call {
 
-/// The activities in which a thread may not be made to call dlopen: it holds locks that dlopen takes, or has half
-/// finished changes that dlopen builds on.
+/// The activities in which a thread may not be made to call dlopen or a function of the allocator. It holds locks that
+/// the function takes, or has half finished changes that the function builds on.
 enum class Zone { none, loader, allocator, tracer, locked_call };
 
 /// Values that the kernel passes to each program at its start (getauxval(3)).
