@@ -30,14 +30,16 @@ struct ExplainOptions {
   std::string output, plot;
   Form form = Form::text;
   explain::ExplainForm text;
-  bool recursive = false, stops = false;
+  explain::ExplainRights rights;
+  bool recursive = false;
   std::optional<std::int64_t> interval_ns{};  ///< of --watch
   std::uint64_t count = 0;                    ///< looks of --watch; 0: until the process ends
 };
 
 ExplainOptions parse_explain(const command::CommandLine& line) {
   ExplainOptions options;
-  line.refuse_together("core", {"recursive", "stop", "watch"});
+  line.refuse_together("core", {"recursive", "stop", "watch", "call", "trim"});
+  line.refuse_together("trim", {"recursive", "watch"});
   line.refuse_together("brief", {"json", "verbose", "bytes"});
   line.refuse_together("watch", {"json", "brief", "verbose", "recursive"});
   if (line.has("count") && !line.has("watch")) throw command::UsageError("--count is for --watch");
@@ -55,7 +57,7 @@ ExplainOptions parse_explain(const command::CommandLine& line) {
                  : line.has("brief") ? ExplainOptions::Form::line
                                      : ExplainOptions::Form::text;
   options.text = {.bytes = line.has("bytes"), .verbose = line.has("verbose"), .width = terminal::table_width()};
-  options.stops = line.has("stop");
+  options.rights = {.stops = line.has("stop"), .calls = line.has("call"), .trims = line.has("trim")};
   if (line.has("watch") && options.pids.size() > 1) throw command::UsageError("--watch is for one process");
   options.count = line.number("count", 0, 1, 1'000'000'000);
   if (line.has("watch"))
@@ -79,7 +81,7 @@ std::vector<explain::Explanation> look(const ExplainOptions& options) {
   }
   for (const int pid : pids_of(options)) {
     try {
-      found.push_back(explain::explain_process(pid, options.stops));
+      found.push_back(explain::explain_process(pid, options.rights));
     } catch (const std::runtime_error&) {
       const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
       if (is_named) throw;  // a descendant may have ended
@@ -146,7 +148,7 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
   for (std::uint64_t looks = 1;; ++looks) {
     try {
       if (looks > 1 && process::read_stat(pid).start_ticks != start) return 0;
-      const explain::Explanation found = explain::explain_process(pid, options.stops);
+      const explain::Explanation found = explain::explain_process(pid, options.rights);
       destination.write((looks == 1 ? table.heading() : "") + table.row(found));
       if (!options.plot.empty()) looks_done.push_back(found);
     } catch (const std::exception&) {
@@ -199,6 +201,10 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
   --count=N          stop watching after N rows
   --stop             stop all threads meanwhile, for exact figures of a process
                      that allocates
+  --trim             call malloc_trim(0) in the process after the look, and report
+                     what it gave back
+  --call             ask jemalloc or tcmalloc for its figures, by a call in the
+                     process
   --core=FILE        explain a core file of the kernel's or of gcore
   --brief            print one line for scripts, in bytes
   --bytes            print numbers in bytes

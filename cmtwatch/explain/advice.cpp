@@ -35,6 +35,7 @@ class Adviser {
       think_of_live();
     }
     think_of_anonymous();
+    think_of_answers();
     std::stable_sort(thoughts_.begin(), thoughts_.end(),
                      [](const Thought& a, const Thought& b) { return a.bytes > b.bytes; });
     std::vector<std::string> lines;
@@ -124,6 +125,14 @@ class Adviser {
                                         "allocator, of a language's runtime, or mapped by the program. "
                                         "malloc_trim and malloc's settings do not touch it."});
     }
+  }
+
+  void think_of_answers() {
+    if (!given_.allocator || !is_worth(given_.allocator->returnable_bytes)) return;
+    thoughts_.push_back({given_.allocator->returnable_bytes, given_.allocator->allocator + " would give back " +
+                                                                 bytes_text(given_.allocator->returnable_bytes) +
+                                                                 " now, if the program called " +
+                                                                 given_.allocator->returning_call + "."});
   }
 
   static std::string owner_text(const Part& part, std::uint64_t bytes) {

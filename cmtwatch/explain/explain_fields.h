@@ -74,6 +74,49 @@ void describe(Visitor& field, Row& row) {
   field("live_bytes", row.live_bytes, "of an owner's memory, what is in use, if it is known");
 }
 
+/// malloc_trim(0), tried.
+struct TrimRow {
+  std::uint64_t predicted_bytes = 0;
+  std::int64_t given_back_bytes = 0;
+  std::uint64_t resident_bytes_before = 0, resident_bytes_after = 0;
+  std::int64_t kept_ns = 0;
+};
+template <class Visitor, output::DescribedAs<TrimRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("predicted_bytes", row.predicted_bytes, "as the part `trimmable`");
+  field("given_back_bytes", row.given_back_bytes, "by how much the anonymous memory fell");
+  field("resident_bytes_before", row.resident_bytes_before, "just before the call");
+  field("resident_bytes_after", row.resident_bytes_after, "just after it");
+  field("kept_ns", row.kept_ns, "for so long a thread made the call in place of its own work");
+}
+
+struct FigureRow {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+template <class Visitor, output::DescribedAs<FigureRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("name", row.name, "as the allocator calls it");
+  field("bytes", row.bytes, "its answer");
+}
+
+/// The answers of another malloc.
+struct AllocatorRow {
+  std::string allocator;
+  std::uint64_t returnable_bytes = 0;
+  std::string returning_call;
+  std::int64_t kept_ns = 0;
+  std::vector<FigureRow> figures;
+};
+template <class Visitor, output::DescribedAs<AllocatorRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("allocator", row.allocator, "jemalloc or tcmalloc");
+  field("returnable_bytes", row.returnable_bytes, "it would give them back now");
+  field("returning_call", row.returning_call, "if the program made this call");
+  field("kept_ns", row.kept_ns, "for so long a thread made the calls in place of its own work");
+  field("figures", row.figures, "its own account");
+}
+
 struct ExplanationRow {
   std::optional<std::uint64_t> pid;
   std::string program;
@@ -81,6 +124,8 @@ struct ExplanationRow {
   std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, threads = 0;
   std::vector<PartRow> parts;
   std::optional<MallocRow> malloc;
+  std::optional<AllocatorRow> allocator;
+  std::optional<TrimRow> trim;
   std::vector<std::string> advice, doubts;
 };
 template <class Visitor, output::DescribedAs<ExplanationRow> Row>
@@ -96,6 +141,8 @@ void describe(Visitor& field, Row& row) {
   field("threads", row.threads, "at the begin of the look");
   field("parts", row.parts, "add up to resident_bytes");
   field("malloc", row.malloc, "null: its malloc is not glibc's, or not known");
+  field("allocator", row.allocator, "null: not asked (--call), or none that answers");
+  field("trim", row.trim, "null: not tried (--trim)");
   field("advice", row.advice, "for people, the most important first");
   field("doubts", row.doubts, "why figures may be off");
 }

@@ -60,11 +60,11 @@ void add_figures(Explanation& explanation, int pid) {
 
 }  // namespace
 
-Explanation explain_process(int pid, bool stops) {
+Explanation explain_process(int pid, const ExplainRights& rights) {
   try {
     const auto memory = open_process(pid);
     Explanation explanation;
-    if (stops) {
+    if (rights.stops) {
       process::InterruptedCalls calls;
       const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
         stop_all(pause, pid);
@@ -77,6 +77,8 @@ Explanation explain_process(int pid, bool stops) {
       explanation = explain(*memory);
     }
     add_figures(explanation, pid);
+    if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
+    if (rights.trims) explanation.trim = call_malloc_trim(pid);
     return explanation;
   } catch (const std::system_error& error) {
     if (error.code().value() != ENOENT && error.code().value() != ESRCH) throw;

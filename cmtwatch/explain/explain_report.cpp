@@ -48,7 +48,11 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
     case NoGlibc::not_loaded:
       return "It has no glibc: memory is known by mappings only.";
     case NoGlibc::not_used:
-      return "Its malloc is not " + version + "'s, which was never called: memory is known by mappings only.";
+      if (explanation.other_malloc.empty())
+        return "Its malloc is not " + version + "'s, which was never called: memory is known by mappings only.";
+      return "Its malloc is that of " + text::to_line(explanation.other_malloc) +
+             ", and glibc's was never called: memory is known by mappings" +
+             (explanation.allocator ? "." : ", and of some allocators by --call.");
     case NoGlibc::not_known:
       return explanation.glibc_minor == 0
                  ? "The version of its glibc is not known: memory is known by mappings only."
@@ -101,6 +105,27 @@ std::string detail_text(const Explanation& explanation, const ExplainForm& form)
   return "\n" + keepers.text(form.width) + "\n" + pages.text(form.width);
 }
 
+/// The answers of another malloc.
+std::string allocator_text(const Explanation& explanation, const ExplainForm& form) {
+  if (!explanation.allocator) return "";
+  const AllocatorFigures& answers = *explanation.allocator;
+  output::Table table({"the answers of " + answers.allocator, "bytes", "meaning"}, {0, 2});
+  for (const AllocatorFigure& figure : answers.figures)
+    table.add({figure.name, size_text(figure.bytes, form), figure.meaning});
+  return "\n" + table.text(form.width);
+}
+
+std::string trim_text(const Explanation& explanation) {
+  const TrimResult& trim = *explanation.trim;
+  const std::int64_t fell = trim.given_back();
+  const ExplainForm form;
+  return "malloc_trim(0) was called. It gave back " + size_text(fell, form) +
+         " (predicted: " + size_text(explanation.bytes_of(PartKind::trimmable), form) +
+         "). The resident memory went from " + size_text(trim.resident_before, form) + " to " +
+         size_text(trim.resident_after, form) + ". A thread of the process was kept for " +
+         output::time_text(static_cast<double>(trim.kept.count())) + ".";
+}
+
 }  // namespace
 
 std::vector<KeeperRow> keepers_of(const HeapFigures& figures, std::size_t most) {
@@ -131,6 +156,16 @@ ExplanationRow row_of(const Explanation& explanation) {
     row.parts.push_back({part_key(part), part_name(part), part.bytes, part.is_likely, part.live_bytes});
   row.advice = advice_for(explanation);
   row.doubts = explanation.doubts;
+  if (explanation.trim)
+    row.trim =
+        TrimRow{explanation.bytes_of(PartKind::trimmable), explanation.trim->given_back(),
+                explanation.trim->resident_before, explanation.trim->resident_after, explanation.trim->kept.count()};
+  if (explanation.allocator) {
+    const AllocatorFigures& answers = *explanation.allocator;
+    AllocatorRow asked{answers.allocator, answers.returnable_bytes, answers.returning_call, answers.kept.count(), {}};
+    for (const AllocatorFigure& figure : answers.figures) asked.figures.push_back({figure.name, figure.bytes});
+    row.allocator = std::move(asked);
+  }
   if (!explanation.heap) return row;
   const GlibcHeap& heap = *explanation.heap;
   const HeapFigures& figures = heap.figures;
@@ -167,6 +202,7 @@ std::string advice_text(const Explanation& explanation, const ExplainForm& form)
   std::string text;
   for (const std::string& line : advice_for(explanation)) text += item_text(line, form.width);
   for (const std::string& doubt : explanation.doubts) text += item_text("Not exact: " + doubt + ".", form.width);
+  if (explanation.trim) text += item_text(trim_text(explanation), form.width);
   if (explanation.stopped_ns != 0)
     text +=
         item_text("The process was stopped for " + output::time_text(static_cast<double>(explanation.stopped_ns)) + ".",
@@ -189,7 +225,7 @@ std::string explain_text(const Explanation& explanation, const ExplainForm& form
     table.add({title, size_text(part.bytes, form), output::percent_text(share, explanation.resident_bytes)});
   }
   text += table.text(form.width) + beside_text(explanation, form) + "\n";
-  text += advice_text(explanation, form);
+  text += advice_text(explanation, form) + allocator_text(explanation, form);
   return text + detail_text(explanation, form);
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <string_view>
 
 #include "cmtwatch/explain/heap/thread_stacks.h"
 #include "cmtwatch/explain/owners/owners.h"
@@ -63,11 +63,22 @@ class Booking {
     lost_threads_ = result_.threads - std::min(result_.threads, alive);
   }
 
+  void find_other_malloc() {
+    constexpr std::string_view known[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc",
+                                          "libscudo",    "librpmalloc", "libsnmalloc", "libhoard"};
+    for (const process::Mapping& mapping : memory_.mappings()) {
+      const std::string_view file = std::string_view(mapping.name).substr(mapping.name.rfind('/') + 1);
+      for (const std::string_view name : known) {
+        if (mapping.name.starts_with("/") && file.starts_with(name)) result_.other_malloc = file;
+      }
+    }
+  }
+
   void read_malloc(const std::vector<LibcThread>& threads) {
     FoundGlibc found = find_glibc(memory_);
     result_.why_no_heap = found.why_not;
     result_.glibc_minor = found.malloc.minor;
-    if (found.why_not != NoGlibc::none) return;
+    if (found.why_not != NoGlibc::none) return find_other_malloc();
     result_.heap = read_heap(memory_, std::move(found.malloc), threads);
     for (const Range& range : result_.heap->heap_ranges) claims_.push_back({range, PartKind::live});
     for (const Range& range : result_.heap->mapped.ranges) claims_.push_back({range, PartKind::large});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtwatch/explain/calls/remote_calls.h"
 #include "cmtwatch/explain/heap/heap.h"
 #include "cmtwatch/explain/memory/address_space.h"
 #include "toolkit/process/control_group.h"
@@ -59,9 +60,12 @@ struct Explanation {
   std::uint64_t threads = 0, ended_stacks = 0;
   NoGlibc why_no_heap = NoGlibc::none;
   int glibc_minor = 0;
+  std::string other_malloc{};  ///< the library of another malloc, if one is loaded; empty: none is known
   std::optional<GlibcHeap> heap;
   std::optional<process::GroupMemory> group;
-  std::vector<std::string> doubts;  ///< why figures may be off
+  std::optional<AllocatorFigures> allocator;  ///< what another malloc answers, if it was asked
+  std::optional<TrimResult> trim;             ///< of malloc_trim(0), if it was tried after the look
+  std::vector<std::string> doubts;            ///< why figures may be off
 
   std::uint64_t bytes_of(PartKind kind) const;
 };
@@ -69,9 +73,15 @@ struct Explanation {
 /// Looks at a memory.
 Explanation explain(AddressSpace& memory);
 
-/// Looks at a process that runs. `stops`: all its threads are stopped meanwhile, so that the figures are exact. Throws
-/// std::runtime_error, with a remedy, if it may not be looked at.
-Explanation explain_process(int pid, bool stops);
+/// What may be done in a process that is explained. By default nothing is.
+struct ExplainRights {
+  bool stops = false;  ///< all its threads are stopped meanwhile, so that the figures are exact
+  bool calls = false;  ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
+  bool trims = false;  ///< malloc_trim(0) is called after the look
+};
+
+/// Looks at a process that runs. Throws std::runtime_error, with a remedy, if that is not permitted.
+Explanation explain_process(int pid, const ExplainRights& rights);
 
 /// Looks at a core file. Throws as open_core().
 Explanation explain_core(const std::string& path);
