@@ -70,6 +70,8 @@ extern "C" void injected_answer(const char* text, std::uint64_t* answer, std::ui
   *bytes = 4;
 }
 
+extern "C" void injected_for_number() { seen->calls = static_cast<std::uint64_t>(gettid()); }
+
 constexpr std::uint64_t sum_of_call = 'a' + 'b' + 7;
 
 class Child {
@@ -448,4 +450,34 @@ TEST_CASE("injected calls: a call without an effect to wait for ends with its fu
   };
   CHECK(call_once(wait_for_ever) == 0);
   CHECK(call_once(compute) == 0);
+}
+
+TEST_CASE("injected calls: a long one is made by a thread that waits without a time, if there is one") {
+  if (!may_trace()) return;
+  reset();
+  Child child([] {
+    std::thread([] {
+      seen->sum = static_cast<std::uint64_t>(gettid());
+      epoll_event event{};
+      epoll_wait(epoll_create1(0), &event, 1, -1);
+    }).detach();
+    while (seen->sum == 0) usleep(100);
+    const timespec long_time{.tv_sec = 1000, .tv_nsec = 0};
+    seen->turns = 1;
+    return nanosleep(&long_time, nullptr);
+  });
+  const auto waits = [&](int tid, std::int64_t number) {
+    const auto call = process::read_waiting_call(child.pid(), tid);
+    return call && call->number == number;
+  };
+  while (seen->turns == 0) usleep(100);
+  const int waiting = static_cast<int>(seen->sum);
+  const auto sleeps = [&] { return waits(child.pid(), SYS_clock_nanosleep) || waits(child.pid(), SYS_nanosleep); };
+  while (!sleeps() || !waits(waiting, SYS_epoll_wait)) usleep(100);
+  as_tracer([&] {
+    Target target(child.pid());
+    RemoteCaller caller(target, {});
+    caller.call({reinterpret_cast<std::uint64_t>(&injected_for_number)}, {});
+  });
+  CHECK(seen->calls == static_cast<std::uint64_t>(waiting));
 }

@@ -77,9 +77,9 @@ bool RemoteCaller::are_all_avoided() const {
 }
 
 /// Threads may have filters of their own. A thread whose filter forbids the call is left alone while there are others.
-StoppedThread RemoteCaller::choose() {
+StoppedThread RemoteCaller::choose(bool is_long) {
   for (const auto deadline = SafeThreads::Clock::now() + choose_within;;) {
-    StoppedThread thread = threads_.choose(deadline, avoided_);
+    StoppedThread thread = threads_.choose(deadline, avoided_, is_long);
     const int mode = filter_mode(target_, thread.tid());
     if (mode == 0) return thread;
     const std::string why = mode == 1 ? "it is in a sandbox (seccomp, strict), which would end it"
@@ -96,7 +96,7 @@ Pauses RemoteCaller::pauses() const {
 }
 
 void RemoteCaller::call(const Call& wanted, const Watch& asked) {
-  StoppedThread thread = choose();
+  StoppedThread thread = choose(!asked.is_done);
   const int tid = thread.tid();
   const auto begin = thread.since();
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
@@ -117,7 +117,7 @@ void RemoteCaller::call(const Call& wanted, const Watch& asked) {
 
 void RemoteCaller::call_in_turn(std::span<const Call> calls,
                                 const std::function<void(std::size_t, const std::string&)>& see_bytes) {
-  StoppedThread thread = choose();
+  StoppedThread thread = choose(false);
   const auto begin = thread.since();
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
   for (std::size_t i = 0; i < calls.size(); ++i) {

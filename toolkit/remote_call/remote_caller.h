@@ -36,8 +36,8 @@ class RemoteCaller {
   RemoteCaller(Target& target, FilterRules rules) : target_(target), rules_(std::move(rules)), threads_(target) {}
 
   struct Watch {
-    /// Whether the function has done its work. Empty: the call ends with the function. A thread that waits in the
-    /// kernel again has returned from it. Any other thread is looked at after 20 ms, 60 ms, 140 ms...
+    /// Whether the function has done its work. Empty: it may take long, and the call ends with the function. A thread
+    /// that waits in the kernel again has returned from it. Any other thread is looked at after 20 ms, 60 ms, 140 ms...
     std::function<bool()> is_done{};
     std::function<void()> see = [] {};  ///< called often, while it has not
     bool is_traced = false;             ///< the thread is stopped at each system call, so that failures are seen
@@ -65,7 +65,7 @@ class RemoteCaller {
 
  private:
   class Patience;
-  StoppedThread choose();
+  StoppedThread choose(bool is_long);
   std::string why_filter_forbids(const StoppedThread& thread, const std::vector<CallUse>& uses) const;
   bool are_all_avoided() const;
   void see_failures(Injector& injector, const Watch& watch);

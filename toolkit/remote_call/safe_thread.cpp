@@ -14,6 +14,7 @@
 
 #include "toolkit/remote_call/safe_thread.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -192,11 +193,28 @@ std::optional<StoppedThread> SafeThreads::stop(int tid) {
 
 void SafeThreads::release(StoppedThread thread) { longest_stop_ = std::max(longest_stop_, thread.release()); }
 
+/// Whether the kernel saves how long a call still waits when a stop interrupts it.
+static bool has_saved_time(const process::WaitingCall& call) {
+  constexpr std::uint64_t for_ever = 0xffffffff;  // poll's timeout of -1
+  switch (call.number) {
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_restart_syscall:
+      return true;
+    case SYS_poll:
+      return (call.arguments[2] & for_ever) != for_ever;
+    case SYS_futex:
+      return call.arguments[3] != 0;
+    default:
+      return false;
+  }
+}
+
 /// Returns the threads in the order in which to try them: threads that wait in the kernel and threads that run by
 /// turns. The former stop at once, but may all wait for malloc's locks. In each group the idlest are first, because the
 /// program misses them least. The last are threads whose system call a stop may disturb. A thread that cannot be
 /// interrupted is left out.
-std::vector<int> SafeThreads::threads_by_state() const {
+std::vector<int> SafeThreads::threads_by_state(bool is_long) const {
   std::vector<std::pair<std::uint64_t, int>> waiting, others, disturbed;  // processor time, thread
   for (const int tid : process::read_threads(target_.pid())) {
     try {
@@ -204,7 +222,7 @@ std::vector<int> SafeThreads::threads_by_state() const {
       const process::Stat stat = process::parse_stat(process::read_file(path));
       if (stat.state != 'S' && stat.state != 'R') continue;
       const auto call = stat.state == 'S' ? process::read_waiting_call(target_.pid(), tid) : std::nullopt;
-      const bool is_disturbed = call && process::may_be_disturbed(*call);
+      const bool is_disturbed = call && (process::may_be_disturbed(*call) || (is_long && has_saved_time(*call)));
       (is_disturbed        ? disturbed
        : stat.state == 'S' ? waiting
                            : others)
@@ -224,12 +242,12 @@ std::vector<int> SafeThreads::threads_by_state() const {
   return all;
 }
 
-StoppedThread SafeThreads::choose(Clock::time_point deadline, const std::set<int>& avoided) {
+StoppedThread SafeThreads::choose(Clock::time_point deadline, const std::set<int>& avoided, bool is_long) {
   do {
     if (target_.has_ended()) throw ThreadGone("process " + target_.called() + " has ended");
     std::map<Obstacle, unsigned> met;
     target_.read_maps_again();
-    for (const int tid : threads_by_state()) {
+    for (const int tid : threads_by_state(is_long)) {
       auto thread = avoided.contains(tid) ? std::nullopt : stop(tid);
       if (!thread) continue;
       try {

@@ -45,8 +45,10 @@ class SafeThreads {
   explicit SafeThreads(Target& target) : target_(target) {}
 
   /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Skips
-  /// the threads in `avoided`. Throws Refused if there is none until `deadline`, or none may be traced.
-  StoppedThread choose(Clock::time_point deadline, const std::set<int>& avoided);
+  /// the threads in `avoided`. `is_long`: the function makes many system calls. Then threads that wait for a time are
+  /// the last: only a stop at each system call keeps their time. Throws Refused if there is none until `deadline`, or
+  /// none may be traced.
+  StoppedThread choose(Clock::time_point deadline, const std::set<int>& avoided, bool is_long = false);
 
   /// Stops one thread, whatever it does. Returns nullopt if it is gone, or does not stop in time. Throws Refused.
   std::optional<StoppedThread> stop(int tid);
@@ -67,7 +69,7 @@ class SafeThreads {
 
  private:
   void drop_outside(std::vector<int>& threads, Clock::time_point deadline);
-  std::vector<int> threads_by_state() const;
+  std::vector<int> threads_by_state(bool is_long) const;
   [[noreturn]] void refuse() const;
 
   Target& target_;
