@@ -26,11 +26,11 @@ namespace rc = remote_call;
 
 constexpr std::uint64_t no_answer = ~std::uint64_t{0};
 
-/// Throws rc::ThreadGone if the process has ended.
+/// Throws rc::ThreadGone if the process has ended, or has unmapped all of its memory.
 process::Mapping read_sums(const rc::Target& target) {
   const std::string text = process::read_file(process::path_of(target.pid(), "smaps_rollup"));
   const auto mappings = process::parse_smaps(text, "smaps_rollup");
-  if (mappings.empty()) throw rc::ThreadGone("process " + target.called() + " has ended");
+  if (mappings.empty()) throw rc::ThreadGone("process " + target.called() + " has ended, or has no memory");
   return mappings[0];
 }
 
