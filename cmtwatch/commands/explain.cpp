@@ -201,8 +201,8 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
   --count=N          stop watching after N rows
   --stop             stop all threads meanwhile, for exact figures of a process
                      that allocates
-  --trim             call malloc_trim(0) in the process after the look, and report
-                     what it gave back
+  --trim             call malloc_trim(0) in the process after the look, and
+                     report what it gave back
   --call             ask jemalloc or tcmalloc for its figures, by a call in the
                      process
   --core=FILE        explain a core file of the kernel's or of gcore

@@ -73,7 +73,7 @@ struct Explanation {
 /// Looks at a memory.
 Explanation explain(AddressSpace& memory);
 
-/// What may be done in a process that is explained. By default nothing is.
+/// The things that may be done in a process that is explained. By default nothing is.
 struct ExplainRights {
   bool stops = false;  ///< all its threads are stopped meanwhile, so that the figures are exact
   bool calls = false;  ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
