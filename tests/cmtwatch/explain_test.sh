@@ -1,0 +1,86 @@
+# cmtwatch explain walks glibc's heap: its figures are those of the program's own mallinfo2, to the byte, and the look
+# changes nothing in the program.
+
+. "$SOURCE/tests/cmtwatch/common.sh"
+
+[ "$(uname -m)" = x86_64 ] || { echo "skipped: explain reads x86-64 only"; exit 77; }
+command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
+cc -O1 -pthread -o explain_cases "$SOURCE/bench/programs/explain_cases.c" 2>err ||
+  { echo "skipped: the C compiler does not work, or the C library has no mallinfo2"; exit 77; }
+
+# May we read the memory of a process that we did not start from here? process_vm_readv(2), called by its number.
+may_read() {  # may_read PID
+  /usr/bin/python3 -c 'import ctypes, re, sys
+pid = int(sys.argv[1])
+with open(f"/proc/{pid}/maps") as file:
+    begin = int(re.search(r"^([0-9a-f]+)-\S+ r", file.read(), re.MULTILINE).group(1), 16)
+class Part(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+to = ctypes.create_string_buffer(8)
+ours, theirs = Part(ctypes.cast(to, ctypes.c_void_p), 8), Part(begin, 8)
+raise SystemExit(ctypes.CDLL(None).syscall(310, pid, ctypes.byref(ours), ctypes.c_ulong(1), ctypes.byref(theirs),
+                                           ctypes.c_ulong(1), ctypes.c_ulong(0)) != 8)' "$1" 2>/dev/null
+}
+
+# begin CASE: starts a case of a few MB; `pid` is its number, and `said` the file of its answers.
+begin() {
+  said=$1.said
+  rm -f "$said"
+  ./explain_cases "$1" 3 >"$said" &
+  pid=$!
+  until_true 'grep -q ready "$said" || ! kill -0 $pid'
+  kill -0 $pid 2>/dev/null || { echo "explain_cases $1 has ended" >&2; exit 1; }
+  until_true '[ "$(cat /proc/$pid/task/*/stat | grep -cv "^[0-9]* (.*) S ")" = 0 ]'
+}
+end() { kill $pid; wait $pid 2>/dev/null || true; }
+
+# sum FIELD: a figure of all mappings, in bytes, by another program.
+sum() { awk -v field="$1:" '$1 == field { kib += $2 } END { printf "%d\n", kib * 1024 }' "/proc/$pid/smaps"; }
+faults() { sed 's/.*) //' "/proc/$pid/stat" | cut -d ' ' -f 8,10; }
+figure() { jq -r "$1" look.json; }
+info() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" "$said"; }
+equal() { [ "$2" = "$3" ] || complain "$case: $1: $2, not $3: $(cat look.json)"; }  # equal WHAT OURS THEIRS
+
+# emptied: thread arenas that end in a large top. trees: fastbins, and survivors on each page. blocked_sbrk: the heap
+# goes on in mappings without a header. aligned: blocks with mappings of their own, and with gaps before them.
+for case in emptied trees blocked_sbrk aligned; do
+  begin $case
+  may_read $pid || { echo "skipped: processes may not be read here"; end; exit 77; }
+  faults_before=$(faults) resident_before=$(sum Rss)
+  status_of cmtwatch explain --json $pid
+  [ "$status" = 0 ] && [ ! -s err ] || complain "$case: exit $status, $(cat err)"
+  mv out look.json
+  equal "page faults" "$(faults)" "$faults_before"
+  equal "resident set after the look" "$(sum Rss)" "$resident_before"
+  equal resident_bytes "$(figure .resident_bytes)" "$resident_before"
+  equal "parts" "$(figure '[.parts[].bytes] | add')" "$resident_before"
+  kill -USR1 $pid
+  until_true 'grep -q keepcost "$said"'
+  equal uordblks "$(figure '.malloc | .system_bytes - .free_bytes')" "$(info uordblks)"
+  equal fordblks "$(figure .malloc.free_bytes)" "$(info fordblks)"
+  equal hblks "$(figure .malloc.mapped_blocks)" "$(info hblks)"
+  equal hblkhd "$(figure .malloc.mapped_bytes)" "$(info hblkhd)"
+  jq -e --arg pid $pid '.schema == "cmt.explain/1" and (.pid | tostring) == $pid and .program == "explain_cases" and
+    .resyncs == 0 and (.malloc | .library == "glibc" and .is_exact and .live_bytes <= .system_bytes and .live_blocks > 0)' \
+    look.json >/dev/null || complain "$case: $(cat look.json)"
+  [ $case = emptied ] || [ "$(figure .malloc.kept_in_arena_tops_bytes)" -lt 1048576 ] || complain "$case: tops: $(cat look.json)"
+
+  # malloc_trim gives back what was predicted. Its own code may be read from its file meanwhile: only anonymous memory.
+  anonymous_before=$(sum Anonymous)
+  kill -USR2 $pid
+  until_true 'grep -q trimmed "$said"'
+  off=$(($(figure .malloc.trim_bytes) - anonymous_before + $(sum Anonymous)))
+  [ ${off#-} -le 102400 ] || complain "$case: trim gave $((anonymous_before - $(sum Anonymous))): $(cat look.json)"
+  end
+done
+
+# The words name the process, and say that a heap of glibc's was read.
+begin trees
+status_of cmtwatch explain $pid
+[ "$status" = 0 ] && [ ! -s err ] && grep -q "$pid" out && grep -q glibc out || complain "text: exit $status, $(cat out err)"
+end
+
+# A process that has ended is an error.
+status_of cmtwatch explain $pid
+[ "$status" = 1 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "process $pid does not exist" err ||
+  complain "an ended process: exit $status, $(cat out err)"
+exit $failed
