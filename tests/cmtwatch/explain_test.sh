@@ -1,4 +1,4 @@
-# cmtwatch explain walks glibc's heap: its figures are those of the program's own mallinfo2, to the byte, and the look
+# cmtwatch explain walks glibc's heap. Its figures are those of the program's own mallinfo2, to the byte. The look
 # changes nothing in the program.
 
 . "$SOURCE/tests/cmtwatch/common.sh"
@@ -40,8 +40,8 @@ figure() { jq -r "$1" look.json; }
 info() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" "$said"; }
 equal() { [ "$2" = "$3" ] || complain "$case: $1: $2, not $3: $(cat look.json)"; }  # equal WHAT OURS THEIRS
 
-# emptied: thread arenas that end in a large top. trees: fastbins, and survivors on each page. blocked_sbrk: the heap
-# goes on in mappings without a header. aligned: blocks with mappings of their own, and with gaps before them.
+# Thread arenas that end in a large top; fastbins, and survivors on each page; a heap that goes on in mappings without a
+# header; blocks with mappings of their own, and with gaps before them.
 for case in emptied trees blocked_sbrk aligned; do
   begin $case
   may_read $pid || { echo "skipped: processes may not be read here"; end; exit 77; }
