@@ -288,8 +288,9 @@ class Finder {
     const std::size_t end = end_of_allocation(report_.moments);
     // A table that is loaded at the start rises steadily while it is loaded. It stays live afterwards, and is no leak.
     const bool may_leak = !report_.total.truncated && end * 3 >= (report_.moments.allocated_bytes.size() - 1) * 2;
+    const MomentPlaces places = places_of(recording_, report_.moments);
     for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
-      const StillLive live = still_live_of(series, end);
+      const StillLive live = still_live_of(series, end, places);
       if (live.is_steady && may_leak && share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
         add_leak(series, live);
       else
@@ -335,8 +336,9 @@ class Finder {
     finding.figure = bytes_text(live.bytes);
     finding.headline = "steady leak in " + own_code_text(all);
     finding.urgent = true;
-    finding.text = name_of(series.function) + " " + verb("leaks", "leak") + " steadily: " + bytes_text(live.bytes) +
-                   " in " + counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
+    finding.text = name_of(series.function) + " " + verb("leaks", "leak") +
+                   (live.is_by_events ? " steadily, by events: " : " steadily: ") + bytes_text(live.bytes) + " in " +
+                   counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
                    end_text() + caller_text(all, " of all " + bytes_text(all));
     finding.figures = {{"bytes", live.bytes},
                        {"blocks", live.blocks},

@@ -3,6 +3,7 @@
 #include "cmtreport/findings/trends.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <numeric>
@@ -10,7 +11,8 @@
 namespace cmt::report {
 namespace {
 
-constexpr std::size_t moments_least = 24;  // fewer moments show no trend
+constexpr std::size_t moments_least = 24;   // fewer moments show no trend
+constexpr std::uint64_t blocks_least = 20;  // fewer blocks are no leak
 
 std::uint64_t mean_of(const std::vector<std::uint64_t>& figures, std::size_t begin, std::size_t end) {
   assert(begin < end && end <= figures.size());
@@ -19,21 +21,87 @@ std::uint64_t mean_of(const std::vector<std::uint64_t>& figures, std::size_t beg
   return std::accumulate(first, last, std::uint64_t{0}) / (end - begin);
 }
 
+/// Moments that divide a recording up to a moment into ten parts.
+using Tenths = std::array<std::size_t, 11>;
+
+Tenths even_tenths(std::size_t end) {
+  Tenths tenths{};
+  for (std::size_t k = 0; k <= 10; ++k) tenths[k] = end * k / 10;
+  return tenths;
+}
+
+/// Each of the tenths ends at the last moment that is not after its place. So it is empty if one moment has all of it.
+Tenths tenths_of(const std::vector<std::uint64_t>& places, std::size_t end) {
+  const auto first = places.begin(), past = first + static_cast<std::ptrdiff_t>(end) + 1;
+  Tenths tenths{};
+  for (std::size_t k = 1; k <= 10; ++k)
+    tenths[k] = static_cast<std::size_t>(
+        std::upper_bound(first, past, places[end] / 10 * k + places[end] % 10 * k / 10) - first - 1);
+  tenths[10] = end;
+  return tenths;
+}
+
+/// Returns how many of the first tenths have added less than a quarter of their even part.
+std::size_t low_tenths(const FunctionSeries& series, const Tenths& tenths, std::size_t count) {
+  const std::uint64_t all = series.leaked_bytes[tenths[count]];
+  std::size_t low = 0;
+  for (std::size_t k = 0; k < count; ++k)
+    low += series.leaked_bytes[tenths[k + 1]] - series.leaked_bytes[tenths[k]] < all / (4 * count) ? 1 : 0;
+  return low;
+}
+
+StillLive live_up_to(const FunctionSeries& series, std::size_t moment) {
+  StillLive found;
+  found.moment = moment;
+  found.bytes = series.leaked_bytes[moment];
+  found.blocks = series.leaked_blocks[moment];
+  return found;
+}
+
+bool is_steady(const FunctionSeries& series, const Tenths& tenths) {
+  return series.leaked_blocks[tenths[9]] >= blocks_least && low_tenths(series, tenths, 9) <= 1;
+}
+
+/// Whether the time does not contradict a leak that is steady by events. trends.h states the limits.
+bool lasts(const FunctionSeries& series, std::size_t end, const MomentPlaces& places) {
+  const std::vector<std::uint64_t>& times = places.times_ns;
+  if (times.empty()) return true;
+  const Tenths tenths = tenths_of(times, end);
+  const std::uint64_t all = series.leaked_bytes[end], last = all - series.leaked_bytes[tenths[7]];
+  return times[end] / 2 >= times.back() / 3 && last >= all / 40 * 3 &&
+         (!places.are_even_by_time || low_tenths(series, tenths, 10) <= 5);
+}
+
 }  // namespace
 
-StillLive still_live_of(const FunctionSeries& series, std::size_t end) {
-  assert(end < series.leaked_bytes.size());
-  StillLive found;
-  found.moment = end * 9 / 10;
-  found.bytes = series.leaked_bytes[found.moment];
-  found.blocks = series.leaked_blocks[found.moment];
-  if (end < moments_least || found.blocks < 20) return found;
-  std::size_t low_tenths = 0;
-  for (std::size_t tenth = 0; tenth < 9; ++tenth) {
-    const std::uint64_t added = series.leaked_bytes[end * (tenth + 1) / 10] - series.leaked_bytes[end * tenth / 10];
-    low_tenths += added < found.bytes / 36 ? 1 : 0;  // less than a quarter of its even part
+MomentPlaces places_of(const Recording& recording, const Moments& moments) {
+  MomentPlaces places{.events = moments.event, .are_even_by_time = recording.unit() == AxisUnit::time};
+  if (recording.traces().size() != 1) return places;
+  if (places.are_even_by_time) {
+    places.times_ns = moments.position;
+    return places;
   }
-  found.is_steady = low_tenths <= 1;
+  const std::vector<Interval>& intervals = recording.traces().front().model->intervals().intervals();
+  const std::uint64_t last = intervals.empty() ? unknown : intervals.back().last_time_ns;
+  if (last == unknown || last <= short_recording_ns) return places;
+  places.times_ns = {0};
+  for (const Interval& each : intervals)
+    places.times_ns.push_back(each.last_time_ns == unknown ? 0 : std::max(places.times_ns.back(), each.last_time_ns));
+  return places;
+}
+
+StillLive still_live_of(const FunctionSeries& series, std::size_t end, const MomentPlaces& places) {
+  assert(end < series.leaked_bytes.size() && series.leaked_bytes.size() == places.events.size());
+  assert(places.times_ns.empty() || places.times_ns.size() == places.events.size());
+  const Tenths even = even_tenths(end);
+  StillLive found = live_up_to(series, even[9]);
+  if (end < moments_least) return found;
+  found.is_steady = is_steady(series, even) && (places.are_even_by_time || lasts(series, end, places));
+  if (found.is_steady || !places.are_even_by_time || places.times_ns.empty()) return found;
+  const Tenths of_events = tenths_of(places.events, end);
+  if (!is_steady(series, of_events) || !lasts(series, end, places)) return found;
+  found = live_up_to(series, of_events[9]);
+  found.is_steady = found.is_by_events = true;
   return found;
 }
 

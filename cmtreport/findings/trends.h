@@ -6,17 +6,42 @@
 #include <vector>
 
 #include "cmtreport/findings/functions.h"
+#include "cmtreport/report/recording.h"
 
 namespace cmt::report {
 
-/// The memory that a function allocated in the first nine tenths of the moments up to `end` and never freed.
+/// The places of all moments by events and by time. Moment 0 is at 0. By one of them, moments are at even distances.
+struct MomentPlaces {
+  std::vector<std::uint64_t> events{};
+  std::vector<std::uint64_t> times_ns{};  ///< empty: not known, or too coarse
+  bool are_even_by_time = false;
+};
+/// Returns the places of a recording's moments. Several processes have no times here: each leaks at its own pace.
+MomentPlaces places_of(const Recording& recording, const Moments& moments);
+
+/// The memory that a function allocated in the first nine tenths of the recording up to `end` and never freed.
 struct StillLive {
   std::size_t moment = 0;  ///< the end of the nine tenths
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  bool is_steady = false;  ///< all of the nine tenths but at most one have added at least a quarter of their even part
+  bool is_steady = false;     ///< whether it is a leak, as below
+  bool is_by_events = false;  ///< the nine tenths are those of the events, of moments that are even by time
 };
-StillLive still_live_of(const FunctionSeries& series, std::size_t end);
+/// Finds out whether a function leaks steadily up to `end`. All of the first nine tenths but at most one have to add at
+/// least a quarter of their even part.
+///
+///     time     0----------------|-------------------1     a program starts, then serves, and leaks from | on
+///     events   0-|----------------------------------1
+///
+/// Tenths of the time suffice. Tenths of the events suffice if the time does not contradict:
+/// - `end` is in the last third of the recording's time.
+/// - The last three tenths of the time up to `end` add a quarter of their even part. A program that loads a table and
+/// then
+///   waits has nearly all of its events in the first moments. It is no leak.
+/// - If moments are even by time, five of its ten tenths add as much. A program that computes, and fills a table in the
+///   end, does not leak.
+/// Without times, the events alone decide.
+StillLive still_live_of(const FunctionSeries& series, std::size_t end, const MomentPlaces& places);
 
 /// How live bytes rose over the moments up to `end`.
 struct Growth {

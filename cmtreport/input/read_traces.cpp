@@ -239,20 +239,25 @@ std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std:
   return model;
 }
 
-/// Whether a short program has all of its events at one or two times, so that memory over time would be a step. Such a
-/// trace is read again, by events. Samples of resident memory need the time, and a longer trace keeps it.
+/// Whether a trace says little by its times, so that it is read again, by events. Memory over time would be a few
+/// steps, and no function could be seen to leak. Samples of resident memory need the time. Either
+/// - all events have one or two times, or
+/// - the recording is short, and one interval has more than a twentieth of the events, which are many.
 bool is_clock_too_coarse(const TraceModel& model) {
-  constexpr std::uint64_t events_min = 16, events_max = 1 << 16;
+  constexpr std::uint64_t events_min = 16, events_max = 1 << 20, many_events = 256;
   constexpr std::size_t times_max = 2;
-  const std::uint64_t events = model.intervals().events();
+  const IntervalCollector& intervals = model.intervals();
+  const std::uint64_t events = intervals.events();
   if (events < events_min || events > events_max || model.samples().largest().is_known()) return false;
   std::size_t times = 0;
-  std::uint64_t before = 0;
-  for (const Interval& interval : model.intervals().intervals()) {
+  std::uint64_t before = 0, most = 0;
+  for (const Interval& interval : intervals.intervals()) {
     if (interval.last_event != before) ++times;
+    most = std::max(most, interval.last_event - before);
     before = interval.last_event;
   }
-  return times <= times_max;
+  const bool is_short = intervals.end_position() <= short_recording_ns;
+  return times <= times_max || (is_short && most >= many_events && most > events / 20);
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ PackedChanges IntervalCollector::pack_accumulators() {
 
 void IntervalCollector::end_interval() {
   Interval interval{.last_event = events_,
+                    .last_time_ns = time_ns_,
                     .live = live_,
                     .peak = peak_,
                     .peak_event = peak_event_,

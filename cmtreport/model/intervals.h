@@ -28,10 +28,11 @@ inline constexpr std::size_t intervals_max = 510;  // even: each two become one
 inline constexpr std::uint64_t position_max = std::uint64_t{1} << 62;
 
 struct Interval {
-  std::uint64_t last_event = 0;  ///< the last event up to its end, counted from 1
-  heap::LiveTotals live{};       ///< at its end
-  heap::LiveTotals peak{};       ///< at its peak
-  std::uint64_t peak_event = 0;  ///< the event that reached it
+  std::uint64_t last_event = 0;          ///< the last event up to its end, counted from 1
+  std::uint64_t last_time_ns = unknown;  ///< of that event
+  heap::LiveTotals live{};               ///< at its end
+  heap::LiveTotals peak{};               ///< at its peak
+  std::uint64_t peak_event = 0;          ///< the event that reached it
   std::uint64_t peak_time_ns = unknown;
   heap::LiveTotals allocated{};  ///< so far, by its end
   ResidentSample sample{};       ///< the last one up to its end

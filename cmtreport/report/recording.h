@@ -19,6 +19,10 @@ namespace cmt::report {
 /// The unit of the axis on which the moments of a report are.
 enum class AxisUnit { time, events, share };
 
+/// A recording up to this long, 0.1 s, says little by its times. Recorded times rise once in a millisecond, and
+/// starting the recorder and other programs on the machine stop the program for longer than that.
+inline constexpr std::uint64_t short_recording_ns = 100'000'000;
+
 /// One trace that has been read: its figures by key, and the node of the call tree for each key.
 struct TraceFigures {
   Process process;

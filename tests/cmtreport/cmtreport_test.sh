@@ -166,6 +166,27 @@ for each in 0 1000; do
 done
 cmtreport --json - <short.trace >json && grep -q '"axis": "time"' json || complain "a short program from standard input"
 
+# Leaks by time and by events.
+#
+# turns NAME BEGIN END TURNS LAST STEP LEAKS: checks a program that keeps a block in each turn between two times, and then
+# is idle up to LAST. Times are in ms, and rise by STEP. LEAKS is the axis, and for each leak whether it is by events.
+turns() {
+  { sed -n '1,/^#node 2/p' leaky.trace
+    awk -v begin="$2" -v end="$3" -v turns="$4" -v last="$5" -v step="$6" 'BEGIN { for (i = 1; i <= turns; ++i) {
+      time = int((begin + (end - begin) * i / turns) / step) * step * 1e6
+      printf "malloc(100) = %x<%d> time=%d stack=1\nmalloc(50) = %x<%d> time=%d stack=2\nfree(%x<%d>) time=%d\n", 4096 * i, 2 * i, time, 4096 * i + 512, 2 * i + 1, time, 4096 * i + 512, 2 * i + 1, time }
+      for (time = end; time < last; time += 10) { ++i; printf "malloc(50) = %x<%d> time=%d stack=2\nfree(%x<%d>) time=%d\n", 4096 * i, 2 * i, time * 1e6, 4096 * i, 2 * i, time * 1e6 } }'
+    echo '#cmt end=complete'; } >"$1.trace"
+  cmtreport --json "$1.trace" >json || complain "$1.trace: $?"
+  jq -c '[.axis, ([.findings[] | select(.kind == "leak") | .text | test(", by events: ")])]' json >out
+  [ "$(cat out)" = "$7" ] || complain "$1: leaks: $(cat out), not $7"
+}
+turns serving 0 2000 4000 2000 1 '["time",[false]]'
+turns starting 800 2000 4000 2000 1 '["time",[true]]'
+turns brief 20 40 4000 40 8 '["events",[false]]'
+turns loading 0 50 4000 2000 1 '["time",[]]'
+turns filling 1900 2000 4000 2000 1 '["time",[]]'
+
 # The peak of several processes is never below the peak of one. Each has much for a short time, at the same share.
 {
   echo '#cmt text=1'
