@@ -33,6 +33,7 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/output/style.h"
 #include "toolkit/terminal/progress.h"
 #include "toolkit/terminal/terminal.h"
 
@@ -179,13 +180,13 @@ void check_outputs(const Options& options, const std::vector<Allocator>& allocat
 }
 
 void write_picture(cmt::picture::PictureFile& file, const Report& report, const Options& options) {
-  file.write(to_picture(report), json_text(report));
+  file.write(to_picture(report, options.plot.ends_with(".html")), json_text(report));
   if (!file.remark().empty()) print_message(options.plot + ": " + std::string(file.remark()));
 }
 
-std::string report_text(const Report& report, const Options& options) {
+std::string text_of(const Report& report, const Options& options) {
   if (options.json) return json_text(report);
-  return options.csv ? csv_text(report) : table_text(report) + details_text(report);
+  return options.csv ? csv_text(report) : report_text(report);
 }
 
 /// The allocators of a command, and what else all of its recordings share.
@@ -251,8 +252,9 @@ int replay_one(const Options& options, Session& session) {
   if (!options.plot.empty()) picture.emplace(options.plot);
   const bool has_output = !options.new_trace || !options.output.empty() || options.has_report_file;
   std::FILE* const table = has_output ? stdout : stderr;
+  if (!has_output) cmt::output::use_bold(false);  // --color is about standard output
   return replay(options, session, [&](const Report& report) {
-    cmt::command::do_both([&] { cmt::command::print(report_text(report, options), table); },
+    cmt::command::do_both([&] { cmt::command::print(text_of(report, options), table); },
                           [&] {
                             if (picture) write_picture(*picture, report, options);
                           });

@@ -42,7 +42,7 @@ std::string table_of(const std::vector<AllocatorResult>& results, const std::str
       },
       {.prepared_bytes_max = 1 << 20}, [](std::uint64_t, std::uint64_t) {});
   const ReplayOptions options;
-  return table_text({options, trace, {results, result_of("null", times(1), {}), false, 3.25, 2}});
+  return report_text({options, trace, {results, result_of("null", times(1), {}), false, 3.25, 2}});
 }
 
 constexpr const char* one_call = "malloc(8) = 1000<1>\n";

@@ -6,6 +6,7 @@
 
 #include "cmtreplay/run/program_clock.h"
 #include "cmtreplay/run/runs.h"
+#include "toolkit/output/table.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::replay {
@@ -34,17 +35,24 @@ std::optional<double> median_counter(const AllocatorResult& result, std::size_t 
 /// The names of the calls that a library lacks.
 std::vector<std::string> replaced_names(const Allocator& allocator);
 
-/// For people: a line about the trace, and tables of time and memory, fastest first and the null allocator last.
-std::string table_text(const Report& report);
-/// For people: tables of latencies and of hardware counters.
-std::string details_text(const Report& report);
+/// For people: a line about the trace.
+std::string title_text(const Report& report);
+/// For people: tables of time and of memory, fastest first and the null allocator last.
+std::vector<output::Table> main_tables(const Report& report);
+/// For people: tables of latencies and of hardware counters, as far as they were measured.
+std::vector<output::Table> detail_tables(const Report& report);
+/// For people: how to read the tables, and a verdict on each pair.
+std::string notes_text(const Report& report);
+/// For people: all of these.
+std::string report_text(const Report& report);
 
 /// For spreadsheets: the figures of the table, a row for each allocator in the order asked for, the null allocator
 /// last.
 std::string csv_text(const Report& report);
 
-/// Live and resident memory along the trace for all allocators, how long calls took, and the text of the tables.
-picture::Picture to_picture(const Report& report);
+/// Live and resident memory along the trace for all allocators, how long calls took, and the tables. `is_page`: they
+/// are tables of a page, and only the notes are text.
+picture::Picture to_picture(const Report& report, bool is_page);
 
 /// For programs: schema cmt.replay/1.
 std::string json_text(const Report& report);

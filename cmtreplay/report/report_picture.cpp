@@ -5,6 +5,7 @@
 #include "cmtreplay/report/warnings.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/output/style.h"
 
 namespace cmt::replay {
 namespace {
@@ -62,13 +63,10 @@ Panel latency_panel(const Report& report, latency_kind kind, const std::string& 
 
 }  // namespace
 
-picture::Picture to_picture(const Report& report) {
+picture::Picture to_picture(const Report& report, bool is_page) {
   picture::Picture picture;
-  const std::string text = table_text(report);
-  const auto first_line = text.find('\n');
-  const std::string name = command::input_name(report.options.file);
-  picture.title = name;
-  picture.subtitle = text.substr(0, first_line).substr(std::min(name.size() + 2, first_line));
+  picture.title = command::input_name(report.options.file);
+  picture.subtitle = title_text(report).substr(picture.title.size() + 2);
   const bool has_times = report.trace.plan().facts.recorded_ns != unknown;
   if (has_times) picture.panels.push_back(memory_panel(report, true));
   picture.panels.push_back(memory_panel(report, false));
@@ -77,7 +75,14 @@ picture::Picture to_picture(const Report& report) {
     picture.panels.push_back(latency_panel(report, latency_malloc, "malloc"));
     picture.panels.push_back(latency_panel(report, latency_free, "free"));
   }
-  picture.table = text.substr(std::min(first_line + 1, text.size())) + details_text(report);
+  if (is_page) {
+    for (const auto& tables : {main_tables(report), detail_tables(report)})
+      for (const output::Table& table : tables) picture.tables.push_back({table.titles(), table.rows()});
+    picture.table = notes_text(report);
+  } else {
+    const std::string text = output::without_styles(report_text(report));
+    picture.table = text.substr(text.find('\n') + 1);
+  }
   for (const std::string& line : warning_lines(report)) picture.table += line + "\n";
   return picture;
 }

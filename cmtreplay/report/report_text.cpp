@@ -149,10 +149,13 @@ void add_latency(std::vector<std::string>& cells, const LatencySummary& summary)
     cells.push_back(summary.samples == 0 ? none : fixed(ns, 0));
 }
 
+bool has_latencies(const Report& report) {
+  return std::any_of(report.results.allocators.begin(), report.results.allocators.end(),
+                     [](const AllocatorResult& result) { return result.latencies.samples() != 0; });
+}
+
 /// A table of hardware counters for each call.
-std::string counters_text(const Report& report) {
-  if (!report.results.counters_missing.empty())
-    return "no hardware counters here: " + report.results.counters_missing + "\n";
+output::Table counters_table(const Report& report) {
   std::vector<std::string> titles{"a call"};
   for (const std::string_view name : process::counter_names) titles.push_back(spaced(name));
   output::Table table(titles);
@@ -165,7 +168,13 @@ std::string counters_text(const Report& report) {
     }
     table.add(cells);
   }
-  return "\n" + table.text();
+  return table;
+}
+
+/// The line in place of the table of counters.
+std::string missing_text(const Report& report) {
+  const std::string& missing = report.results.counters_missing;
+  return missing.empty() || !has_latencies(report) ? "" : "no hardware counters here: " + missing + "\n";
 }
 
 /// A row of the CSV, and of the tables for people.
@@ -278,13 +287,29 @@ std::string scaled_text(const Report& report) {
          " the threads waited " + waits + "\n";
 }
 
+/// Lines on what the tables mean, a verdict on each pair, and what made the runs differ.
+std::string verdict_text(const Report& report) {
+  const std::vector<AllocatorResult>& results = report.results.allocators;
+  const AllocatorResult* const reference = reference_of(results);
+  std::string text = teardown_text(report.trace.plan().facts) + scaled_text(report);
+  if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
+  std::string verdict;
+  for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
+  verdict += outliers_text(results) + busy_text(report.results) + share_text(report);
+  return text + (verdict.empty() ? "" : "\n" + verdict);
+}
+
 }  // namespace
 
-std::string table_text(const Report& report) {
+std::string title_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
-  std::string text = command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
-                     counted(facts.calls, "call") + " replayed, at most " + bytes_text(facts.peak_live.bytes) +
-                     " and at most " + counted(facts.peak_live.blocks, "block") + " live\n";
+  return command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
+         counted(facts.calls, "call") + " replayed, at most " + bytes_text(facts.peak_live.bytes) + " and at most " +
+         counted(facts.peak_live.blocks, "block") + " live";
+}
+
+std::vector<output::Table> main_tables(const Report& report) {
+  const TraceFacts& facts = report.trace.plan().facts;
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
   std::vector<AllocatorRow> times, memory;
@@ -294,28 +319,30 @@ std::string table_text(const Report& report) {
     memory.push_back({*result, facts, name + purge_text(*result, report.options), reference});
   }
   times.push_back({report.results.baseline, facts, "(null)", reference});
-  text += time_columns(has_few_runs(results)).table(times).text() + "\n" +
-          memory_columns(facts.has_teardown()).table(memory).text() + teardown_text(facts) + scaled_text(report);
-  if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
-  std::string verdict;
-  for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
-  verdict += outliers_text(results) + busy_text(report.results) + share_text(report);
-  return text + (verdict.empty() ? "" : "\n" + verdict);
+  return {time_columns(has_few_runs(results)).table(times), memory_columns(facts.has_teardown()).table(memory)};
 }
 
-std::string details_text(const Report& report) {
-  const auto sampled = [](const AllocatorResult& result) { return result.latencies.samples() != 0; };
-  const std::vector<AllocatorResult>& results = report.results.allocators;
-  if (std::none_of(results.begin(), results.end(), sampled)) return "";
+std::vector<output::Table> detail_tables(const Report& report) {
+  if (!has_latencies(report)) return {};
   output::Table table({"ns of one call", "malloc p50", "p99", "p99.9", "max", "free p50", "p99", "p99.9", "max"});
   for (const AllocatorResult& result : report.results.allocators) {
-    if (!sampled(result)) continue;
+    if (result.latencies.samples() == 0) continue;
     std::vector<std::string> cells{result.allocator.name};
     add_latency(cells, result.latencies.summary(latency_malloc));
     add_latency(cells, result.latencies.summary(latency_free));
     table.add(cells);
   }
-  return "\n" + table.text() + counters_text(report);
+  if (!report.results.counters_missing.empty()) return {table};
+  return {table, counters_table(report)};
+}
+
+std::string notes_text(const Report& report) { return verdict_text(report) + missing_text(report); }
+
+std::string report_text(const Report& report) {
+  const std::vector<output::Table> tables = main_tables(report);
+  std::string text = title_text(report) + "\n" + tables[0].text() + "\n" + tables[1].text() + verdict_text(report);
+  for (const output::Table& table : detail_tables(report)) text += "\n" + table.text();
+  return text + missing_text(report);
 }
 
 std::string csv_text(const Report& report) {

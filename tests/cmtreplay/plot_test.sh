@@ -17,6 +17,11 @@ grep -q '>recorded time</text>' b.svg
 cmtreplay --runs=1 --alloc=libc --plot=c.html timed.trace > table 2> words
 grep -q '^<!DOCTYPE html>' c.html
 grep -q 'cmt.replay/1' c.html
+grep -q '<th>allocator</th><th>time</th>' c.html && grep -q '<tr><td>libc</td><td>' c.html && grep -q '<th>resident</th>' c.html
+! grep -q '^allocator ' c.html  # the tables are no text
+# Bold headings are on standard output alone.
+cmtreplay --runs=1 --color=always --plot=d.svg t.trace > table 2> words
+grep -q 'class="mono">allocator' d.svg && ! grep -q $'\x01' d.svg
 cmtreplay --runs=1 --plot=none.svg /dev/null > table 2> words
 grep -q '>Memory along the trace<' none.svg
 # Files that cannot be written are refused.

@@ -2,6 +2,9 @@
 
 #include "toolkit/output/style.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace cmt::output {
 namespace {
 
@@ -17,6 +20,13 @@ void use_bold(bool on) { is_bold_used = on; }
 std::string bold(std::string_view text) {
   if (!is_bold_used || text.empty()) return std::string(text);
   return begin_mark + std::string(text) + end_mark;
+}
+
+std::string without_styles(std::string_view text) {
+  std::string plain;
+  std::remove_copy_if(text.begin(), text.end(), std::back_inserter(plain),
+                      [](char c) { return c == begin_mark || c == end_mark; });
+  return plain;
 }
 
 std::string to_sequences(std::string_view text, std::string (*clean)(std::string_view)) {

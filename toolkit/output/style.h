@@ -13,6 +13,9 @@ void use_bold(bool on);
 /// text.
 std::string bold(std::string_view text);
 
+/// The text without marks, for a file beside standard output.
+std::string without_styles(std::string_view text);
+
 /// Makes every mark the terminal's sequence. `clean` is applied to all text between the marks.
 std::string to_sequences(std::string_view text, std::string (*clean)(std::string_view));
 

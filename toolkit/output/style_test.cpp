@@ -14,6 +14,7 @@ TEST_CASE("style: bold text has a terminal's sequences, and without styles none"
   use_bold(true);
   CHECK(to_sequences("1 " + bold("a") + " " + bold("b"), cmt::text::to_lines) == "1 \x1b[1ma\x1b[0m \x1b[1mb\x1b[0m");
   CHECK(bold("").empty());
+  CHECK(without_styles("1 " + bold("a") + " " + bold("b")) == "1 a b");
   Table table({"name", "bytes"});
   table.add({"a", "1"});
   CHECK(to_sequences(table.text(), cmt::text::to_lines) == "\x1b[1mname  bytes\x1b[0m\na         1\n");

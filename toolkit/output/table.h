@@ -52,6 +52,9 @@ class Table {
 
   static constexpr std::size_t least_width = 24;
 
+  const std::vector<std::string>& titles() const { return titles_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
  private:
   std::vector<std::size_t> widths() const;
   bool is_zero(std::size_t column) const;

@@ -186,7 +186,7 @@ std::string zooming_body(const Picture& picture) {
 }
 
 std::string still_body(const Picture& picture) {
-  return "</head>\n<body>\n" + to_svg(picture) +
+  return "</head>\n<body>\n" + to_svg(picture) + table_elements(picture.tables) +
          "<p class=\"hint\">This page does not zoom: it was made without uPlot.</p>\n";
 }
 
