@@ -128,6 +128,9 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  A FILE in .json, .csv, .svg, .html, .png or .pdf gets the
                  report instead, as --json, --csv and --plot write it. With -v
                  the trace then goes to standard output
+  --color=auto|always|never
+                 print headings on standard output in bold. auto, the default:
+                 on a terminal, unless NO_COLOR is set
 
 Many traces: several FILEs, folders of .cmt and .trace files, or one of the
 options below. Every trace is run on every allocator, and on libc, which ratios

@@ -51,6 +51,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"fail-if", Option::Takes::value},
                                         {"tasks"},
                                         {"task", Option::Takes::value},
+                                        {"color", Option::Takes::value},
                                         {"help-all"}};
 
 namespace {

@@ -53,6 +53,9 @@ const char* const help_text =
     "                      addresses, times\n"
     "      --info          show the contents of FILE instead: header, counts, sizes\n"
     "      --json          with --info: show it as JSON\n"
+    "      --color=auto|always|never\n"
+    "                      with --info: print headings in bold. auto, the default:\n"
+    "                      on a terminal, unless NO_COLOR is set\n"
     "      --level=N       level of compression with zstd, 1 to 19 (default 3)\n"
     "      --jobs=N        work with N threads (default: the processors that may be\n"
     "                      used); the output is the same for every N\n"
@@ -81,6 +84,7 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
                                         {"root", Option::Takes::value},
                                         {"info"},
                                         {"json"},
+                                        {"color", Option::Takes::value},
                                         {"verify"},
                                         {"level", Option::Takes::value},
                                         cmt::command::jobs_option,

@@ -129,6 +129,9 @@ is the run's name in the table.
                      .png or .pdf
   --bytes            print numbers in bytes
   --json             print JSON
+  --color=auto|always|never
+                     print headings in bold. auto, the default: on a terminal,
+                     unless NO_COLOR is set
 )",
           .run = compare};
 }

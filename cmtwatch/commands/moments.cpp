@@ -238,6 +238,9 @@ constexpr char moment_help[] =
     R"(  -v, --verbose      print each process separately
   --bytes            print numbers in bytes
   --json             print JSON, with every mapping
+  --color=auto|always|never
+                     print headings in bold. auto, the default: on a terminal,
+                     unless NO_COLOR is set
 )";
 
 }  // namespace

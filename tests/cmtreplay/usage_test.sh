@@ -59,3 +59,13 @@ test ! -s words
 grep -q '^malloc(8) = ' trace
 wrong --json -o x.svg two.trace
 head -1 words | grep -qx 'cmtreplay: -o x.svg is a picture; with --json --plot=x.svg draws it'
+
+# Headings are bold on standard output, if a terminal or --color asks for it.
+for when in always auto never; do
+  NO_COLOR='' cmtreplay --color=$when --runs=1 two.trace > table 2> words
+  [ $when = always ] && bold=$'\e\\[1m' || bold=
+  grep -q "^${bold}allocator " table && grep -q "^${bold}resident " table
+done
+cmtreplay --color=always --runs=1 -v two.trace > trace 2> words
+grep -q '^allocator ' words
+wrong --color=blue two.trace

@@ -60,6 +60,8 @@ jq -e '(.processes | length) == 2 and .processes[0].counters == [[1, 10, 20, nul
   complain "export: $(cat all.json)"
 cmtwatch compare --json all.db all.json | jq -e '.runs[0].bytes == .runs[1].bytes and .runs[0].time_ns == .runs[1].time_ns and
   (.runs[0].bytes | length) == 4' >/dev/null || complain "compare of both: $(cmtwatch compare all.db all.json)"
+cmtwatch compare --color=always all.db all.json | grep -q $'^\e\\[1mrun .*\e\\[0m$' || complain "compare: no bold heading"
+cmtwatch peak --color=always all.db | grep -q $'^\e\\[1m *pid .*\e\\[0m$' || complain "peak: no bold heading"
 cmtwatch export --json -o file.json all.db && cmp -s file.json all.json || complain "-o"
 
 # A recording larger than one write.

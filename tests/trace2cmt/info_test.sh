@@ -9,6 +9,7 @@ cp "$SOURCE/format-spec/vectors/blocks.cmt" .
 trace2cmt --info every_kind.cmt >out 2>err
 size=$(stat -c %s every_kind.cmt)
 sed -E "s/^every_kind.cmt: cmt, 22 events in $size bytes, [0-9.]* an event$/FIRST/; s/( +[0-9,.]+)+$//" out >shape
+trace2cmt --info --color=always every_kind.cmt 2>err | grep -q $'^\e\\[1m  kind  *events\e\\[0m$' || complain "no bold heading"
 diff -u - shape <<'END' || complain "the words of --info"
 FIRST
   program      app, \"deep\"
