@@ -1,8 +1,13 @@
 // Looks up the names of frames that a trace does not name.
 #include "analysis/stacks/named_stacks.h"
 
+#include <unistd.h>
+
+#include <memory>
+
 #include "cmt/error.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/terminal/progress.h"
 
 namespace cmt::analysis {
 
@@ -25,11 +30,16 @@ StackTable without_nodes(const StackTable& stacks) {
 }  // namespace
 
 symbols::NamingOptions naming_options(const Header& header, const NamedStacksOptions& options) {
-  symbols::NamingOptions naming{
-      .perf_map = symbols::perf_map_of(header),
-      .start = symbols::start_of(header),
-      .say = [tool = options.tool](const std::string& message) { command::complain(tool, message); },
-      .ahead = options.ahead};
+  const auto line = std::make_shared<terminal::ProgressLine>(STDERR_FILENO);
+  symbols::NamingOptions naming{.perf_map = symbols::perf_map_of(header),
+                                .start = symbols::start_of(header),
+                                .say =
+                                    [tool = options.tool, line](const std::string& message) {
+                                      line->clear();
+                                      command::complain(tool, message);
+                                    },
+                                .show = [line](double share) { line->show_work("naming functions", share); },
+                                .ahead = options.ahead};
   const auto& directories = options.debug_directories;
   naming.debug_directories.insert(naming.debug_directories.begin(), directories.begin(), directories.end());
   return naming;

@@ -2,9 +2,11 @@
 #include "cmtreport/held_pages/page_pass.h"
 
 #include <tsl/robin_map.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "analysis/places/summarise.h"
 #include "libcmt/block_table.h"
 #include "libcmt/number_hash.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
 #include "toolkit/command/open_trace.h"
 
@@ -78,7 +81,9 @@ class KeysOfBlocks {
   std::uint32_t phase_ = 0;
 };
 
-std::optional<PagePass> read_pages(const std::string& path, const std::stop_token& stop) {
+/// Calls `show` with the bytes that have been read, and all bytes, after each batch.
+template <class Show>
+std::optional<PagePass> read_pages(const std::string& path, const std::stop_token& stop, Show show) {
   Reader reader = command::open_trace(path, {.stacks = true});
   const Header& header = reader.header();
   command::Complaints unheard(false, [](const std::string&) {});
@@ -108,6 +113,7 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
       pass.most_separable = std::move(found);
       found = {};
     }
+    show(reader.bytes_read(), reader.bytes_total());
   }
   pass.summary = summariser.finish(reader.truncated());
   if (!pass.summary.heap_tops.heaps.empty() && !stop.stop_requested())
@@ -120,15 +126,24 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
 }  // namespace
 
 PageReading::PageReading(const std::string& path)
-    : thread_([this, path](const std::stop_token& stop) {
+    : path_(path), line_(STDERR_FILENO), thread_([this](const std::stop_token& stop) {
         try {
-          pass_ = read_pages(path, stop);
+          pass_ = read_pages(path_, stop, [this](std::uint64_t bytes, std::uint64_t all) {
+            bytes_read_ = bytes;
+            bytes_total_ = all;
+          });
         } catch (...) {
           error_ = std::current_exception();
         }
+        ended_.set_value();
       }) {}
 
 std::optional<PagePass> PageReading::finish() {
+  constexpr std::chrono::milliseconds often(100);
+  const std::future<void> ended = ended_.get_future();
+  while (ended.wait_for(often) != std::future_status::ready)
+    line_.show("the pages of " + command::input_name(path_), bytes_read_, bytes_total_);
+  line_.clear();
   thread_.join();
   if (error_) std::rethrow_exception(error_);
   return std::move(pass_);

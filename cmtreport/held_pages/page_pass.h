@@ -1,8 +1,10 @@
 /// Finds the functions whose blocks hold pages, for a report's findings. It needs a pass over the trace of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "analysis/places/summary.h"
 #include "cmt/stacks.h"
 #include "cmtreport/report/recording.h"
+#include "toolkit/terminal/progress.h"
 
 namespace cmt::report {
 
@@ -48,11 +51,15 @@ class PageReading {
  public:
   explicit PageReading(const std::string& path);
 
-  /// Waits for the thread, and returns the result; empty if blocks have no addresses. To be called once. Throws
-  /// FormatError and std::system_error.
+  /// Waits for the thread, with a line of progress on the terminal, and returns the result; empty if blocks have no
+  /// addresses. To be called once. Throws FormatError and std::system_error.
   std::optional<PagePass> finish();
 
  private:
+  std::string path_;
+  terminal::ProgressLine line_;
+  std::atomic<std::uint64_t> bytes_read_ = 0, bytes_total_ = 0;
+  std::promise<void> ended_;
   std::optional<PagePass> pass_;
   std::exception_ptr error_;
   std::jthread thread_;  // the last member: it stops before the others end

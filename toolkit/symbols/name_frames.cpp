@@ -36,11 +36,24 @@ bool has_function(std::span<const FrameName> names, std::string_view path) {
   return !names.empty() && !names.front().function.empty() && !is_nameless_function(path, names.front().function);
 }
 
+/// Counts the frames that have been looked up.
+struct FramesDone {
+  const std::function<void(double)>& show;
+  std::size_t all = 0;
+  std::size_t frames = 0;
+
+  void add(std::size_t more) {
+    frames += more;
+    assert(frames <= all);
+    if (show) show(static_cast<double>(frames) / static_cast<double>(all));
+  }
+};
+
 /// Wanted frames whose addresses are sorted, each address once.
 class Lookup {
  public:
-  Lookup(StackTable& stacks, std::string_view path, WantedFrames frames, NamingCounts& counts)
-      : stacks_(stacks), path_(path), frames_(std::move(frames)), counts_(counts) {
+  Lookup(StackTable& stacks, std::string_view path, WantedFrames frames, NamingCounts& counts, FramesDone& done)
+      : stacks_(stacks), path_(path), frames_(std::move(frames)), counts_(counts), done_(done) {
     std::sort(frames_.begin(), frames_.end());
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       if (i != 0 && frames_[i].address == frames_[i - 1].address) continue;
@@ -56,6 +69,7 @@ class Lookup {
 
   void set_names(std::size_t index, std::span<const FrameName> names) {
     assert(index < addresses_.size() && !names.empty());
+    if (!is_named_[index]) done_.add(first_[index + 1] - first_[index]);
     is_named_[index] = true;
     for (std::size_t i = first_[index]; i < first_[index + 1]; ++i) {
       stacks_.set_names(frames_[i].frame, names);
@@ -77,6 +91,7 @@ class Lookup {
   std::string_view path_;  // of the module
   WantedFrames frames_;
   NamingCounts& counts_;
+  FramesDone& done_;
   std::vector<std::uint64_t> addresses_;
   std::vector<std::size_t> first_;  // of the frames with each address
   std::vector<bool> is_named_;
@@ -126,13 +141,16 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   }
   // A long download from such a server should be seen. libdebuginfod writes a line where this variable is set.
   if (getenv("DEBUGINFOD_URLS") != nullptr && isatty(STDERR_FILENO) == 1) setenv("DEBUGINFOD_PROGRESS", "1", 0);
+  FramesDone done{.show = options.show, .all = counts.frames};
   const auto attempt = [&](const std::string& path, const char* whose, WantedFrames&& wanted, auto&& name) {
+    const std::size_t done_after = done.frames + wanted.size();
     try {
-      Lookup lookup(stacks, path, std::move(wanted), counts);
+      Lookup lookup(stacks, path, std::move(wanted), counts, done);
       name(lookup);
     } catch (const std::exception& error) {
       if (options.say) options.say(std::string(error.what()) + "; " + whose + " not named");
     }
+    done.add(done_after - done.frames);
   };
   for (auto& [key, value] : by_file) {
     auto& [module_id, wanted] = value;

@@ -34,6 +34,8 @@ struct NamingOptions {
   std::optional<std::time_t> start{};
   /// Called with a line for each module whose frames cannot be named: it has changed since, is gone, or is damaged.
   std::function<void(const std::string&)> say{};
+  /// Called often with the share of the frames that have been looked up, which rises to 1.
+  std::function<void(double)> show{};
   /// Has opened modules, with these options; null: none.
   ModulesAhead* ahead = nullptr;
 };

@@ -283,8 +283,12 @@ TEST_CASE("functions without symbols are named by where they begin, and code of 
 TEST_CASE("a frame without a symbol is looked up again") {
   const SampleRun run = run_sample("stripped");
   Named named = name_places(run, sample_module(run, "stripped"));
-  const auto counts = name_frames(named.stacks, named.frames, {.debug_directories = {samples + "/debug"}});
+  std::vector<double> shares;
+  const auto counts = name_frames(
+      named.stacks, named.frames,
+      {.debug_directories = {samples + "/debug"}, .show = [&shares](double share) { shares.push_back(share); }});
   CHECK(counts.frames == 7);
+  CHECK((shares.size() > 1 && std::is_sorted(shares.begin(), shares.end()) && shares.back() == 1));
   CHECK(counts.with_function == 7);
   CHECK(name_all_frames(named.stacks, {}).frames == 0);
 }

@@ -32,7 +32,8 @@ class ShareDone {
 /// and a line of progress would spoil it.
 bool is_output_file();
 
-/// A line on a terminal about a file that is read. Nothing is drawn in the first second, nor for a file below 1 MiB.
+/// A line on a terminal about a file that is read, or about other work. Nothing is drawn in the first second, nor for a
+/// file below 1 MiB.
 class ProgressLine {
  public:
   explicit ProgressLine(int fd) : view_(fd) {}
@@ -47,6 +48,11 @@ class ProgressLine {
   void show(const std::string& file, std::uint64_t bytes, std::uint64_t all) {
     if (!due(all)) return;
     view_.show({"reading " + file + ", " + done_.text(static_cast<double>(bytes) / static_cast<double>(all))});
+  }
+
+  /// Draws "naming functions, 43 %, 7 s left".
+  void show_work(const std::string& work, double share) {
+    if (view_.due() && done_.seconds() >= 1) view_.show({work + ", " + done_.text(share)});
   }
 
   /// Erases the line: before anything else is written to the terminal.

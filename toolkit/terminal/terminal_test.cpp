@@ -112,6 +112,7 @@ TEST_CASE("progress: nothing is drawn in the first second") {
   ProgressLine line(terminal.fd());
   line.show("a.cmt", 1 << 20, 2 << 20);
   line.show("a.cmt", 1, 0);
+  line.show_work("naming functions", 0.5);
   line.clear();
   CHECK(write(terminal.fd(), "end", 3) == 3);
   check_written(terminal, "end");
