@@ -31,9 +31,7 @@
 
   const kinds = {more: "more", less: "less", new: "new", gone: "gone", lost: "not whole"};
   const findings = (report, model, state) => {
-    const unitOf = (key) => model.measures.find((one) => one.key === key)?.unit;
-    const list = report.findings.map((one) => ({...one, figure: one.figure || (unitOf(one.measure) ? signed(unitOf(one.measure), one.after - one.before) : "")}));
-    return cmt.findings.cards(list, (kind) => kinds[kind] ?? "", (finding) => {
+    return cmt.findings.cards(report.findings, (kind) => kinds[kind] ?? "", (finding) => {
       const id = model.functions.findIndex(({name}) => name === plain(finding.function));
       const changes = {find: "", only: false, focus: []};
       if (model.measures.some(({key}) => key === finding.measure)) changes.measure = finding.measure;

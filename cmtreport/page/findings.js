@@ -4,18 +4,12 @@
   const {el, plain} = cmt.elements;
   const shownFirst = 12;
 
-  const firstSentence = (text) => text.split(/(?<=[.;]) /)[0];
-  /// "12.3 MiB" of "12.3 MiB that parse allocated are never freed".
-  const firstFigure = (text) => text.match(/\d[\d.,]* (?:[KMGTPE]?i?B|%)(?!\w)/)?.[0] ?? "";
-
-  /// A card without a headline has the first sentence of its text in its place, and the others below.
-  ///
-  /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding may have a figure, a headline and
-  /// urgent, which is what one must look at.
+  /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding has a headline, and may have a
+  /// figure and urgent, which is what one must look at.
   const cards = (list, words, follow) => {
     if (list.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
     const card = (finding) => {
-      const text = plain(finding.text), headline = plain(finding.headline || firstSentence(text));
+      const headline = plain(finding.headline);
       const link = el("a", {
         href: "#" + finding.part,
         onclick: (event) => {
@@ -25,8 +19,8 @@
         },
       }, "Show it");
       return el("li", {"data-kind": finding.kind, class: finding.urgent === true ? "urgent" : null}, el("details", {},
-        el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure || firstFigure(text))), el("span", {class: "headline"}, headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
-        el("p", {class: "text"}, finding.headline ? text : text.slice(headline.length).trim()), link));
+        el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure)), el("span", {class: "headline"}, headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
+        el("p", {class: "text"}, plain(finding.text)), link));
     };
     const items = list.map(card);
     const more = el("button", {type: "button", class: "more", onclick: () => { for (const item of items) item.hidden = false; more.remove(); }}, `Show ${items.length - shownFirst} more findings`);

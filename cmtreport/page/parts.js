@@ -92,8 +92,8 @@
 
   /// The command that records what this report lacks.
   const stacksHint = ({has_stacks: has, command}) => (has === false ? el("p", {class: "hint stacks"},
-    "Call stacks were not recorded, so sizes are in the place of functions. This records them: ",
-    el("code", {}, `cmttrace --stacks -o app.cmt -- ${plain(command || "COMMAND")}`)) : null);
+    "Call stacks were not recorded, so sizes are in the place of functions. Without --calls, cmttrace records them: ",
+    el("code", {}, `cmttrace -o app.cmt -- ${plain(command || "COMMAND")}`)) : null);
 
   const threadTable = ({threads = [], processes = []}) => {
     if (threads.length < 2) return null;

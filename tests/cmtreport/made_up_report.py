@@ -107,9 +107,9 @@ def report(count, others):
         [{"thread": None, "threads": 7, "name": "7 other threads", "events": 70, "allocated_bytes": 512, "activity": [[1, 512]]}],
         "findings": [
             {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "figure": "12.3 MiB", "headline": f"{HOSTILE[1]} frees nothing", "urgent": True, "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
-            {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},
-            {"kind": "peak", "text": "xmalloc has 12 % of the peak", "part": "code", "span": None, "node": None, "function": "xmalloc"},
-            {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "part": "sizes", "span": None, "node": None},
+            {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "figure": "41 %", "headline": "are freed by the next event", "urgent": False, "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},
+            {"kind": "peak", "text": "xmalloc has 12 % of the peak", "figure": "12 %", "headline": "of the peak, in xmalloc", "urgent": False, "part": "code", "span": None, "node": None, "function": "xmalloc"},
+            {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "figure": "", "headline": "pages are pinned", "urgent": False, "part": "sizes", "span": None, "node": None},
         ],
         "moments": {"event": events, "time_ns": times, "position": times, **sums, "resident_bytes": [live * 5 // 4 + 300000 for live in sums["live_bytes"]],
                     "resident_live_bytes": sums["live_bytes"], "resident_position": None},

@@ -285,7 +285,10 @@ longjmp() {
 ending_signal() {
   status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
   [ "$status" = 143 ] && grep -q ' killed.trace: .*ended by SIGTERM' err || complain "SIGTERM: $status $(cat err)"
-  trace2cmt --info killed.trace | grep -qE '^ +ended by +SIGTERM$' || complain "--info: $(trace2cmt --info killed.trace)"
+  status_of cmttrace --calls --touched=off -o killed.cmt -- sh -c 'kill -TERM $$'
+  for trace in killed.trace killed.cmt; do
+    trace2cmt --info $trace | grep -qE '^ +ended by +SIGTERM$' || complain "--info: $(trace2cmt --info $trace)"
+  done
 }
 
 # Ctrl-C reaches the command once, and the launcher waits for what it makes of it.

@@ -135,7 +135,7 @@ void note_end(const cmt::Event& event, Info& info) {
 void read_last_block(cmt::Reader& reader, Info& info) {
   assert(!reader.blocks().empty());
   const cmt::BlockStart last = reader.blocks().back();
-  info.last_time_ns = last.time_ns;
+  if (info.header.has_times) info.last_time_ns = last.time_ns;
   reader.seek(last.first_event);
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) note_end(event, info);
@@ -286,7 +286,8 @@ Info info_of(const TraceFile& file, unsigned jobs) {
   info.totals_stated = reader.totals().has_value();
   if (info.totals_stated) {
     info.totals = *reader.totals();
-    if (info.header.has_times && !reader.blocks().empty()) read_last_block(reader, info);
+    const bool has_marks = info.totals.by_kind[static_cast<std::size_t>(cmt::Kind::mark)] != 0;
+    if ((info.header.has_times || has_marks) && !reader.blocks().empty()) read_last_block(reader, info);
   }
   if (!info.totals_stated || info.header.touched_min() != 0) count_events(reader, info);
   info.run_times.stretches = reader.stretches().size();
