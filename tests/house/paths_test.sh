@@ -11,7 +11,9 @@ done
 for document in doc/architecture.md CONTRIBUTING.md; do
   grep -qE '`[a-z0-9]+/' "$document" || { echo "$document is missing, or names no path" >&2; failed=1; }
 done
-# The picture of the README is of this version.
+# The pictures of pages are of this version.
 version=$(sed -n 's/^project(cmt VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-grep -aqF "cmtreport $version" doc/report.png || { echo "doc/report.png is of another version: script/picture" >&2; failed=1; }
+for picture in doc/report.png doc/tutorials/leak.png; do
+  grep -aqF "cmtreport $version" $picture || { echo "$picture is of another version: script/picture" >&2; failed=1; }
+done
 exit $failed
