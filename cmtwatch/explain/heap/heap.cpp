@@ -126,8 +126,10 @@ class HeapReader {
     std::size_t batch = first_batch;
     for (std::uint64_t at = range.begin; at < range.end;) {
       std::vector<std::uint64_t> pages;
-      for (; at < range.end && pages.size() < batch; at += page_bytes) {
-        if (memory_.page(at) == PageState::resident) pages.push_back(at);
+      for (; pages.size() < batch; at += page_bytes) {
+        at = memory_.next_resident({at, range.end});
+        if (at >= range.end) break;
+        pages.push_back(at);
       }
       const std::uint64_t found_end = search_pages(walker, pages, range.end);
       batch = found_end != 0 ? first_batch : std::min(batch * 2, last_batch);

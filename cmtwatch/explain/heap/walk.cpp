@@ -135,7 +135,7 @@ std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, std::uint64
 std::uint64_t HeapWalker::pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, std::uint64_t end) {
   book.add({chunk, next}, ChunkState::live);
   std::uint64_t at = next;
-  while (at < end && memory_.page(at) != PageState::resident) at = page_begin(at) + page_bytes;
+  if (at < end && memory_.page(at) != PageState::resident) at = memory_.next_resident({at, end});
   at = std::min(at, end);
   if (at > next) {
     book.add({next, at}, ChunkState::overhead);

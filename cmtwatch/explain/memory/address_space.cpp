@@ -30,40 +30,75 @@ const process::Mapping* AddressSpace::find(std::uint64_t address) const {
   return &*after;
 }
 
-std::span<const PageState> AddressSpace::states(const process::Mapping& mapping) {
+void add_run(std::vector<PageRun>& runs, const PageRun& next) {
+  if (next.state == PageState::absent || next.range.begin >= next.range.end) return;
+  if (!runs.empty() && runs.back().state == next.state && runs.back().range.end == next.range.begin)
+    runs.back().range.end = next.range.end;
+  else
+    runs.push_back(next);
+}
+
+AddressSpace::Runs& AddressSpace::runs(const process::Mapping& mapping) {
   assert(&mapping >= mappings_.data() && &mapping < mappings_.data() + mappings_.size());
-  states_.resize(mappings_.size());
-  std::vector<PageState>& states = states_[static_cast<std::size_t>(&mapping - mappings_.data())];
-  if (states.empty()) states = states_of(mapping);
-  assert(states.size() == (mapping.end - mapping.begin) / page_bytes);
-  return states;
+  runs_.resize(mappings_.size());
+  Runs& known = runs_[static_cast<std::size_t>(&mapping - mappings_.data())];
+  if (!known.is_known) known = {true, runs_of(mapping)};
+  return known;
+}
+
+const PageRun* AddressSpace::run_after(std::uint64_t address, const process::Mapping& mapping) {
+  Runs& known = runs(mapping);
+  const auto is_wanted = [&](std::size_t i) {
+    return known.runs[i].range.end > address && (i == 0 || known.runs[i - 1].range.end <= address);
+  };
+  if (known.last_found >= known.runs.size() || !is_wanted(known.last_found)) {
+    const auto after = std::upper_bound(known.runs.begin(), known.runs.end(), address,
+                                        [](std::uint64_t at, const PageRun& run) { return at < run.range.end; });
+    known.last_found = static_cast<std::size_t>(after - known.runs.begin());
+  }
+  return known.last_found == known.runs.size() ? nullptr : &known.runs[known.last_found];
 }
 
 PageState AddressSpace::page(std::uint64_t address) {
   const process::Mapping* const mapping = find(address);
-  return mapping == nullptr ? PageState::absent : states(*mapping)[(address - mapping->begin) / page_bytes];
+  const PageRun* const run = mapping == nullptr ? nullptr : run_after(address, *mapping);
+  return run != nullptr && run->range.contains(address) ? run->state : PageState::absent;
 }
 
-AddressSpace::MappedPart AddressSpace::part_at(Range range) {
-  const process::Mapping* const mapping = find(range.begin);
-  if (mapping == nullptr) {  // up to the next one
-    const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), range.begin,
-                                       [](std::uint64_t at, const process::Mapping& each) { return at < each.begin; });
-    return {{range.begin, next == mappings_.end() ? range.end : std::min(range.end, next->begin)}, {}};
+template <class Use>
+void AddressSpace::each_run(Range range, Use use) {
+  if (range.begin >= range.end) return;
+  const auto first = std::upper_bound(mappings_.begin(), mappings_.end(), range.begin,
+                                      [](std::uint64_t at, const process::Mapping& each) { return at < each.end; });
+  for (auto mapping = first; mapping != mappings_.end() && mapping->begin < range.end; ++mapping) {
+    const auto& all = runs(*mapping).runs;
+    const PageRun* const begin = run_after(range.begin, *mapping);
+    if (begin == nullptr) continue;
+    for (auto run = all.begin() + (begin - all.data()); run != all.end() && run->range.begin < range.end; ++run) {
+      if (!use(PageRun{{std::max(range.begin, run->range.begin), std::min(range.end, run->range.end)}, run->state}))
+        return;
+    }
   }
-  const Range part{range.begin, std::min(range.end, mapping->end)};
-  return {part, states(*mapping).subspan((part.begin - mapping->begin) / page_bytes, part.bytes() / page_bytes)};
+}
+
+std::uint64_t AddressSpace::next_resident(Range range) {
+  std::uint64_t found = range.end;
+  each_run({page_end(range.begin), range.end}, [&](const PageRun& run) {
+    if (run.state != PageState::resident) return true;
+    found = run.range.begin;
+    return false;
+  });
+  return found;
 }
 
 std::uint64_t AddressSpace::count(Range range, PageState state) {
+  std::uint64_t bytes = 0;
   range = {page_end(range.begin), page_begin(range.end)};
-  std::uint64_t pages = 0;
-  while (range.begin < range.end) {
-    const MappedPart part = part_at(range);
-    pages += static_cast<std::uint64_t>(std::count(part.states.begin(), part.states.end(), state));
-    range.begin = part.range.end;
-  }
-  return pages * page_bytes;
+  each_run(range, [&](const PageRun& run) {
+    if (run.state == state) bytes += run.range.bytes();
+    return true;
+  });
+  return bytes;
 }
 
 std::uint64_t AddressSpace::resident_bytes(Range range) { return count(range, PageState::resident); }
@@ -102,20 +137,12 @@ bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
   std::memset(to, 0, range.bytes());
   std::vector<Piece> pieces;
   std::uint64_t wanted = 0;
-  for (std::uint64_t begin = range.begin; begin < range.end;) {
-    const MappedPart part = part_at({begin, range.end});
-    for (auto at = part.states.begin(); at != part.states.end();) {
-      const auto first = std::find(at, part.states.end(), PageState::resident);
-      at = std::find_if(first, part.states.end(), [](PageState each) { return each != PageState::resident; });
-      if (first == at) continue;
-      const auto page = static_cast<std::uint64_t>(first - part.states.begin());
-      const std::uint64_t address = begin + page * page_bytes;
-      const auto bytes = static_cast<std::uint64_t>(at - first) * page_bytes;
-      pieces.push_back({address, to + (address - range.begin), bytes});
-      wanted += bytes;
-    }
-    begin = part.range.end;
-  }
+  each_run(range, [&](const PageRun& run) {
+    if (run.state != PageState::resident) return true;
+    pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
+    wanted += run.range.bytes();
+    return true;
+  });
   const std::uint64_t before = read_bytes_;
   read_pieces(pieces);
   return read_bytes_ == before + wanted;

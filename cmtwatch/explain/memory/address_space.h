@@ -39,6 +39,16 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// Pages in a row that have one state. A mapping is described by runs, since some programs map terabytes and use little
+/// of them.
+struct PageRun {
+  Range range{};
+  PageState state = PageState::absent;
+};
+
+/// Adds pages of the next addresses to runs.
+void add_run(std::vector<PageRun>& runs, const PageRun& next);
+
 /// The mappings, threads and pages of a process at about one moment.
 class AddressSpace {
  public:
@@ -58,6 +68,8 @@ class AddressSpace {
 
   /// The state of the page at an address; absent outside of all mappings.
   PageState page(std::uint64_t address);
+  /// The first resident page that begins in a range; the range's end if there is none.
+  std::uint64_t next_resident(Range range);
   /// The bytes of the resident pages, and of the swapped ones, that lie wholly within a range.
   std::uint64_t resident_bytes(Range range);
   std::uint64_t swapped_bytes(Range range);
@@ -91,8 +103,8 @@ class AddressSpace {
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  protected:
-  /// The state of each page of a mapping.
-  virtual std::vector<PageState> states_of(const process::Mapping& mapping) = 0;
+  /// The resident and the swapped pages of a mapping, by address.
+  virtual std::vector<PageRun> runs_of(const process::Mapping& mapping) = 0;
 
   std::vector<process::Mapping> mappings_;
   std::vector<Thread> threads_;
@@ -101,18 +113,23 @@ class AddressSpace {
  private:
   struct KeptPage;
 
-  std::span<const PageState> states(const process::Mapping& mapping);
-  /// The part of a range, which begins in a mapping, that lies in it, and the states of its pages.
-  struct MappedPart {
-    Range range;
-    std::span<const PageState> states;
+  struct Runs {
+    bool is_known = false;
+    std::vector<PageRun> runs;
+    std::size_t last_found = 0;
   };
-  MappedPart part_at(Range range);
+
+  Runs& runs(const process::Mapping& mapping);
+  /// The first run that ends after an address.
+  const PageRun* run_after(std::uint64_t address, const process::Mapping& mapping);
+  /// Calls use(part) for each part of a range whose pages are resident or swapped, until it returns false.
+  template <class Use>
+  void each_run(Range range, Use use);
   std::uint64_t count(Range range, PageState state);
   const KeptPage* keep(std::uint64_t page);
 
-  std::vector<std::vector<PageState>> states_;  // by the number of the mapping; empty: not asked for yet
-  std::unique_ptr<KeptPage[]> kept_;            // by the lowest bits of the page's number
+  std::vector<Runs> runs_;            // by the number of the mapping
+  std::unique_ptr<KeptPage[]> kept_;  // by the lowest bits of the page's number
   mutable std::size_t last_found_ = 0;
 };
 

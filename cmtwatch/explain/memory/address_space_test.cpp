@@ -69,5 +69,34 @@ TEST_CASE("address space: pages that are not resident, or of no mapping, are rea
   CHECK(memory.resident_bytes({base_address, base_address + 0x5000}) == 0x2000);
 }
 
+TEST_CASE("address space: the next resident page is found across absent and swapped ones, and across mappings") {
+  MadeUpMemory memory;
+  memory.map(base_address, 0x4000);
+  memory.map(base_address + 0x8000, 0x2000);
+  memory.write(base_address + 0x1000, 'a');
+  memory.set_state({base_address + 0x2000, base_address + 0x3000}, PageState::swapped);
+  memory.write(base_address + 0x9000, 'b');
+  const auto next = [&](std::uint64_t from) {
+    return memory.next_resident({base_address + from, base_address + 0xa000}) - base_address;
+  };
+  CHECK(next(0) == 0x1000);
+  CHECK(next(0x1000) == 0x1000);
+  CHECK(next(0x1001) == 0x9000);
+  CHECK(next(0x2000) == 0x9000);
+  CHECK(next(0x9001) == 0xa000);
+  CHECK(memory.next_resident({base_address, base_address + 0x1000}) == base_address + 0x1000);
+}
+
+TEST_CASE("address space: a mapping of 16 TB with few resident pages costs no more than these") {
+  MadeUpMemory memory;
+  const Range range = memory.map(base_address - (std::uint64_t{1} << 44), std::uint64_t{1} << 44);
+  memory.write(range.begin + 0x5000, 'a');
+  memory.write(range.end - 0x1000, 'b');
+  CHECK(memory.resident_bytes(range) == 0x2000);
+  CHECK(memory.next_resident({range.begin + 0x6000, range.end}) == range.end - 0x1000);
+  CHECK(memory.page(range.begin + 0x4000) == PageState::absent);
+  CHECK(memory.page(range.begin + 0x5fff) == PageState::resident);
+}
+
 }  // namespace
 }  // namespace cmt::watch::explain

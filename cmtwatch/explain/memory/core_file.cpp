@@ -103,14 +103,21 @@ class CoreFile final : public AddressSpace {
 
  protected:
   // gcore writes absent pages as zeros; the kernel leaves holes, which read as zeros.
-  std::vector<PageState> states_of(const process::Mapping& mapping) override {
+  std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     static constexpr std::array<std::uint8_t, page_bytes> zeros{};
-    std::vector<PageState> states((mapping.end - mapping.begin) / page_bytes, PageState::absent);
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const std::uint8_t* const page = find_bytes(mapping.begin + i * page_bytes, page_bytes);
-      if (page != nullptr && std::memcmp(page, zeros.data(), page_bytes) != 0) states[i] = PageState::resident;
+    std::vector<PageRun> runs;
+    auto part = std::upper_bound(parts_.begin(), parts_.end(), mapping.begin,
+                                 [](std::uint64_t at, const Part& each) { return at < each.begin; });
+    if (part != parts_.begin()) --part;
+    std::uint64_t at = mapping.begin;
+    for (; part != parts_.end() && part->begin < mapping.end; ++part) {  // a damaged file's parts may overlap
+      const std::uint64_t end = std::min(mapping.end, page_begin(part->begin + part->bytes));
+      for (at = std::max(at, page_end(part->begin)); at < end; at += page_bytes) {
+        if (std::memcmp(part->in_file + (at - part->begin), zeros.data(), page_bytes) != 0)
+          add_run(runs, {{at, at + page_bytes}, PageState::resident});
+      }
     }
-    return states;
+    return runs;
   }
 
  private:

@@ -71,12 +71,13 @@ class LiveProcess final : public AddressSpace {
   }
 
  protected:
-  std::vector<PageState> states_of(const process::Mapping& mapping) override {
-    std::vector<PageState> states((mapping.end - mapping.begin) / page_bytes, PageState::absent);
-    if (has_scan_ && scan(mapping, states)) return states;
+  std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
+    std::vector<PageRun> runs;
+    if (has_scan_ && scan(mapping, runs)) return runs;
     has_scan_ = false;
-    look_up(mapping, states);
-    return states;
+    runs.clear();
+    look_up(mapping, runs);
+    return runs;
   }
 
  private:
@@ -133,7 +134,7 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
-  bool scan(const process::Mapping& mapping, std::vector<PageState>& states) const {
+  bool scan(const process::Mapping& mapping, std::vector<PageRun>& runs) const {
     std::vector<ScannedRegion> regions(1024);
     for (std::uint64_t at = mapping.begin; at < mapping.end;) {
       ScanArguments arguments{};
@@ -146,35 +147,42 @@ class LiveProcess final : public AddressSpace {
       arguments.wanted = scan_present | scan_swapped | scan_zero_page | scan_guard;
       const int found = ::ioctl(pagemap_.get(), pagemap_scan, &arguments);
       if (found < 0 || arguments.walk_end <= at) return false;
-      for (int i = 0; i < found; ++i) note(mapping, regions[static_cast<std::size_t>(i)], states);
+      for (int i = 0; i < found; ++i) note(regions[static_cast<std::size_t>(i)], runs);
       at = arguments.walk_end;
     }
     return true;
   }
 
-  static void note(const process::Mapping& mapping, const ScannedRegion& region, std::vector<PageState>& states) {
+  static void note(const ScannedRegion& region, std::vector<PageRun>& runs) {
     if ((region.categories & (scan_zero_page | scan_guard)) != 0) return;
     const auto state = (region.categories & scan_present) != 0 ? PageState::resident : PageState::swapped;
-    const auto first = static_cast<std::ptrdiff_t>((region.begin - mapping.begin) / page_bytes);
-    const auto end = static_cast<std::ptrdiff_t>((std::min(region.end, mapping.end) - mapping.begin) / page_bytes);
-    std::fill(states.begin() + first, states.begin() + end, state);
+    add_run(runs, {{region.begin, region.end}, state});
   }
 
-  void look_up(const process::Mapping& mapping, std::vector<PageState>& states) const {
-    std::vector<std::uint64_t> entries(std::min<std::size_t>(states.size(), 1 << 16));
-    for (std::size_t done = 0; done < states.size();) {
-      const std::size_t wanted = std::min(entries.size(), states.size() - done);
-      const auto at = static_cast<off_t>((mapping.begin / page_bytes + done) * sizeof entries[0]);
+  // This takes 8 bytes for each page, also of a mapping of terabytes. It ends as soon as all pages are found that smaps
+  // counted, if the mapping is as large as that.
+  void look_up(const process::Mapping& mapping, std::vector<PageRun>& runs) const {
+    constexpr std::uint64_t large_bytes = std::uint64_t{1} << 40;
+    const bool is_large = mapping.end - mapping.begin >= large_bytes;
+    std::uint64_t left_bytes = is_large ? mapping.resident_bytes + mapping.swapped_bytes : mapping.end - mapping.begin;
+    std::vector<std::uint64_t> entries(std::min<std::uint64_t>((mapping.end - mapping.begin) / page_bytes, 1 << 16));
+    for (std::uint64_t begin = mapping.begin; begin < mapping.end && left_bytes != 0;) {
+      const std::size_t wanted = std::min<std::uint64_t>(entries.size(), (mapping.end - begin) / page_bytes);
+      const auto at = static_cast<off_t>(begin / page_bytes * sizeof entries[0]);
       const ssize_t got = ::pread(pagemap_.get(), entries.data(), wanted * sizeof entries[0], at);
-      if (got <= 0) return;
+      if (got < static_cast<ssize_t>(sizeof entries[0])) return;
       const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
-      for (std::size_t i = 0; i < count; ++i)
-        states[done + i] = (entries[i] & pagemap_present) != 0 ? PageState::resident
-                           : (entries[i] & pagemap_swapped) != 0 && (entries[i] & pagemap_guard) == 0
-                               ? PageState::swapped
-                               : PageState::absent;
-      done += count;
+      for (std::size_t i = 0; i < count; ++i, begin += page_bytes) {
+        const PageState state = state_in(entries[i]);
+        add_run(runs, {{begin, begin + page_bytes}, state});
+        if (state != PageState::absent) left_bytes -= std::min(left_bytes, page_bytes);
+      }
     }
+  }
+
+  static PageState state_in(std::uint64_t entry) {
+    if ((entry & pagemap_present) != 0) return PageState::resident;
+    return (entry & pagemap_swapped) != 0 && (entry & pagemap_guard) == 0 ? PageState::swapped : PageState::absent;
   }
 
   const int pid_;

@@ -88,11 +88,11 @@ class MadeUpMemory final : public AddressSpace {
   }
 
  protected:
-  std::vector<PageState> states_of(const process::Mapping& mapping) override {
-    std::vector<PageState> states((mapping.end - mapping.begin) / page_bytes, PageState::absent);
+  std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
+    std::vector<PageRun> runs;
     for (auto page = pages_.lower_bound(mapping.begin); page != pages_.end() && page->first < mapping.end; ++page)
-      states[(page->first - mapping.begin) / page_bytes] = page->second.state;
-    return states;
+      add_run(runs, {{page->first, page->first + page_bytes}, page->second.state});
+    return runs;
   }
 
  private:

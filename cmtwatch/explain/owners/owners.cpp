@@ -102,10 +102,14 @@ void Unclaimed::each_head(std::uint64_t step, std::size_t bytes, const UseHead& 
     addresses.clear();
   };
   for (const Range& range : ranges_) {
-    for (std::uint64_t at = (range.begin + step - 1) / step * step; at < range.end; at += step) {
-      if (memory_.page(at) != PageState::resident) continue;
-      addresses.push_back(at);
-      if (addresses.size() == heads_max) use_all();
+    const auto next_step = [&](std::uint64_t at) { return (at + step - 1) / step * step; };
+    for (std::uint64_t at = next_step(range.begin); at < range.end;) {
+      const std::uint64_t resident = memory_.next_resident({at, range.end});
+      if (resident == at) {
+        addresses.push_back(at);
+        if (addresses.size() == heads_max) use_all();
+      }
+      at = next_step(std::max(resident, at + 1));
     }
   }
   use_all();
