@@ -102,14 +102,17 @@ void Unclaimed::each_head(std::uint64_t step, std::size_t bytes, const UseHead& 
     addresses.clear();
   };
   for (const Range& range : ranges_) {
+    // Near the end of all addresses, where the kernel has a page of its own, the next step is 0.
     const auto next_step = [&](std::uint64_t at) { return (at + step - 1) / step * step; };
-    for (std::uint64_t at = next_step(range.begin); at < range.end;) {
+    std::uint64_t at = next_step(range.begin), before = range.begin;
+    while (before <= at && at < range.end) {
       const std::uint64_t resident = memory_.next_resident({at, range.end});
       if (resident == at) {
         addresses.push_back(at);
         if (addresses.size() == heads_max) use_all();
       }
-      at = next_step(std::max(resident, at + 1));
+      before = at + 1;
+      at = next_step(std::max(resident, before));
     }
   }
   use_all();

@@ -281,6 +281,13 @@ TEST_CASE("owners: only the unknown part of a segment is answered, and swapped p
   CHECK(memory.faults() == 0);
 }
 
+TEST_CASE("owners: the search ends at the last addresses, where a core file has the kernel's page") {
+  MadeUpMemory memory;
+  memory.map(0xffffffffff600000, page_bytes);
+  memory.write(0xffffffffff600000, 'x');
+  CHECK(owners_of_all(memory).empty());
+}
+
 // A process that runs changes any word at any time.
 TEST_CASE("owners: no damage to a header breaks a promise") {
   struct Damaged {
