@@ -79,6 +79,9 @@ class CoreFile final : public AddressSpace {
     std::sort(mappings_.begin(), mappings_.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     if (mappings_.empty()) fail("it has no memory");
+    const auto overlap = std::adjacent_find(mappings_.begin(), mappings_.end(),
+                                            [](const auto& a, const auto& b) { return a.end > b.begin; });
+    if (overlap != mappings_.end()) fail("two segments of memory overlap");
     for (process::Mapping& mapping : mappings_) count_resident(mapping);
   }
 
@@ -110,7 +113,7 @@ class CoreFile final : public AddressSpace {
                                  [](std::uint64_t at, const Part& each) { return at < each.begin; });
     if (part != parts_.begin()) --part;
     std::uint64_t at = mapping.begin;
-    for (; part != parts_.end() && part->begin < mapping.end; ++part) {  // a damaged file's parts may overlap
+    for (; part != parts_.end() && part->begin < mapping.end; ++part) {
       const std::uint64_t end = std::min(mapping.end, page_begin(part->begin + part->bytes));
       for (at = std::max(at, page_end(part->begin)); at < end; at += page_bytes) {
         if (std::memcmp(part->in_file + (at - part->begin), zeros.data(), page_bytes) != 0)
