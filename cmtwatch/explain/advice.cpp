@@ -95,7 +95,8 @@ class Adviser {
     std::string text = bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") +
                        " that each still hold a live block";
     constexpr std::size_t keepers_shown = 3;
-    for (std::size_t i = 0; i < std::min(keepers.size(), keepers_shown); ++i)
+    for (std::size_t i = 0; i < std::min(keepers.size(), keepers_shown) && keepers[i].first >= keepers[0].first / 10;
+         ++i)
       text += (i == 0 ? ": " : ", ") +
               keeper_text(figures.by_size[keepers[i].second], SizeGroups::least_bytes(keepers[i].second));
     text +=
@@ -146,7 +147,7 @@ class Adviser {
   void think_of_threshold(std::vector<std::string>& lines) const {
     const auto& parameters = given_.heap->malloc.parameters;
     if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= first_mmap_threshold) return;
-    const std::uint64_t free = given_.heap->figures.free_resident;
+    const std::uint64_t free = given_.heap->figures.large_free_resident;
     if (!is_worth(free)) return;
     lines.push_back(
         "A block of about " + bytes_text(parameters->mmap_threshold) +

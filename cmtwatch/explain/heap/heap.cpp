@@ -53,6 +53,7 @@ class HeapReader {
     HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures);
     for (const HeapRegion& region : find_regions()) take(walker, region);
     search_mappings(walker);
+    drop_false_blocks();
     std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
     check();
     return std::move(heap_);
@@ -175,6 +176,38 @@ class HeapReader {
     heap_.mapped.bytes += range.bytes();
     heap_.mapped.resident_bytes += memory_.resident_bytes(range);
     heap_.mapped.ranges.push_back(range);
+  }
+
+  // Memory of others may look like the head of a block. Malloc's own count and sum then say how many are false, and how
+  // large these are together.
+  void drop_false_blocks() {
+    const auto& parameters = heap_.malloc.parameters;
+    MappedBlocks& mapped = heap_.mapped;
+    if (!parameters || parameters->mapped_blocks >= mapped.blocks || parameters->mapped_bytes > mapped.bytes) return;
+    constexpr std::uint64_t false_max = 3, tried_max = 200;
+    const std::uint64_t count = mapped.blocks - parameters->mapped_blocks;
+    if (count > false_max || mapped.blocks > tried_max) return;
+    std::vector<std::size_t> dropped;
+    if (!choose(0, count, mapped.bytes - parameters->mapped_bytes, dropped)) return;
+    for (auto index = dropped.rbegin(); index != dropped.rend(); ++index) {
+      const Range range = mapped.ranges[*index];
+      --mapped.blocks;
+      mapped.bytes -= range.bytes();
+      mapped.resident_bytes -= memory_.resident_bytes(range);
+      mapped.ranges.erase(mapped.ranges.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+  }
+
+  // Chooses `count` blocks from number `first` on that have `bytes` together.
+  bool choose(std::size_t first, std::uint64_t count, std::uint64_t bytes, std::vector<std::size_t>& chosen) const {
+    if (count == 0) return bytes == 0;
+    for (std::size_t i = first; i < heap_.mapped.ranges.size(); ++i) {
+      if (heap_.mapped.ranges[i].bytes() > bytes) continue;
+      chosen.push_back(i);
+      if (choose(i + 1, count - 1, bytes - heap_.mapped.ranges[i].bytes(), chosen)) return true;
+      chosen.pop_back();
+    }
+    return false;
   }
 
   void doubt(std::string what) {

@@ -13,6 +13,8 @@ constexpr std::uint64_t free_head_bytes = 48, top_head_bytes = 16;
 constexpr std::uint64_t trim_keeps_bytes = 33;  // of the top: the smallest chunk and one byte
 constexpr std::uint64_t partial_free_min = 64;  // less is padding
 
+constexpr std::uint64_t large_free_min = 128 << 10;  // glibc's first mmap threshold
+
 bool is_free(ChunkState state) { return state == ChunkState::free || state == ChunkState::fast; }
 
 }  // namespace
@@ -157,6 +159,8 @@ void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
     figures_.overhead_resident += between;
   else
     figures_.free_resident += between;
+  if (chunk.bytes() >= large_free_min && (is_free(state) || state == ChunkState::top))
+    figures_.large_free_resident += between;
   book_on_page({last, chunk.end}, state, keeper);
 }
 

@@ -55,6 +55,9 @@ struct HeapFigures {
   std::uint64_t live_resident = 0, free_resident = 0, cached_resident = 0, overhead_resident = 0;
   /// Parts of free_resident: what malloc_trim(0) would give back, and what it leaves at the ends of threads' arenas.
   std::uint64_t trim_bytes = 0, kept_tops_bytes = 0;
+  /// A part of free_resident: whole pages in free chunks so large that a block of theirs could have a mapping of its
+  /// own.
+  std::uint64_t large_free_resident = 0;
 
   std::uint64_t partial_pages = 0;               ///< with free memory, and something else
   std::uint64_t partial_free_bytes = 0;          ///< the free memory on those
