@@ -147,6 +147,14 @@ void describe(Visitor& field, Row& row) {
   field("doubts", row.doubts, "why figures may be off");
 }
 
+struct ExplainReport {
+  std::vector<ExplanationRow> processes;
+};
+template <class Visitor, output::DescribedAs<ExplainReport> Report>
+void describe(Visitor& field, Report& report) {
+  field("processes", report.processes, "one, or with --recursive those of the tree");
+}
+
 ExplanationRow row_of(const Explanation& explanation);
 
 /// The sizes of blocks that keep most free memory, at most `most`.

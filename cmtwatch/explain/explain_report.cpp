@@ -241,13 +241,13 @@ std::string explain_line(const Explanation& explanation) {
 }
 
 std::string explain_json(const std::vector<Explanation>& explanations) {
-  std::vector<ExplanationRow> rows;
-  for (const Explanation& explanation : explanations) rows.push_back(row_of(explanation));
+  ExplainReport report;
+  for (const Explanation& explanation : explanations) report.processes.push_back(row_of(explanation));
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
   json.field("schema", "cmt.explain/1");
-  field("processes", rows, "one, or with --recursive those of the tree");
+  describe(field, report);
   json.end_object();
   return json.take();
 }

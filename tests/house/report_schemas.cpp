@@ -26,6 +26,7 @@
 #include "cmtreplay/run/statistics.h"
 #include "cmtreport/diff/diff_report.h"
 #include "cmtreport/report/report.h"
+#include "cmtwatch/explain/explain_fields.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
 #include "tests/house/field_list.h"
@@ -216,6 +217,7 @@ int main(int argc, char** argv) {
     write_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
     write_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
     write_info_report();
+    write_report<cmt::watch::explain::ExplainReport>("cmt.explain/1", "cmtwatch explain --json");
   } catch (const std::exception& error) {
     return std::fprintf(stderr, "report_schemas: %s\n", error.what()), 1;
   }
