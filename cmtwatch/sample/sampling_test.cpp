@@ -20,9 +20,9 @@ bool due_in_time(SampleClock& clock) {
 
 void let_moments_pass(int milliseconds) { poll(nullptr, 0, milliseconds); }
 
-/// The cost of so many samples, 5 ms apart, for a tenth of a processor.
-SamplingCost cost_of(std::uint64_t count, void (*take)()) {
-  const Pace pace{.interval_ns = 5 * millisecond_ns, .cost_share_max = 0.1, .count = count};
+/// The cost of so many samples, for a share of a processor.
+SamplingCost cost_of(std::uint64_t count, std::int64_t interval_ns, double share, void (*take)()) {
+  const Pace pace{.interval_ns = interval_ns, .cost_share_max = share, .count = count};
   SamplingLoop loop(pace);
   loop.run(SamplingLoop::First::at_once, {}, [take] {
     take();
@@ -34,10 +34,11 @@ SamplingCost cost_of(std::uint64_t count, void (*take)()) {
 }  // namespace
 
 TEST_CASE("sampling: the price of a sample is processor time, and not the time that it waits") {
-  const SamplingCost waits = cost_of(4, [] { let_moments_pass(30); });
+  // Each moment pays for 10 ms, which no wait takes, however busy the machine is.
+  const SamplingCost waits = cost_of(4, 20 * millisecond_ns, 0.5, [] { let_moments_pass(70); });
   CHECK(waits.skipped == 0);
-  CHECK(waits.missed >= 10);
-  const SamplingCost works = cost_of(2, [] {
+  CHECK(waits.missed >= 6);
+  const SamplingCost works = cost_of(2, 5 * millisecond_ns, 0.1, [] {
     const auto cpu = [] { return cmt::process::clock_ns(CLOCK_PROCESS_CPUTIME_ID); };
     for (const std::int64_t end = cpu() + 10 * millisecond_ns; cpu() < end;) continue;
   });
