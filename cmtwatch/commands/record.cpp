@@ -40,6 +40,7 @@ struct RecordOptions {
   Measures measures{};
   std::string plot{};  ///< a picture's file; empty: none
   process::GroupFolders folders{};
+  std::optional<std::int64_t> explain_ns{};  ///< between looks at the parts of memory
   std::string trace{};  ///< of the one process: its trace's file, as CMTTRACE_OUT; empty: it is not traced
 };
 
@@ -48,6 +49,12 @@ Measures measures_of(const command::CommandLine& line) {
   const auto measures = parse_measures(names);
   if (!measures) command::refuse_value("measure", measure_names, names);
   return *measures;
+}
+
+std::int64_t parse_explain_interval(const command::CommandLine& line, const std::string& root) {
+  constexpr std::int64_t default_ns = 10'000'000'000;
+  if (root != "/proc") throw command::UsageError("--explain reads processes of this /proc, not of " + root);
+  return line.value("explain", "").empty() ? default_ns : parse_time(line, "explain");
 }
 
 /// The two meanings of the operands of `record`.
@@ -66,6 +73,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   if (line.has("measure")) options.measures = measures_of(line);
   options.plot = parse_plot(line);
   options.folders = parse_folders(line);
+  if (line.has("explain")) options.explain_ns = parse_explain_interval(line, options.folders.proc);
   if (operands == Operands::command) {
     options.command = line.files();
   } else {
@@ -116,6 +124,7 @@ class RecordingSession {
   bool record_moment() {
     const std::int64_t cpu = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     const std::int64_t begin_ns = now();
+    looks_ = is_look_due(begin_ns);
     writer_.begin_tick(begin_ns, process::clock_ns(CLOCK_REALTIME));
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
@@ -124,7 +133,8 @@ class RecordingSession {
     writer_.end_tick(now(), process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     const MemorySum sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
-    if (counters_missing_reported_.empty()) report_missing_counters();
+    if (counters_missing_.said.empty()) report_missing_counters();
+    if (parts_missing_.said.empty()) report_missing_parts();
     forget();
     return recorded != 0;
   }
@@ -142,6 +152,7 @@ class RecordingSession {
     if (!missed.empty())
       say(missed[0].text() + (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
     report_missing_counters();
+    report_missing_parts();
     report_group();
     if (picture_) draw_picture();
     add_to_about("moments_missed", cost.missed);
@@ -167,6 +178,7 @@ class RecordingSession {
     set.bind("page_bytes").bind(static_cast<std::int64_t>(process::page_bytes())).run();
     set.bind("clock_ticks_per_second").bind(static_cast<std::int64_t>(sysconf(_SC_CLK_TCK))).run();
     set.bind("measure").bind(names_of(options_.measures)).run();
+    if (options_.explain_ns) set.bind("explain_interval_ns").bind(*options_.explain_ns).run();
   }
 
   /// Adds this run's figures to those of earlier runs of the same recording.
@@ -215,18 +227,42 @@ class RecordingSession {
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
       say("the mappings of process " + std::to_string(pid) + " may not be read: its other figures are recorded");
-    return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
+    const bool is_recorded = outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
+    if (looks_ && is_recorded) recorder_.record_parts(pid, options_.pause);
+    return is_recorded;
   }
 
-  /// Reports missing counters at their first occurrence, and at the end if the number has changed.
+  /// Whether it is time for a look at the parts of memory: at the moment that is next to the requested time.
+  bool is_look_due(std::int64_t begin_ns) {
+    if (!options_.explain_ns || begin_ns < next_look_ns_) return false;
+    next_look_ns_ = begin_ns + *options_.explain_ns - options_.pace.interval_ns / 2;
+    return true;
+  }
+
+  /// A key of the table about, and what was reported last.
+  struct Reported {
+    const char* key;
+    std::string said{};
+  };
+
+  /// Reports missing figures at their first occurrence, and at the end if the number has changed. `all` and `some`
+  /// begin the message for all processes and for some.
+  void report(const FiguresMissing& missing, Reported& reported, const char* all, const char* some) {
+    if (missing.processes == 0 || missing.text() == reported.said) return;
+    reported.said = missing.text();
+    say((missing.processes == missing.asked ? all : some) + missing.text());
+    database::Statement set(database_, "insert or replace into about values (?, ?)");
+    set.bind(reported.key).bind(missing.text()).run();
+  }
+
   void report_missing_counters() {
-    const CountersMissing& missing = recorder_.counters_missing();
-    if (missing.processes == 0 || missing.text() == counters_missing_reported_) return;
-    counters_missing_reported_ = missing.text();
-    say((missing.processes == missing.asked ? "no hardware counters here: " : "no hardware counters of ") +
-        missing.text());
-    database::Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
-    set.bind(missing.text()).run();
+    report(recorder_.counters_missing(), counters_missing_, "no hardware counters here: ", "no hardware counters of ");
+  }
+
+  void report_missing_parts() {
+    report(recorder_.parts_missing(), parts_missing_, "no parts of memory: ", "no parts of memory of ");
+    report(recorder_.parts_doubtful(), parts_doubtful_,
+           "parts of memory are in doubt: ", "parts of memory are in doubt, of ");
   }
 
   /// The control group that had most beyond its recorded processes, at its largest moment.
@@ -269,7 +305,9 @@ class RecordingSession {
   std::set<int> must_pause_;
   PauseCost pauses_;
   process::InterruptedCalls interrupted_calls_;
-  std::string counters_missing_reported_;
+  Reported counters_missing_{"counters_missing"}, parts_missing_{"parts_missing"}, parts_doubtful_{"parts_doubtful"};
+  bool looks_ = false;  ///< at this moment
+  std::int64_t next_look_ns_ = 0;
   RecordView view_;
 };
 
@@ -359,6 +397,9 @@ they end or Ctrl-C. An existing recording is continued.
                      cheaper), io, oom, system, disks, groups (control groups),
                      counters (of the processor); or all. Default: all but
                      totals and counters
+  --explain[=TIME]   every TIME also record the parts of resident memory, as
+                     cmtwatch explain prints them: live, free, pinned.
+                     Default: 10s
   --pause            stop all threads while a moment is recorded; not with --all
   --plot=FILE        at the end, draw the recording over time: memory by kind,
                      by process and by mapping; FILE ends in .svg, .html, .png

@@ -43,10 +43,14 @@ void find_running_threads(AddressSpace& memory, int pid) {
   }
   if (knows_all_threads(memory)) return;
   process::InterruptedCalls calls;
-  while_paused(calls, [&](Pause& pause) {
-    stop_all(pause, pid);
-    memory.find_threads();
-  });
+  try {
+    while_paused(calls, [&](Pause& pause) {
+      stop_all(pause, pid);
+      memory.find_threads();
+    });
+  } catch (const PauseRefused&) {
+    // Another process traces it, or cmtwatch itself does until a command's end: the doubts then count these threads.
+  }
 }
 
 void add_figures(Explanation& explanation, int pid) {
@@ -73,7 +77,7 @@ Explanation explain_process(int pid, const ExplainRights& rights) {
       });
       explanation.stopped_ns = stopped_ns;
     } else {
-      find_running_threads(*memory, pid);
+      if (!rights.are_stopped) find_running_threads(*memory, pid);
       explanation = explain(*memory);
     }
     add_figures(explanation, pid);

@@ -75,9 +75,10 @@ Explanation explain(AddressSpace& memory);
 
 /// The things that may be done in a process that is explained. By default nothing is.
 struct ExplainRights {
-  bool stops = false;  ///< all its threads are stopped meanwhile, so that the figures are exact
-  bool calls = false;  ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
-  bool trims = false;  ///< malloc_trim(0) is called after the look
+  bool stops = false;        ///< all its threads are stopped meanwhile, so that the figures are exact
+  bool calls = false;        ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
+  bool trims = false;        ///< malloc_trim(0) is called after the look
+  bool are_stopped = false;  ///< the caller has stopped all its threads
 };
 
 /// Looks at a process that runs. Throws std::runtime_error, with a remedy, if that is not permitted.

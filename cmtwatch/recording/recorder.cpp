@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "cmtwatch/explain/explanation.h"
 #include "cmtwatch/recording/zero_data.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/smaps.h"
@@ -99,6 +101,16 @@ void if_there(Action action) {
   }
 }
 
+/// Whether a process has not ended, and no other one has its pid.
+bool is_still(int pid, std::uint64_t start_ticks) {
+  try {
+    const process::Stat stat = process::read_stat(pid);
+    return stat.start_ticks == start_ticks && !stat.zombie();
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
 /// The index of the mapping that holds an address, or mappings.size().
 std::size_t mapping_index(const KnownMappings& mappings, std::uint64_t address) {
   const auto above = std::upper_bound(mappings.begin(), mappings.end(), address,
@@ -130,7 +142,7 @@ std::string names_of(const Measures& measures) {
   return names;
 }
 
-std::string CountersMissing::text() const {
+std::string FiguresMissing::text() const {
   if (processes == asked) return reason;
   return output::with_commas(processes) + " of " + output::with_commas(asked) + " processes: " + reason;
 }
@@ -277,6 +289,31 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
   }
   if (measures_.stacks) find_stacks(folder, pid, process);
   return Outcome::wholly;
+}
+
+void Recorder::record_parts(int pid, bool are_stopped) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end()) return;
+  KnownProcess& process = known->second;
+  std::vector<explain::Part> parts;
+  std::string reason, doubt;
+  try {
+    explain::Explanation look = explain::explain_process(pid, {.are_stopped = are_stopped});
+    parts = std::move(look.parts);
+    if (!look.doubts.empty()) doubt = look.doubts[0];
+  } catch (const std::runtime_error& error) {
+    reason = error.what();
+  }
+  if (!is_still(pid, process.start_ticks)) return;
+  const auto count = [](FiguresMissing& missing, bool& is_counted, const std::string& why) {
+    if (why.empty() || std::exchange(is_counted, true)) return;
+    ++missing.processes;
+    missing.reason = why;
+  };
+  if (!std::exchange(process.parts_asked, true)) parts_doubtful_.asked = ++parts_missing_.asked;
+  count(parts_missing_, process.parts_missing, reason);
+  count(parts_doubtful_, process.parts_doubtful, doubt);
+  writer_.write_parts(process.id, parts);
 }
 
 /// Skips threads whose stacks are known.

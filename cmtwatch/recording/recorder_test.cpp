@@ -14,8 +14,8 @@ TEST_CASE("measures: those that are named, alone") {
 }
 
 TEST_CASE("measures: of how many processes there are no counters, where it is not all of them") {
-  CHECK(CountersMissing{"Not supported", 57, 57}.text() == "Not supported");
-  CHECK(CountersMissing{"Not permitted", 1, 1057}.text() == "1 of 1,057 processes: Not permitted");
+  CHECK(FiguresMissing{"Not supported", 57, 57}.text() == "Not supported");
+  CHECK(FiguresMissing{"Not permitted", 1, 1057}.text() == "1 of 1,057 processes: Not permitted");
 }
 
 TEST_CASE("measures: unknown and empty names are refused") {

@@ -123,6 +123,7 @@ std::vector<std::string> forget_statements() {
       "delete from counter_sample where tick_id < ?1",
       "delete from system_sample where tick_id < ?1",
       "delete from group_sample where tick_id < ?1",
+      "delete from part_sample where tick_id < ?1",
       "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
       "delete from mapping_change where mapping_id in "
       "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
@@ -179,6 +180,7 @@ void check_recording(database::Database& database, const std::string& path) {
   database::Database wanted(":memory:", database::Database::Mode::write);
   wanted.execute(schema());
   if (has_groups(database)) wanted.execute(group_schema("create table"));
+  if (has_parts(database)) wanted.execute(part_schema("create table"));
   database::Statement names(wanted, "select name from sqlite_schema where sql is not null");
   while (names.step()) {
     const std::string name = names.text(0);
@@ -209,9 +211,10 @@ void prepare_recording(database::Database& database, const std::string& path) {
   database.execute(
       "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -4096; "
       "pragma wal_autocheckpoint = 500");
-  if (!empty) return database.execute(group_schema("create table if not exists"));
+  constexpr char if_missing[] = "create table if not exists";
+  if (!empty) return database.execute(group_schema(if_missing) + part_schema(if_missing));
   database.execute("begin");
-  database.execute(schema() + group_schema("create table"));
+  database.execute(schema() + group_schema("create table") + part_schema("create table"));
   database.execute("pragma application_id = " + std::to_string(application_id));
   database.execute("pragma user_version = " + std::to_string(recording_version));
   database.execute("commit");
@@ -224,6 +227,7 @@ void close_recording(database::Database& database) {
 
 RecordingWriter::RecordingWriter(database::Database& database)
     : database_(database),
+      parts_(database),
       tick_(database.number("select max(id) from tick")),
       add_tick_(database, "insert into tick values (?, ?, ?, ?, 0)"),
       end_tick_(database, "update tick set end_ns = ?, cost_cpu_ns = ? where id = ?"),

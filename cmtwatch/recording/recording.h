@@ -14,8 +14,9 @@
 ///     `disk_sample`      The traffic of a disk, a row when that changed.
 ///     `control_group`    The path of a control group, and its version.
 ///     `group_sample`     A row for each control group of the processes and tick: what is charged to it.
+///     `part`, `part_sample`  The parts of processes' memory (recorded_parts.h).
 ///
-/// Recordings of cmt 0.1.0 lack the last two tables.
+/// Recordings of cmt 0.1.0 lack the last four tables.
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.
@@ -31,6 +32,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cmtwatch/recording/recorded_parts.h"
 #include "cmtwatch/sample/group.h"
 #include "toolkit/database/database.h"
 #include "toolkit/output/fields.h"
@@ -253,6 +255,9 @@ class RecordingWriter {
   void rename_process(std::int64_t process, const std::string& name, const std::string& command);
   void write_sample(std::int64_t process, const ProcessSample& sample);
   void write_counters(std::int64_t process, const process::CounterValues& values);
+  void write_parts(std::int64_t process, const std::vector<explain::Part>& parts) {
+    parts_.write(tick_, process, parts);
+  }
 
   /// The mappings of a process at this tick, given one after another by rising address. One pass compares them with the
   /// previous ones, which are in the same order, and writes new, changed and vanished ones.
@@ -299,6 +304,7 @@ class RecordingWriter {
   void change_mapping(std::int64_t id, const std::array<std::uint64_t, 8>* figures);
 
   database::Database& database_;
+  PartWriter parts_;
   std::int64_t tick_;
   std::unordered_map<std::string, std::int64_t> names_;
   std::unordered_map<std::string, process::Disk> disks_;
