@@ -53,6 +53,9 @@ class Export {
   const std::string counters = select(sql_names<CounterRow>(), "counter_sample", "process_id");
   const std::string changes = select(sql_names<process::Mapping>(), "mapping_change", "mapping_id");
 
+  const std::string parts =
+      "select tick_id, bytes, live_bytes from part_sample where process_id = ? and part_id = ? order by tick_id";
+
   void write_about() {
     json_.begin_object("about");
     database::Statement about(database_, "select key, value from about order by key");
@@ -68,9 +71,10 @@ class Export {
     json_.begin_object("columns");
     const std::pair<const char*, const std::string&> rows[] = {
         {"ticks", ticks},       {"system", system},   {"disks", disk_samples}, {"samples", samples},
-        {"counters", counters}, {"changes", changes}, {"groups", groups}};
+        {"counters", counters}, {"changes", changes}, {"groups", groups},      {"parts", parts}};
     for (const auto& [key, query] : rows) {
       if (query == groups && !has_groups(database_)) continue;
+      if (query == parts && !has_parts(database_)) continue;
       json_.begin_array(key);
       const database::Statement statement(database_, query);
       for (int column = 0; column < statement.columns(); ++column) json_.value(statement.column_name(column));
@@ -123,7 +127,29 @@ class Export {
         write_field(processes.column_name(column), processes, column);
       write_rows("samples", sample_rows, processes.number(0));
       write_rows("counters", counter_rows, processes.number(0));
+      write_parts(processes.number(0));
       write_mappings(processes.number(0));
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  /// Recordings of cmt 0.1.0 have no parts.
+  void write_parts(std::int64_t process) {
+    if (!has_parts(database_)) return;
+    json_.begin_array("parts");
+    database::Statement kinds(
+        database_,
+        "select id, part, name, is_likely from part where exists (select 1 from part_sample where "
+        "process_id = ? and part_id = part.id) order by id");
+    database::Statement rows(database_, parts);
+    kinds.bind(process);
+    while (kinds.step()) {
+      json_.begin_object();
+      json_.field("part", kinds.text(1));
+      json_.field("name", kinds.text(2));
+      json_.field("is_likely", kinds.value<bool>(3));
+      write_rows("samples", rows.bind(process), kinds.number(0));
       json_.end_object();
     }
     json_.end_array();

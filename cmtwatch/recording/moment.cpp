@@ -126,6 +126,7 @@ Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid
   while (processes.step()) {
     RecordedProcess process;
     read_fields(processes, 1, process);
+    process.explanation = last_look(database, processes.number(0), tick);
     if (process.mappings_readable.value_or(false))
       process.mappings = load_mappings(database, processes.number(0), tick);
     for (const process::Mapping& mapping : process.mappings) all_bytes += mapping.resident_bytes;

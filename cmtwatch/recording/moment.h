@@ -24,6 +24,7 @@ struct RecordedProcess {
   std::optional<std::int64_t> oom_score;
   std::optional<bool> mappings_readable;  ///< nullopt: they were not to be recorded
   std::vector<RecordedMapping> mappings;  ///< by rising address
+  std::optional<PartLook> explanation{};  ///< the last one; nullopt: it was not looked at
 };
 
 template <class Visitor, output::DescribedAs<RecordedProcess> P>

@@ -2,6 +2,8 @@
 #include "cmtwatch/report/moment_report.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "cmtwatch/recording/memory_kinds.h"
@@ -105,6 +107,33 @@ std::vector<std::vector<RecordedMapping>> all_mappings(const Moment& moment) {
   return all;
 }
 
+/// The parts at the last looks at processes; those of several processes added up by name. Empty if there are none.
+std::string explanations_text(const std::vector<RecordedProcess>& processes, const MomentOptions& options) {
+  std::map<std::string, std::int64_t> sums;
+  std::size_t looks = 0;
+  std::int64_t age_ns = 0;
+  for (const RecordedProcess& process : processes) {
+    if (!process.explanation) continue;
+    ++looks;
+    age_ns = std::max(age_ns, process.explanation->age_ns);
+    for (const RecordedPart& part : process.explanation->parts) sums[part.name] += part.bytes;
+  }
+  if (looks == 0) return "";
+  std::vector<std::pair<std::int64_t, std::string>> rows;
+  for (const auto& [name, bytes] : sums) rows.emplace_back(bytes, name);
+  std::sort(rows.rbegin(), rows.rend());
+  const std::string of = processes.size() == 1 ? ""
+                                               : " of " + output::with_commas(looks) + " of " +
+                                                     output::counted(processes.size(), "process");
+  const std::string when =
+      age_ns == 0 ? "" : (looks == 1 ? ", " : ", up to ") + output::seconds_text(age_ns) + " before";
+  Table table({"resident", "part" + of + when}, {1});
+  for (const auto& [bytes, name] : rows)
+    table.add(
+        {(bytes < 0 ? "-" : "") + kib_text(static_cast<std::uint64_t>(std::abs(bytes)), options), text::to_line(name)});
+  return "\n" + table.text(options.width);
+}
+
 /// Returns the name of the metric, and the memory of all processes by it.
 std::pair<std::string_view, std::optional<std::uint64_t>> sum_of(const Moment& moment, PeakMetric metric) {
   if (metric != PeakMetric::pss) return {metric == PeakMetric::rss ? "rss" : "statm", moment.sum_by(metric)};
@@ -121,11 +150,13 @@ std::string moment_text(const Moment& moment, const MomentOptions& options) {
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += groups_text(moment, options);
   text += "\n";
-  text += processes_text(moment, options) + "\n" + parts_text(all_mappings(moment), options);
+  text += processes_text(moment, options) + "\n" + parts_text(all_mappings(moment), options) +
+          explanations_text(moment.processes, options);
   if (!options.verbose) return text;
   for (const RecordedProcess& process : moment.processes) {
     text += heading(process);
     if (process.mappings_readable.value_or(false)) text += parts_text({process.mappings}, options);
+    text += explanations_text({process}, options);
   }
   return text;
 }
@@ -155,6 +186,7 @@ std::string moment_json(const Moment& moment, PeakMetric metric) {
   for (const RecordedProcess& process : moment.processes) {
     json.begin_object();
     describe(field, process);
+    field("explanation", process.explanation, "null: the process was not looked at (record --explain)");
     json.begin_array("mappings");  // by rising address
     for (const RecordedMapping& mapping : process.mappings) {
       json.begin_object();
