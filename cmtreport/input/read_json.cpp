@@ -57,6 +57,22 @@ std::uint64_t count_of(const Json& number) {
   return number.get<std::uint64_t>();
 }
 
+RecordedParts parts_of_recording(const Json& recording) {
+  const std::size_t tick_of = column_of(recording, "parts", "tick_id"),
+                    bytes_of = column_of(recording, "parts", "bytes");
+  RecordedParts parts;
+  for (const Json& process : recording.at("processes")) {
+    for (const Json& part : process.at("parts")) {
+      for (const Json& sample : part.at("samples")) {
+        const auto bytes = sample.at(bytes_of).get<std::int64_t>();
+        parts.add(sample.at(tick_of).get<std::int64_t>(), part.at("name").get<std::string>(),
+                  static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)));
+      }
+    }
+  }
+  return parts;
+}
+
 /// The proportional memory of all processes at each moment, or the resident memory where the proportional is unknown.
 Json series_of_recording(const Json& recording) {
   const std::size_t tick_of = column_of(recording, "samples", "tick_id"),
@@ -75,7 +91,9 @@ Json series_of_recording(const Json& recording) {
   std::vector<std::pair<std::int64_t, std::uint64_t>> ticks;
   for (const Json& tick : recording.at("ticks"))
     ticks.emplace_back(tick.at(id).get<std::int64_t>(), count_of(tick.at(begin)));
-  return sums.series(ticks);
+  Json series = sums.series(ticks);
+  if (recording.at("columns").contains("parts")) parts_of_recording(recording).add_to(series, ticks);
+  return series;
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include "cmtreport/input/read_recording.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cmt/error.h"
 #include "toolkit/database/database.h"
@@ -45,6 +47,41 @@ Json RecordedSums::series(const std::vector<std::pair<std::int64_t, std::uint64_
           {"kinds", Json::array()}};
 }
 
+void RecordedParts::add(std::int64_t tick, const std::string& name, std::uint64_t bytes) {
+  looks_.insert(tick);
+  bytes_[name][tick] += bytes;
+}
+
+void RecordedParts::add_to(Json& series, const std::vector<std::pair<std::int64_t, std::uint64_t>>& ticks) const {
+  constexpr std::size_t bands_max = 8;
+  std::vector<std::pair<std::uint64_t, const std::string*>> order;
+  for (const auto& [name, at] : bytes_) {
+    std::uint64_t most = 0;
+    for (const auto& [tick, bytes] : at) most = std::max(most, bytes);
+    if (most != 0) order.emplace_back(most, &name);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  Json times = Json::array(), parts = Json::array();
+  std::vector<std::int64_t> looks;
+  for (const auto& [tick, time_ns] : ticks) {
+    if (!looks_.contains(tick)) continue;
+    looks.push_back(tick);
+    times.push_back(time_ns);
+  }
+  const std::size_t named = order.size() <= bands_max ? order.size() : bands_max - 1;
+  std::vector<std::uint64_t> others(looks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto& at = bytes_.at(*order[i].second);
+    std::vector<std::uint64_t> bytes;
+    for (const std::int64_t look : looks) bytes.push_back(at.contains(look) ? at.at(look) : 0);
+    if (i < named) parts.push_back({{"name", *order[i].second}, {"bytes", bytes}});
+    for (std::size_t look = 0; i >= named && look < looks.size(); ++look) others[look] += bytes[look];
+  }
+  if (named < order.size()) parts.push_back({{"name", "others"}, {"bytes", others}});
+  series["parts_time_ns"] = std::move(times);
+  series["parts"] = std::move(parts);
+}
+
 bool is_database(const std::string& path) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none)) return false;  // a pipe can be read only once
@@ -71,7 +108,15 @@ Json read_recording(const std::string& path) try {
     if (time_ns < 0) throw FormatError(path, "a time below 0");
     ticks.emplace_back(begins.number(0), static_cast<std::uint64_t>(time_ns));
   }
-  return sums.series(ticks);
+  Json series = sums.series(ticks);
+  if (recording.number("select count(*) from sqlite_schema where name in ('part', 'part_sample')") == 2) {
+    RecordedParts parts;
+    database::Statement looks(
+        recording, "select tick_id, name, max(bytes, 0) as bytes from part_sample join part on part.id = part_id");
+    while (looks.step()) parts.add(looks.number(0), looks.text(1), looks.amount(2));
+    parts.add_to(series, ticks);
+  }
+  return series;
 } catch (const database::DatabaseError& error) {
   // The text of the error begins with the path, which a FormatError has by itself.
   throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,20 @@ class RecordedSums {
  private:
   std::map<std::int64_t, std::uint64_t> sums_;
   bool has_proportional_ = false, has_resident_ = false;
+};
+
+/// Adds up the parts of all processes of a recording at each look (cmtwatch record --explain).
+class RecordedParts {
+ public:
+  /// Bytes below 0 are not drawn: give 0 for them.
+  void add(std::int64_t tick, const std::string& name, std::uint64_t bytes);
+
+  /// Adds `parts_time_ns` and `parts` of cmt.kinds/1 to a series: the largest parts, and the rest as "others".
+  void add_to(Json& series, const std::vector<std::pair<std::int64_t, std::uint64_t>>& ticks) const;
+
+ private:
+  std::map<std::string, std::map<std::int64_t, std::uint64_t>> bytes_;  // by part and tick
+  std::set<std::int64_t> looks_;
 };
 
 /// Whether a file is a SQLite database.

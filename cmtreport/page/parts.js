@@ -261,6 +261,14 @@
     return {title: "Seen from outside", x: {...noTicks, title: "time", unit: "ns", range: spanOf(series.map(({x}) => x))}, y: bytesAxis([summed, ...series], "bytes"), series, heat: null};
   };
 
+  const watchPartsPanel = ({watch}) => {
+    const x = watch?.parts_time_ns ?? [];
+    if (x.length < 2) return null;  // a look alone has no width
+    const series = watch.parts.map(({name, bytes: y}, i) => ({name: plain(name), form: "step_band", look: i % 8, x, y}));
+    const summed = {y: x.map((_, i) => sum(series.map(({y}) => y[i])))};
+    return {title: "Parts of the resident memory", x: {...noTicks, title: "time", unit: "ns", range: [watch.time_ns?.[0] ?? x[0], watch.time_ns?.at(-1) ?? x.at(-1)]}, y: bytesAxis([summed], "resident, by part"), series, heat: null};
+  };
+
   /// A watch without traces need not be of the recorded run.
   const watchNote = ({watch}) => (watch && !watch.traced
     ? el("p", {class: "hint"}, "The watch does not say that it is of the recorded run: its times are its own.") : null);
@@ -272,5 +280,5 @@
     return table("Mappings", ["mapping", "#most", "#at the end"], rows);
   };
 
-  cmt.parts = {header, findings, wrapperHint, stacksHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayWords, replayPanel, watchPanel, watchNote, watchTable};
+  cmt.parts = {header, findings, wrapperHint, stacksHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayWords, replayPanel, watchPanel, watchPartsPanel, watchNote, watchTable};
 })();

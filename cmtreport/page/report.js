@@ -57,7 +57,7 @@
     add("addresses", false, () => plotted(parts.addressPanel(report, axis), 400));
     add("pages", true, () => beside(plotted(parts.pagesPanel(report, axis), 300), parts.holderTables(report)));
     add("replay", true, () => beside(plotted(parts.replayPanel(report, axis), 300), [parts.replayTable(report), ...parts.replayWords(report)]));
-    add("watch", true, () => [parts.watchNote(report)].concat(beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)])));
+    add("watch", true, () => [parts.watchNote(report)].concat(beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)]), [plotted(parts.watchPartsPanel(report), 300)]));
     // One narrow part alone would leave half of its row empty.
     const narrow = sections.filter(({classList}) => !classList.contains("wide"));
     if (narrow.length === 1) narrow[0].classList.add("wide");

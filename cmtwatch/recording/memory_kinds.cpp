@@ -404,7 +404,9 @@ BytesByKind by_kind(const std::vector<RecordedMapping>& mappings) {
 
 KindSeries read_kinds(database::Database& database) {
   const std::vector<BandKey> largest = KindReader(database).largest_mappings(mappings_named);
-  return KindReader(database, largest).read();
+  KindSeries series = KindReader(database, largest).read();
+  series.parts = read_part_series(database);
+  return series;
 }
 
 }  // namespace cmt::watch

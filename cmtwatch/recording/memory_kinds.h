@@ -97,6 +97,7 @@ struct KindSeries {
   Course<BytesByKind> by_kind;
   std::vector<Band> processes;  ///< the largest ones, and the rest as one with pid 0; empty if there is only one
   std::vector<Band> mappings;   ///< the largest at any moment, and the rest as one with pid 0
+  PartSeries parts{};           ///< resident memory by parts
 };
 
 /// Reads a recording twice, in the order of time: for the largest mappings, and for the series. Memory: the result, the

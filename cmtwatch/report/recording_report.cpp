@@ -82,6 +82,15 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
   return panel;
 }
 
+Panel parts_panel(const PartSeries& parts) {
+  Panel panel = bytes_over_time("by part", "resident memory");
+  for (const PartSeries::Band& part : parts.bands) {
+    Series& series = panel.series.emplace_back(Series{part.name, {}, {}, Series::Form::step_band});
+    for (std::size_t i = 0; i < parts.time_ns.size(); ++i) series.add(parts.time_ns[i], part.bytes[i]);
+  }
+  return panel;
+}
+
 /// The name contains the process if there are several.
 Panel mappings_panel(const KindSeries& series) {
   Panel panel = empty_panel("by mapping", "pss");
@@ -154,6 +163,7 @@ picture::Picture recording_picture(const KindSeries& series, const std::string& 
   const std::string_view metric = series.all.metric();
   picture::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
   if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
+  if (series.parts.time_ns.size() > 1) picture.panels.push_back(parts_panel(series.parts));
   if (!series.mappings.empty()) picture.panels.push_back(mappings_panel(series));
   return picture;
 }
@@ -196,6 +206,16 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
     field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest mappings");
     field("name", name, "of the mappings, or the first address of one without");
     field("bytes", bytes.at, "proportional ones at each moment; 0 where they were not there");
+    json.end_object();
+  }
+  json.end_array();
+  field("parts_time_ns", series.parts.time_ns, "of each look at the parts, since the recording began");
+  json.begin_array("parts");
+  for (const auto& [part, name, bytes] : series.parts.bands) {
+    json.begin_object();
+    field("part", part, "a word for scripts, as in cmt.explain/1, or others");
+    field("name", name, "the same for people");
+    field("bytes", bytes, "resident at each look, of all processes that were looked at");
     json.end_object();
   }
   json.end_array();

@@ -285,6 +285,24 @@ changed 'pragma user_version = 77' 'a recording of version 77, which this cmtrep
 changed 'pragma application_id = 5' 'changed.db: not a recording of cmtwatch'
 changed 'update process_sample set resident_bytes = -1, proportional_bytes = null' 'resident_bytes is -1 somewhere, which no machine has'
 changed 'drop table process_sample; create view process_sample as select 1 tick_id, 2 proportional_bytes, 3 resident_bytes' 'changed.db: not a recording of cmtwatch'
+
+# The parts that were recorded with --explain are added up over the processes, and the largest ones come first.
+cp real.db changed.db
+sqlite "delete from part_sample; delete from part; update process set pid = 4711; insert into process select 99, 4712,
+  start_ticks, parent_pid, name_id, command, first_tick, last_tick from process limit 1;
+  insert into part values (1, 'live', 'live in blocks', 0), (2, 'changed', 'changed while read', 0), (3, 'owned', '<b>', 1);
+  insert into part_sample select tick.id, process.id, part.id, iif(part.id = 2, -50, 1000 * part.id + tick.id), null
+  from tick, process, part where tick.id in (1, 2)"
+cmtwatch export --json changed.db >changed.json
+for from in changed.db changed.json; do
+  cmtreport --json --watch=$from leaky.cmt | jq -c .watch >$from.out 2>err || complain "$from: $(cat err)"
+done
+cmp -s changed.db.out changed.json.out && jq -e '.parts == [{name: "<b>", bytes: [6002, 6004]},
+  {name: "live in blocks", bytes: [2002, 2004]}] and .parts_time_ns == .time_ns[:2]' changed.db.out >out ||
+  complain "parts: $(cat changed.db.out changed.json.out)"
+sqlite 'update part_sample set bytes = 1 << 60' && refused 1 'bytes is 1152921504606846976 somewhere' --watch=changed.db leaky.cmt
+sqlite 'drop table part_sample; drop table part' && cmtreport --json --watch=changed.db leaky.cmt | jq -e '.watch.parts == null' >out ||
+  complain "a recording of 0.1.0: $(cat out)"
 head -c $(($(wc -c <leaky.cmt) / 2)) leaky.cmt >short.cmt
 cmtreport short.cmt >text 2>err || complain "a trace that breaks off: $(cat err)"
 grep -q 'breaks off' text && ! grep -q leaks text || complain "a trace that breaks off: $(cat text)"

@@ -496,6 +496,10 @@ for (const name of process.argv.slice(2)) {
   check(name === "made-up" ? made.includes("unknown version") : /^Made by cmt \d\S* at 1970-01-01T00:00:05Z: cmtreport --overhead=overhead.json .*'<img src=x>.trace'$/.test(made), `${name}: the foot is ${made}`);
   const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
   check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
+  const drawn = await page.evaluate(() => [[], [1], [1, 2]].map((looks) => cmt.parts.watchPartsPanel({watch: {time_ns: [0, 9],
+    parts_time_ns: looks, parts: [{name: "live", bytes: looks}, {name: "free", bytes: looks}]}})));
+  check(drawn[0] === null && drawn[1] === null && drawn[2].y.range[1] === 4 && drawn[2].x.range.join() === "0,9" &&
+    drawn[2].series.every(({form}) => form === "step_band"), `${name}: the parts of memory: ${JSON.stringify(drawn)}`);
   const words = await page.$$eval("#replay li", (lines) => lines.map(({textContent}) => textContent));
   const {verdict, warnings} = json.replay;
   check(verdict.length > 0 && words.join() === [...verdict, ...warnings].join(), `${name}: the replay's verdict is "${words}"`);
