@@ -8,19 +8,6 @@ command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
 cc -O1 -pthread -o explain_cases "$SOURCE/bench/programs/explain_cases.c" 2>err ||
   { echo "skipped: the C compiler does not work, or the C library has no mallinfo2"; exit 77; }
 
-# May we read the memory of a process that we did not start from here? process_vm_readv(2), called by its number.
-may_read() {  # may_read PID
-  /usr/bin/python3 -c 'import ctypes, re, sys
-pid = int(sys.argv[1])
-with open(f"/proc/{pid}/maps") as file:
-    begin = int(re.search(r"^([0-9a-f]+)-\S+ r", file.read(), re.MULTILINE).group(1), 16)
-class Part(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
-to = ctypes.create_string_buffer(8)
-ours, theirs = Part(ctypes.cast(to, ctypes.c_void_p), 8), Part(begin, 8)
-raise SystemExit(ctypes.CDLL(None).syscall(310, pid, ctypes.byref(ours), ctypes.c_ulong(1), ctypes.byref(theirs),
-                                           ctypes.c_ulong(1), ctypes.c_ulong(0)) != 8)' "$1" 2>/dev/null
-}
-
 # begin CASE: starts a case of a few MB; `pid` is its number, and `said` the file of its answers.
 begin() {
   said=$1.said
