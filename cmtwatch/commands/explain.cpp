@@ -12,6 +12,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/explain/explain_report.h"
+#include "cmtwatch/explain/sites/trace_sites.h"
 #include "cmtwatch/report/report_output.h"
 #include "cmtwatch/sample/process_set.h"
 #include "toolkit/command/interrupts.h"
@@ -26,7 +27,8 @@ struct ExplainOptions {
   enum class Form { text, line, json };
 
   std::vector<int> pids;
-  std::string core;  ///< a file; empty: the processes
+  std::string core;   ///< a file; empty: the processes
+  std::string trace;  ///< of the process; empty: none
   std::string output, plot;
   Form form = Form::text;
   explain::ExplainForm text;
@@ -43,12 +45,15 @@ ExplainOptions parse_explain(const command::CommandLine& line) {
   line.refuse_together("brief", {"json", "verbose", "bytes"});
   line.refuse_together("watch", {"json", "brief", "verbose", "recursive"});
   if (line.has("count") && !line.has("watch")) throw command::UsageError("--count is for --watch");
+  line.refuse_together("trace", {"recursive", "watch", "brief"});
+  options.trace = line.value("trace", "");
   options.core = line.value("core", "");
   options.recursive = line.has("recursive");
   if (line.has("core") && !line.files().empty())
     throw command::UsageError("--core has the file: no process can be named beside it");
   if (!line.has("core") && line.files().empty()) throw command::UsageError("the number of a process is missing");
   for (const std::string& file : line.files()) options.pids.push_back(parse_pid(file));
+  if (!options.trace.empty() && options.pids.size() > 1) throw command::UsageError("--trace is for one process");
   options.output = line.value("output", "");
   options.plot = parse_plot(line);
   if (!options.plot.empty() && (options.recursive || options.pids.size() > 1))
@@ -73,15 +78,15 @@ std::vector<int> pids_of(const ExplainOptions& options) {
   return set.refresh_pids();
 }
 
-std::vector<explain::Explanation> look(const ExplainOptions& options) {
+std::vector<explain::Explanation> look(const ExplainOptions& options, explain::BlockSites* sites) {
   std::vector<explain::Explanation> found;
   if (!options.core.empty()) {
-    found.push_back(explain::explain_core(options.core));
+    found.push_back(explain::explain_core(options.core, sites));
     return found;
   }
   for (const int pid : pids_of(options)) {
     try {
-      found.push_back(explain::explain_process(pid, options.rights));
+      found.push_back(explain::explain_process(pid, options.rights, sites));
     } catch (const std::runtime_error&) {
       const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
       if (is_named) throw;  // a descendant may have ended
@@ -167,12 +172,14 @@ int explain_memory(const command::CommandLine& line) {
   Destination destination(options.output, STDOUT_FILENO);
   std::optional<picture::PictureFile> picture;
   if (!options.plot.empty()) picture.emplace(options.plot);
+  std::optional<explain::BlockSites> sites;
+  if (!options.trace.empty()) sites = explain::read_block_sites(options.trace);
   std::vector<explain::Explanation> found;
   int status = 0;
   if (options.interval_ns) {
     status = watch_parts(options, destination, found);
   } else {
-    found = look(options);
+    found = look(options, sites ? &*sites : nullptr);
     write(destination, found, options);
   }
   if (picture)
@@ -205,6 +212,9 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
                      report what it gave back
   --call             ask jemalloc or tcmalloc for its figures, by a call in the
                      process
+  --trace=FILE       name the calls whose blocks keep free memory, and the one that
+                     raised malloc's threshold for mappings, by a trace of the
+                     process (cmttrace)
   --core=FILE        explain a core file of the kernel's or of gcore
   --brief            print one line for scripts, in bytes
   --bytes            print numbers in bytes

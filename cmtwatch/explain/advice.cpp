@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cmtwatch/explain/explain_fields.h"
 #include "cmtwatch/explain/explanation.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::watch::explain {
@@ -15,7 +17,6 @@ using output::with_commas;
 
 constexpr std::uint64_t worth_bytes = 1 << 20;  // less is not worth a line,
 constexpr std::uint64_t worth_share = 20;       // and less than a twentieth of the resident memory neither
-constexpr std::uint64_t first_mmap_threshold = 128 << 10;
 
 /// A thought, and how much memory it is about.
 struct Thought {
@@ -25,7 +26,7 @@ struct Thought {
 
 class Adviser {
  public:
-  explicit Adviser(const Explanation& explanation) : given_(explanation) {}
+  explicit Adviser(const Explanation& explanation) : given_(explanation), trace_(trace_row(explanation)) {}
 
   std::vector<std::string> advise() {
     if (given_.heap) {
@@ -41,6 +42,7 @@ class Adviser {
     std::vector<std::string> lines;
     for (Thought& thought : thoughts_) lines.push_back(std::move(thought.text));
     if (given_.heap && trim_is_idle_) lines.push_back(trim_is_idle());
+    if (trace_) lines.push_back(trace_text());
     if (given_.heap) think_of_threshold(lines);
     return lines;
   }
@@ -50,7 +52,22 @@ class Adviser {
     return bytes >= worth_bytes && bytes >= given_.resident_bytes / worth_share;
   }
 
-  std::string target() const { return given_.pid != 0 ? std::to_string(given_.pid) : "PID"; }
+  std::string recording() const {
+    return "cmttrace --attach=" + (given_.pid != 0 ? std::to_string(given_.pid) : "PID") +
+           " --duration=1min -o app.cmt, then cmtreport app.cmt.";
+  }
+
+  std::string trace_text() const {
+    const std::string& pid = given_.sites->pid;
+    std::string text = text::to_line(trace_->file) + (pid.empty() ? "" : ", of process " + pid + ",") + " has " +
+                       counted(trace_->live_blocks, "live block") + " at its end";
+    if (trace_->live_blocks == 0) return text + ": no call is named.";
+    text += "; " + output::percent_text(trace_->found_blocks, trace_->live_blocks) + " of them are live here. ";
+    if (!trace_->matches)
+      return text + "So the trace is of another process, or of an earlier time, and no call is named.";
+    return text + "These keep " + output::percent_text(trace_->known_kept_bytes, trace_->kept_bytes) +
+           " of the free memory that live blocks keep.";
+  }
 
   void think_of_trim() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
@@ -77,10 +94,14 @@ class Adviser {
     thoughts_.push_back({bytes, text + "."});
   }
 
+  static std::string keep_text(std::uint64_t blocks, std::uint64_t bytes) {
+    return (blocks == 1 ? " keeps " : " keep ") + bytes_text(bytes);
+  }
+
   /// "20,160 blocks of 144 bytes keep 30.7 MiB".
   static std::string keeper_text(const BlockGroup& group, std::uint64_t size) {
-    return counted(group.blocks, "block") + " of " + with_commas(size) + " bytes keep " +
-           bytes_text(group.pinned_bytes);
+    return counted(group.blocks, "block") + " of " + with_commas(size) + " bytes" +
+           keep_text(group.blocks, group.pinned_bytes);
   }
 
   void think_of_pinned() {
@@ -99,21 +120,23 @@ class Adviser {
          ++i)
       text += (i == 0 ? ": " : ", ") +
               keeper_text(figures.by_size[keepers[i].second], SizeGroups::least_bytes(keepers[i].second));
-    text +=
-        ". This memory waits for new blocks of such sizes. To see who allocates them: cmttrace --attach=" + target() +
-        " --duration=1min -o app.cmt, then cmtreport app.cmt.";
+    text += ". This memory waits for new blocks of such sizes. ";
+    const std::vector<SiteRow> sites = sites_of(given_, keepers_shown);
+    for (const SiteRow& row : sites)
+      text += (&row == sites.data() ? "By call: " : "; ") + row.site + ": " + counted(row.blocks, "block") +
+              keep_text(row.blocks, row.kept_bytes);
+    text += sites.empty() ? "To see who allocates them: " + recording() : ".";
     thoughts_.push_back({bytes, std::move(text)});
   }
 
   void think_of_live() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::live) + given_.bytes_of(PartKind::large);
     if (bytes < given_.resident_bytes / 2) return;
-    thoughts_.push_back(
-        {bytes,
-         "Most of it is live: " + counted(given_.heap->figures.live_blocks + given_.heap->mapped.blocks, "block") +
-             " with " + bytes_text(bytes) +
-             " resident. No setting of malloc makes that smaller. To see who allocates it: cmttrace --attach=" +
-             target() + " --duration=1min -o app.cmt, then cmtreport app.cmt."});
+    thoughts_.push_back({bytes, "Most of it is live: " +
+                                    counted(given_.heap->figures.live_blocks + given_.heap->mapped.blocks, "block") +
+                                    " with " + bytes_text(bytes) +
+                                    " resident. No setting of malloc makes that smaller. To see who allocates it: " +
+                                    (trace_ && trace_->matches ? "cmtreport " + trace_->file + "." : recording())});
   }
 
   void think_of_anonymous() {
@@ -146,7 +169,7 @@ class Adviser {
   // glibc raises the threshold to the size of the largest block that had a mapping of its own and was freed.
   void think_of_threshold(std::vector<std::string>& lines) const {
     const auto& parameters = given_.heap->malloc.parameters;
-    if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= first_mmap_threshold) return;
+    if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= mmap_threshold_first) return;
     const std::uint64_t free = given_.heap->figures.large_free_resident;
     if (!is_worth(free)) return;
     lines.push_back(
@@ -154,10 +177,20 @@ class Adviser {
         " was freed once. Since then glibc takes blocks up to that size from its heaps, and not from mappings of "
         "their own (it began at 128 KiB). MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps "
         "that from happening: estimate, up to " +
-        bytes_text(free) + " less, at the cost of page faults for each large block.");
+        bytes_text(free) + " less, at the cost of page faults for each large block." + raise_text());
+  }
+
+  std::string raise_text() const {
+    if (!trace_ || !trace_->matches) return "";
+    if (!trace_->threshold_raised_by) return " The trace does not have that free.";
+    const RaiseRow& raise = *trace_->threshold_raised_by;
+    return " The block: " + bytes_text(raise.bytes) + " of " + raise.site + ", freed " +
+           (raise.time_ns ? output::time_text(static_cast<double>(*raise.time_ns)) + " after the recording began."
+                          : "by event " + with_commas(raise.event) + " of the trace.");
   }
 
   const Explanation& given_;
+  const std::optional<TraceRow> trace_;
   std::vector<Thought> thoughts_;
   bool trim_is_idle_ = false;
 };

@@ -23,6 +23,51 @@ void describe(Visitor& field, Row& row) {
   field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
 }
 
+/// Blocks of one call site that keep free memory from being given back.
+struct SiteRow {
+  std::string site;
+  std::uint64_t blocks = 0, live_bytes = 0, kept_bytes = 0;
+};
+template <class Visitor, output::DescribedAs<SiteRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("site", row.site, "the innermost function that does not only hand memory on, with its file and line");
+  field("blocks", row.blocks, "live blocks of this call, in malloc's heaps");
+  field("live_bytes", row.live_bytes, "their chunks");
+  field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
+}
+
+/// The free that raised malloc's threshold for mappings.
+struct RaiseRow {
+  std::string site;
+  std::uint64_t bytes = 0, event = 0;
+  std::optional<std::uint64_t> time_ns;
+};
+template <class Visitor, output::DescribedAs<RaiseRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("site", row.site, "the call that allocated the block");
+  field("bytes", row.bytes, "asked for");
+  field("event", row.event, "the free, counted from 1");
+  field("time_ns", row.time_ns, "of the free, since the recording began; null: no times were recorded");
+}
+
+/// The trace of --trace, beside the heap.
+struct TraceRow {
+  std::string file;
+  bool matches = false;
+  std::uint64_t live_blocks = 0, found_blocks = 0, kept_bytes = 0, known_kept_bytes = 0;
+  std::optional<RaiseRow> threshold_raised_by;
+};
+template <class Visitor, output::DescribedAs<TraceRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("file", row.file, "the trace");
+  field("matches", row.matches, "false: it is of another process or of an earlier time, and no call is named");
+  field("live_blocks", row.live_blocks, "at the trace's end");
+  field("found_blocks", row.found_blocks, "of these, live in the process, too: the same address and size");
+  field("kept_bytes", row.kept_bytes, "free bytes on pages that live blocks keep");
+  field("known_kept_bytes", row.known_kept_bytes, "of these, the share of blocks that the trace has");
+  field("threshold_raised_by", row.threshold_raised_by, "null: the threshold was not raised, or not in this trace");
+}
+
 /// Malloc's figures of one process.
 struct MallocRow {
   std::string library, version;
@@ -32,6 +77,8 @@ struct MallocRow {
   std::optional<std::uint64_t> mmap_threshold_bytes, trim_threshold_bytes;
   bool is_exact = false;
   std::vector<KeeperRow> keepers;
+  std::vector<SiteRow> keepers_by_site;
+  std::optional<TraceRow> trace;
 };
 template <class Visitor, output::DescribedAs<MallocRow> Row>
 void describe(Visitor& field, Row& row) {
@@ -57,6 +104,8 @@ void describe(Visitor& field, Row& row) {
   field("resyncs", row.resyncs, "how often the walk lost the chain of chunks: the program changed it meanwhile");
   field("is_exact", row.is_exact, "all checks against malloc's own sums hold");
   field("keepers", row.keepers, "the sizes of blocks that keep most");
+  field("keepers_by_site", row.keepers_by_site, "the calls whose blocks keep most; empty without --trace");
+  field("trace", row.trace, "null: without --trace");
 }
 
 struct PartRow {
@@ -159,5 +208,11 @@ ExplanationRow row_of(const Explanation& explanation);
 
 /// The sizes of blocks that keep most free memory, at most `most`.
 std::vector<KeeperRow> keepers_of(const HeapFigures& figures, std::size_t most);
+
+/// The call sites whose blocks keep most free memory, at most `most`. Empty without a trace that matches.
+std::vector<SiteRow> sites_of(const Explanation& explanation, std::size_t most);
+
+/// How well the trace and the heap agree, and the free that raised malloc's threshold; nullopt without a trace or heap.
+std::optional<TraceRow> trace_row(const Explanation& explanation);
 
 }  // namespace cmt::watch::explain

@@ -64,7 +64,7 @@ void add_figures(Explanation& explanation, int pid) {
 
 }  // namespace
 
-Explanation explain_process(int pid, const ExplainRights& rights) {
+Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* sites) {
   try {
     const auto memory = open_process(pid);
     Explanation explanation;
@@ -73,12 +73,12 @@ Explanation explain_process(int pid, const ExplainRights& rights) {
       const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
         stop_all(pause, pid);
         memory->find_threads();
-        explanation = explain(*memory);
+        explanation = explain(*memory, sites);
       });
       explanation.stopped_ns = stopped_ns;
     } else {
       if (!rights.are_stopped) find_running_threads(*memory, pid);
-      explanation = explain(*memory);
+      explanation = explain(*memory, sites);
     }
     add_figures(explanation, pid);
     if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
@@ -90,9 +90,9 @@ Explanation explain_process(int pid, const ExplainRights& rights) {
   }
 }
 
-Explanation explain_core(const std::string& path) {
+Explanation explain_core(const std::string& path, BlockSites* sites) {
   const auto memory = open_core(path);
-  Explanation explanation = explain(*memory);
+  Explanation explanation = explain(*memory, sites);
   explanation.program = path.substr(path.rfind('/') + 1);
   return explanation;
 }

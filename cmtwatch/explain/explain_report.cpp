@@ -102,7 +102,11 @@ std::string detail_text(const Explanation& explanation, const ExplainForm& form)
       pages.add({std::to_string(i * 10) + " to " + std::to_string(i * 10 + 10) + " % in use",
                  with_commas(figures.pages_by_use[i])});
   }
-  return "\n" + keepers.text(form.width) + "\n" + pages.text(form.width);
+  output::Table sites({"live blocks of the call", "blocks", "live", "keep free"});
+  for (const SiteRow& row : sites_of(explanation, keepers_shown))
+    sites.add({row.site, with_commas(row.blocks), size_text(row.live_bytes, form), size_text(row.kept_bytes, form)});
+  const std::string by_site = figures.by_site.empty() ? "" : "\n" + sites.text(form.width);
+  return "\n" + keepers.text(form.width) + by_site + "\n" + pages.text(form.width);
 }
 
 /// The answers of another malloc.
@@ -194,6 +198,8 @@ ExplanationRow row_of(const Explanation& explanation) {
   }
   malloc.is_exact = explanation.doubts.empty();
   malloc.keepers = keepers_of(figures, keepers_listed);
+  malloc.keepers_by_site = sites_of(explanation, keepers_listed);
+  malloc.trace = trace_row(explanation);
   row.malloc = std::move(malloc);
   return row;
 }

@@ -33,7 +33,7 @@ bool is_shared_memory(const process::Mapping& mapping) {
 
 class Booking {
  public:
-  explicit Booking(AddressSpace& memory) : memory_(memory) {}
+  Booking(AddressSpace& memory, BlockSites* sites) : memory_(memory), sites_(sites) { result_.sites = sites; }
 
   Explanation book() {
     const std::vector<LibcThread> threads = find_libc_threads(memory_);
@@ -79,7 +79,7 @@ class Booking {
     result_.why_no_heap = found.why_not;
     result_.glibc_minor = found.malloc.minor;
     if (found.why_not != NoGlibc::none) return find_other_malloc();
-    result_.heap = read_heap(memory_, std::move(found.malloc), threads);
+    result_.heap = read_heap(memory_, std::move(found.malloc), threads, sites_);
     for (const Range& range : result_.heap->heap_ranges) claims_.push_back({range, PartKind::live});
     for (const Range& range : result_.heap->mapped.ranges) claims_.push_back({range, PartKind::large});
     result_.doubts = result_.heap->doubts;
@@ -156,6 +156,7 @@ class Booking {
   }
 
   AddressSpace& memory_;
+  BlockSites* const sites_;
   Explanation result_;
   std::vector<Claim> claims_;   // by address
   std::size_t next_claim_ = 0;  // the first that may be in the next mapping
@@ -207,6 +208,6 @@ std::uint64_t Explanation::bytes_of(PartKind kind) const {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, sum));
 }
 
-Explanation explain(AddressSpace& memory) { return Booking(memory).book(); }
+Explanation explain(AddressSpace& memory, BlockSites* sites) { return Booking(memory, sites).book(); }
 
 }  // namespace cmt::watch::explain

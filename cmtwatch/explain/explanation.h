@@ -66,12 +66,13 @@ struct Explanation {
   std::optional<AllocatorFigures> allocator;  ///< what another malloc answers, if it was asked
   std::optional<TrimResult> trim;             ///< of malloc_trim(0), if it was tried after the look
   std::vector<std::string> doubts;            ///< why figures may be off
+  const BlockSites* sites = nullptr;          ///< of a trace; null: none is given
 
   std::uint64_t bytes_of(PartKind kind) const;
 };
 
-/// Looks at a memory.
-Explanation explain(AddressSpace& memory);
+/// Looks at a memory. `sites`, here and below: of a trace of the process, which must live as long as the explanation.
+Explanation explain(AddressSpace& memory, BlockSites* sites = nullptr);
 
 /// The things that may be done in a process that is explained. By default nothing is.
 struct ExplainRights {
@@ -82,10 +83,10 @@ struct ExplainRights {
 };
 
 /// Looks at a process that runs. Throws std::runtime_error, with a remedy, if that is not permitted.
-Explanation explain_process(int pid, const ExplainRights& rights);
+Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* sites = nullptr);
 
 /// Looks at a core file. Throws as open_core().
-Explanation explain_core(const std::string& path);
+Explanation explain_core(const std::string& path, BlockSites* sites = nullptr);
 
 /// The things that could be done, one in each text, the most important first. Nothing is advised that was not computed.
 std::vector<std::string> advice_for(const Explanation& explanation);

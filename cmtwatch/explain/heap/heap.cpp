@@ -41,7 +41,9 @@ std::vector<Range> without(Range range, const std::vector<Range>& claimed) {
 
 class HeapReader {
  public:
-  HeapReader(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads) : memory_(memory) {
+  HeapReader(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads, BlockSites* sites)
+      : memory_(memory), sites_(sites) {
+    if (sites != nullptr) heap_.figures.by_site.resize(sites->names.size());
     heap_.lists = read_free_lists(memory, malloc, threads);
     heap_.malloc = std::move(malloc);
     for (const LibcThread& thread : threads) {
@@ -50,7 +52,7 @@ class HeapReader {
   }
 
   GlibcHeap read() {
-    HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures);
+    HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures, sites_);
     for (const HeapRegion& region : find_regions()) take(walker, region);
     search_mappings(walker);
     drop_false_blocks();
@@ -173,6 +175,7 @@ class HeapReader {
 
   void take_mapped(Range range) {
     ++heap_.mapped.blocks;
+    heap_.mapped.traced += sites_ != nullptr && sites_->blocks.find(range.begin + chunk_head_bytes) != nullptr;
     heap_.mapped.bytes += range.bytes();
     heap_.mapped.resident_bytes += memory_.resident_bytes(range);
     heap_.mapped.ranges.push_back(range);
@@ -233,6 +236,7 @@ class HeapReader {
   }
 
   AddressSpace& memory_;
+  BlockSites* const sites_;
   GlibcHeap heap_;
   std::vector<Range> stacks_;
 };
@@ -244,8 +248,9 @@ std::uint64_t GlibcHeap::system_bytes() const {
                          [](std::uint64_t sum, const Arena& arena) { return sum + arena.system_bytes; });
 }
 
-GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads) {
-  return HeapReader(memory, std::move(malloc), threads).read();
+GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads,
+                    BlockSites* sites) {
+  return HeapReader(memory, std::move(malloc), threads, sites).read();
 }
 
 }  // namespace cmt::watch::explain

@@ -14,6 +14,7 @@ namespace cmt::watch::explain {
 /// Blocks so large that each has a mapping of its own.
 struct MappedBlocks {
   std::uint64_t blocks = 0, bytes = 0, resident_bytes = 0;
+  std::uint64_t traced = 0;  ///< blocks that the trace has
   std::vector<Range> ranges{};
 };
 
@@ -32,7 +33,8 @@ struct GlibcHeap {
   std::uint64_t free_bytes() const { return figures.free_bytes + figures.fast_bytes + figures.top_bytes; }
 };
 
-/// Walks the heap. `threads`: those whose caches are looked for.
-GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads);
+/// Walks the heap. `threads`: those whose caches are looked for. `sites`: null: no trace is known.
+GlibcHeap read_heap(AddressSpace& memory, GlibcMalloc malloc, const std::vector<LibcThread>& threads,
+                    BlockSites* sites);
 
 }  // namespace cmt::watch::explain

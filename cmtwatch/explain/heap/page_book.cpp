@@ -30,31 +30,29 @@ std::uint64_t SizeGroups::least_bytes(std::size_t index) {
   return index < exact_groups ? index * unit : exact_groups * unit << (index - exact_groups);
 }
 
-PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step)
+PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step,
+                   BlockSites* sites)
     : memory_(memory),
       region_(region),
       figures_(figures),
       trims_top_(trims_top),
       trim_step_(std::max(trim_step, page_bytes)),
+      sites_(sites),
       page_(page_begin(region.begin)) {}
 
 std::uint64_t PageBook::resident(std::uint64_t begin, std::uint64_t end) {
   return end > begin ? memory_.resident_bytes({begin, end}) : 0;
 }
 
-void PageBook::book_totals(Range chunk, ChunkState state, std::uint64_t type) {
+void PageBook::book_totals(Range chunk, ChunkState state, const Keeper& keeper) {
   const std::uint64_t bytes = chunk.bytes();
   switch (state) {
     case ChunkState::live: {
-      BlockGroup& group = figures_.by_size[SizeGroups::index(bytes)];
       ++figures_.live_blocks;
       figures_.live_bytes += bytes;
-      ++group.blocks;
-      group.bytes += bytes;
-      if (type == 0) break;
-      BlockGroup& typed = figures_.by_type[type];
-      ++typed.blocks;
-      typed.bytes += bytes;
+      figures_.by_size[keeper.group].add(bytes);
+      if (keeper.type != 0) figures_.by_type[keeper.type].add(bytes);
+      if (sites_ != nullptr) figures_.by_site[keeper.site].add(bytes);
       break;
     }
     case ChunkState::free:
@@ -112,6 +110,7 @@ void PageBook::end_page() {
       for (const Keeper& keeper : keepers_) {
         figures_.by_size[keeper.group].pinned_bytes += free / keepers_.size();
         if (keeper.type != 0) figures_.by_type[keeper.type].pinned_bytes += free / keepers_.size();
+        if (sites_ != nullptr) figures_.by_site[keeper.site].pinned_bytes += free / keepers_.size();
       }
     }
   }
@@ -136,7 +135,9 @@ void PageBook::book_on_page(Range piece, ChunkState state, const Keeper& keeper)
 
 void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
   assert(chunk.begin < chunk.end && chunk.begin >= region_.begin && chunk.end <= region_.end);
-  book_totals(chunk, state, type);
+  const bool is_sited = sites_ != nullptr && state == ChunkState::live;
+  const Keeper keeper{SizeGroups::index(chunk.bytes()), type, is_sited ? sites_->site_of(chunk) : 0};
+  book_totals(chunk, state, keeper);
   if (is_free(state)) {
     if (free_run_.end == 0) free_run_.begin = chunk.begin;
     free_run_.end = chunk.end;
@@ -146,7 +147,6 @@ void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
   } else {
     end_free_run();
   }
-  const Keeper keeper{SizeGroups::index(chunk.bytes()), type};
   const std::uint64_t second = page_begin(chunk.begin) + page_bytes, last = page_begin(chunk.end - 1);
   book_on_page({chunk.begin, std::min(chunk.end, second)}, state, keeper);
   if (last < second) return;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cmtwatch/explain/heap/block_sites.h"
 #include "cmtwatch/explain/memory/address_space.h"
 
 namespace cmt::watch::explain {
@@ -26,6 +27,11 @@ enum class ChunkState {
 struct BlockGroup {
   std::uint64_t blocks = 0, bytes = 0;
   std::uint64_t pinned_bytes = 0;  ///< free and resident, on pages that these blocks keep
+
+  void add(std::uint64_t chunk_bytes) {
+    ++blocks;
+    bytes += chunk_bytes;
+  }
 };
 
 /// Groups of blocks by the size of their chunks: each size below 64 KiB, from there on powers of two.
@@ -69,6 +75,8 @@ struct HeapFigures {
   SizeGroups by_size{};
   std::unordered_map<std::uint64_t, BlockGroup> by_type{};  ///< by the first word, if it points into a module's data
 
+  std::vector<BlockGroup> by_site{};  ///< by SiteId; empty without a trace
+
   /// free_resident that neither malloc_trim gives nor arenas' ends hold: pages that blocks keep.
   std::uint64_t pinned_bytes() const { return free_resident - trim_bytes - kept_tops_bytes; }
 };
@@ -77,8 +85,9 @@ struct HeapFigures {
 class PageBook {
  public:
   /// `trims_top`: malloc_trim shrinks the region's top, as it does for the main arena alone, in steps of
-  /// `trim_step` bytes. The region lies within one mapping.
-  PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step);
+  /// `trim_step` bytes. The region lies within one mapping. `sites`: null: no trace is known.
+  PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step,
+           BlockSites* sites = nullptr);
 
   /// `type`: the block's first word; 0: no type is known.
   void add(Range chunk, ChunkState state, std::uint64_t type = 0);
@@ -88,10 +97,11 @@ class PageBook {
   struct Keeper {
     std::size_t group = 0;
     std::uint64_t type = 0;
+    SiteId site = 0;
   };
 
   std::uint64_t resident(std::uint64_t begin, std::uint64_t end);
-  void book_totals(Range chunk, ChunkState state, std::uint64_t type);
+  void book_totals(Range chunk, ChunkState state, const Keeper& keeper);
   void book_on_page(Range piece, ChunkState state, const Keeper& keeper);
   void book_top(Range chunk, std::uint64_t free_from);
   void end_free_run();
@@ -102,6 +112,7 @@ class PageBook {
   HeapFigures& figures_;
   const bool trims_top_;
   const std::uint64_t trim_step_;
+  BlockSites* const sites_;
   Range free_run_{};  ///< neighbouring free chunks, which malloc_trim joins first
   std::uint64_t page_ = 0, live_ = 0, cached_ = 0, overhead_ = 0;  ///< bytes on the page at `page_`
   std::vector<Keeper> keepers_;                                    ///< the live blocks on it

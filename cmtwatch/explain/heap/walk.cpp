@@ -31,10 +31,12 @@ bool is_fencepost(std::uint64_t size_word) { return size_word == 1 || chunk_byte
 
 }  // namespace
 
-HeapWalker::HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures)
+HeapWalker::HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures,
+                       BlockSites* sites)
     : memory_(memory),
       malloc_(malloc),
       figures_(figures),
+      sites_(sites),
       window_(memory),
       cached_(lists.cached.chunks),
       fast_(lists.fast.chunks),
@@ -198,7 +200,7 @@ std::uint64_t HeapWalker::walk(const HeapRegion& region) {
   window_.move_to(region.range);
   for (Cursor* cursor : {&cached_, &fast_, &caches_}) cursor->move_to(region.first);
   const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
-  PageBook book(memory_, region.range, figures_, region.is_main, step);
+  PageBook book(memory_, region.range, figures_, region.is_main, step, sites_);
   figures_.swapped_bytes += memory_.swapped_bytes(region.range);
   if (region.first > region.range.begin) book.add({region.range.begin, region.first}, ChunkState::overhead);
   const std::uint64_t end = walk_chunks(region, book);

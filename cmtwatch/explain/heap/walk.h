@@ -21,7 +21,9 @@ struct HeapRegion {
 
 class HeapWalker {
  public:
-  HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures);
+  /// `sites`: null: no trace is known.
+  HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures,
+             BlockSites* sites);
 
   /// Books all chunks of a region, and the memory before and after them as overhead. Returns where the chunks ended;
   /// of a piece, nothing after that is booked.
@@ -73,6 +75,7 @@ class HeapWalker {
   AddressSpace& memory_;
   const GlibcMalloc& malloc_;
   HeapFigures& figures_;
+  BlockSites* const sites_;
   Window window_;
   Cursor cached_, fast_, caches_;
   Range last_module_{};  ///< where a first word last pointed to a module's data
