@@ -1,13 +1,14 @@
 // cmtwatch explain: why a process is as big as it is, and what would give memory back.
 
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cmtwatch/commands/subcommands.h"
@@ -41,7 +42,9 @@ struct ExplainOptions {
 ExplainOptions parse_explain(const command::CommandLine& line) {
   ExplainOptions options;
   line.refuse_together("core", {"recursive", "stop", "watch", "call", "trim"});
-  line.refuse_together("trim", {"recursive", "watch"});
+  line.refuse_together("trim", {"recursive", "watch", "brief"});
+  line.refuse_together("call", {"watch", "brief"});
+  line.refuse_together("json", {"verbose", "bytes"});
   line.refuse_together("brief", {"json", "verbose", "bytes"});
   line.refuse_together("watch", {"json", "brief", "verbose", "recursive"});
   if (line.has("count") && !line.has("watch")) throw command::UsageError("--count is for --watch");
@@ -78,6 +81,15 @@ std::vector<int> pids_of(const ExplainOptions& options) {
   return set.refresh_pids();
 }
 
+/// Whether a process is gone, or its parent has not yet asked for its status.
+bool has_ended(int pid) {
+  try {
+    return process::read_stat(pid).zombie();
+  } catch (const std::system_error&) {
+    return true;
+  }
+}
+
 std::vector<explain::Explanation> look(const ExplainOptions& options, explain::BlockSites* sites) {
   std::vector<explain::Explanation> found;
   if (!options.core.empty()) {
@@ -89,7 +101,7 @@ std::vector<explain::Explanation> look(const ExplainOptions& options, explain::B
       found.push_back(explain::explain_process(pid, options.rights, sites));
     } catch (const std::runtime_error&) {
       const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
-      if (is_named) throw;  // a descendant may have ended
+      if (is_named || !has_ended(pid)) throw;
     }
   }
   return found;
@@ -151,14 +163,18 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
   const int pid = options.pids[0];
   const auto start = process::read_stat(pid).start_ticks;
   for (std::uint64_t looks = 1;; ++looks) {
+    explain::Explanation found;
     try {
       if (looks > 1 && process::read_stat(pid).start_ticks != start) return 0;
-      const explain::Explanation found = explain::explain_process(pid, options.rights);
-      destination.write((looks == 1 ? table.heading() : "") + table.row(found));
-      if (!options.plot.empty()) looks_done.push_back(found);
+      found = explain::explain_process(pid, options.rights);
     } catch (const std::exception&) {
-      if (looks == 1 || ::kill(pid, 0) == 0) throw;
+      if (looks == 1 || !has_ended(pid)) throw;
       return 0;
+    }
+    destination.write((looks == 1 ? table.heading() : "") + table.row(found));
+    if (!options.plot.empty()) {
+      found.heap.reset();  // the parts are drawn, and the heap's lists are large
+      looks_done.push_back(std::move(found));
     }
     if (looks == options.count) return 0;
     pollfd waits{interrupts.fd(), POLLIN, 0};

@@ -74,23 +74,24 @@ class Adviser {
     trim_is_idle_ = !is_worth(bytes);
     if (trim_is_idle_) return;
     thoughts_.push_back({bytes, "malloc_trim(0) would give back " + bytes_text(bytes) + " now, and leave about " +
-                                    bytes_text(given_.resident_bytes - bytes) +
+                                    bytes_text(given_.resident_bytes - std::min(bytes, given_.resident_bytes)) +
                                     " resident. The pages come back as the program uses them again."});
   }
 
   std::string trim_is_idle() const {
-    return "malloc_trim(0) would give back " + bytes_text(given_.bytes_of(PartKind::trimmable)) +
-           ": calling it would not help.";
+    const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
+    return "malloc_trim(0) would give back " + bytes_text(bytes) +
+           (bytes < worth_bytes ? ": calling it would not help." : ", which is little of it.");
   }
 
   void think_of_tops() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::arena_tops);
     if (!is_worth(bytes)) return;
-    std::string text = bytes_text(bytes) + " are free at the ends of threads' arenas (" +
-                       with_commas(given_.heap->malloc.arenas.size() - 1) +
-                       "). malloc_trim does not give these back. glibc does, when a thread of the arena frees next";
+    std::string text = bytes_text(bytes) +
+                       " are free at the ends of threads' arenas. malloc_trim does not give these back. glibc does, "
+                       "when a large block next to such an end is freed";
     if (const auto& parameters = given_.heap->malloc.parameters)
-      text += ", and only an end above " + bytes_text(parameters->trim_threshold);
+      text += ", and the end is above " + bytes_text(parameters->trim_threshold);
     thoughts_.push_back({bytes, text + "."});
   }
 
@@ -98,10 +99,12 @@ class Adviser {
     return (blocks == 1 ? " keeps " : " keep ") + bytes_text(bytes);
   }
 
-  /// "20,160 blocks of 144 bytes keep 30.7 MiB".
+  /// "blocks of 144 bytes (20,160 are live) keep 30.7 MiB".
   static std::string keeper_text(const BlockGroup& group, std::uint64_t size) {
-    return counted(group.blocks, "block") + " of " + with_commas(size) + " bytes" +
-           keep_text(group.blocks, group.pinned_bytes);
+    constexpr std::uint64_t exact_below = 64 << 10;
+    return std::string("blocks of ") + (size < exact_below ? "" : "at least ") + with_commas(size) + " bytes (" +
+           with_commas(group.blocks) + (group.blocks == 1 ? " is" : " are") + " live) keep " +
+           bytes_text(group.pinned_bytes);
   }
 
   void think_of_pinned() {
@@ -113,14 +116,14 @@ class Adviser {
       if (figures.by_size[i].pinned_bytes != 0) keepers.emplace_back(figures.by_size[i].pinned_bytes, i);
     }
     std::sort(keepers.rbegin(), keepers.rend());
-    std::string text = bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") +
-                       " that each still hold a live block";
+    std::string text =
+        bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") + " that are partly in use";
     constexpr std::size_t keepers_shown = 3;
     for (std::size_t i = 0; i < std::min(keepers.size(), keepers_shown) && keepers[i].first >= keepers[0].first / 10;
          ++i)
       text += (i == 0 ? ": " : ", ") +
               keeper_text(figures.by_size[keepers[i].second], SizeGroups::least_bytes(keepers[i].second));
-    text += ". This memory waits for new blocks of such sizes. ";
+    text += ". Only new blocks can use this memory. ";
     const std::vector<SiteRow> sites = sites_of(given_, keepers_shown);
     for (const SiteRow& row : sites)
       text += (&row == sites.data() ? "By call: " : "; ") + row.site + ": " + counted(row.blocks, "block") +
@@ -144,10 +147,14 @@ class Adviser {
       const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
       if (part.kind == PartKind::owned && is_worth(bytes)) thoughts_.push_back({bytes, owner_text(part, bytes)});
       if (part.kind == PartKind::anonymous && is_worth(bytes))
-        thoughts_.push_back({bytes, bytes_text(bytes) +
-                                        " is anonymous memory that glibc's malloc does not hold: of another "
-                                        "allocator, of a language's runtime, or mapped by the program. "
-                                        "malloc_trim and malloc's settings do not touch it."});
+        thoughts_.push_back(
+            {bytes,
+             bytes_text(bytes) + (given_.heap ? std::string(" is anonymous memory that glibc's malloc does not "
+                                                            "hold: of another allocator, of a language's "
+                                                            "runtime, or mapped by the program. malloc_trim and "
+                                                            "malloc's settings do not touch it.")
+                                              : std::string(" is anonymous memory: of its malloc, of a language's "
+                                                            "runtime, or mapped by the program."))});
     }
   }
 

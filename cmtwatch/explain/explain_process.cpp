@@ -1,4 +1,5 @@
 // Looks at a process that runs: its name, its memory, and what else the kernel reports of it.
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,22 +35,33 @@ void stop_all(Pause& pause, int pid) {
   pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
 }
 
-/// Finds threads that run: they wait now and then. The others are stopped for a moment.
-void find_running_threads(AddressSpace& memory, int pid) {
+/// Whether libc's threads have control blocks of glibc's.
+bool has_glibc(const AddressSpace& memory) {
+  for (const process::Mapping& mapping : memory.mappings()) {
+    if (mapping.name.find("/libc.so.6") != std::string::npos || mapping.name.find("/libc-2.") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+/// Finds threads that run: they wait now and then. If some never do, all threads are stopped for a moment. Returns for
+/// how long.
+std::int64_t find_running_threads(AddressSpace& memory, int pid) {
+  if (!has_glibc(memory)) return 0;
   constexpr int tries = 5;
   for (int i = 0; i < tries && !knows_all_threads(memory); ++i) {
     ::usleep(1000);
     memory.find_threads();
   }
-  if (knows_all_threads(memory)) return;
+  if (knows_all_threads(memory)) return 0;
   process::InterruptedCalls calls;
   try {
-    while_paused(calls, [&](Pause& pause) {
+    return while_paused(calls, [&](Pause& pause) {
       stop_all(pause, pid);
       memory.find_threads();
     });
   } catch (const PauseRefused&) {
-    // Another process traces it, or cmtwatch itself does until a command's end: the doubts then count these threads.
+    return 0;  // another process traces it, or cmtwatch does until a command's end: the doubts count these threads
   }
 }
 
@@ -77,15 +89,16 @@ Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* si
       });
       explanation.stopped_ns = stopped_ns;
     } else {
-      if (!rights.are_stopped) find_running_threads(*memory, pid);
+      const std::int64_t stopped_ns = rights.are_stopped ? 0 : find_running_threads(*memory, pid);
       explanation = explain(*memory, sites);
+      explanation.stopped_ns = stopped_ns;
     }
     add_figures(explanation, pid);
     if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
     if (rights.trims) explanation.trim = call_malloc_trim(pid);
     return explanation;
   } catch (const std::system_error& error) {
-    if (error.code().value() != ENOENT && error.code().value() != ESRCH) throw;
+    if (::kill(pid, 0) == 0 || errno != ESRCH) throw;
     throw std::runtime_error("process " + std::to_string(pid) + " does not exist any more");
   }
 }

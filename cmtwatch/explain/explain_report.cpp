@@ -49,7 +49,9 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
       return "It has no glibc: memory is known by mappings only.";
     case NoGlibc::not_used:
       if (explanation.other_malloc.empty())
-        return "Its malloc is not " + version + "'s, which was never called: memory is known by mappings only.";
+        return "The malloc of its " + version +
+               " was not found: it was never called, or changes too fast (try --stop). "
+               "Memory is known by mappings only.";
       return "Its malloc is that of " + text::to_line(explanation.other_malloc) +
              ", and glibc's was never called: memory is known by mappings" +
              (explanation.allocator ? "." : ", and of some allocators by --call.");
@@ -243,7 +245,7 @@ std::string explain_line(const Explanation& explanation) {
   }
   const std::uint64_t owned = explanation.bytes_of(PartKind::owned);
   if (owned != 0) line += " owned=" + std::to_string(owned);
-  return line + " exact=" + (explanation.doubts.empty() ? "yes" : "no") + "\n";
+  return line + " exact=" + (explanation.heap && explanation.doubts.empty() ? "yes" : "no") + "\n";
 }
 
 std::string explain_json(const std::vector<Explanation>& explanations) {

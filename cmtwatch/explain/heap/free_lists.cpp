@@ -9,7 +9,7 @@
 namespace cmt::watch::explain {
 namespace {
 
-constexpr std::uint64_t fast_list_max = 10'000'000, cache_list_max = 1 << 17;
+constexpr std::uint64_t fast_list_max = 10'000'000, followed_max = 20'000'000, cache_list_max = 1 << 17;
 constexpr std::uint64_t static_tls_bytes = 16384;  // below the control block
 
 class ListReader {
@@ -33,7 +33,8 @@ class ListReader {
   void follow(std::uint64_t chunk, std::uint64_t most, ListedChunks& to) {
     for (std::uint64_t count = 0; chunk != 0; ++count) {
       std::array<std::uint64_t, 3> words;  // size of the chunk before, size, link
-      if (count == most || chunk % 16 != 0 || !memory_.read(chunk, words.data(), sizeof words)) {
+      if (count == most || ++followed_ > followed_max || chunk % 16 != 0 ||
+          !memory_.read(chunk, words.data(), sizeof words)) {
         ++lists_.broken;
         return;
       }
@@ -47,7 +48,8 @@ class ListReader {
   void follow_cache(std::uint64_t block) {
     for (std::uint64_t count = 0; block != 0; ++count) {
       std::array<std::uint64_t, 2> words;  // size, link
-      if (count == cache_list_max || block % 16 != 0 || !memory_.read(block - 8, words.data(), sizeof words)) {
+      if (count == cache_list_max || ++followed_ > followed_max || block % 16 != 0 ||
+          !memory_.read(block - 8, words.data(), sizeof words)) {
         ++lists_.broken;
         return;
       }
@@ -102,6 +104,7 @@ class ListReader {
   AddressSpace& memory_;
   const GlibcMalloc& malloc_;
   FreeLists lists_;
+  std::uint64_t followed_ = 0;
 };
 
 }  // namespace

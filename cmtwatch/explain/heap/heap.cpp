@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "cmtwatch/explain/heap/walk.h"
@@ -53,7 +54,10 @@ class HeapReader {
 
   GlibcHeap read() {
     HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures, sites_);
-    for (const HeapRegion& region : find_regions()) take(walker, region);
+    for (const HeapRegion& region : find_regions()) {
+      tops_ += region.range.contains(region.top);
+      take(walker, region);
+    }
     search_mappings(walker);
     drop_false_blocks();
     std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
@@ -74,17 +78,21 @@ class HeapReader {
   // The heaps of a thread's arena, from the last, which has the top, to the first.
   void add_heaps(const Arena& arena, std::vector<HeapRegion>& regions) {
     const std::uint64_t most = heap_.malloc.heap_bytes_max();
+    std::set<std::uint64_t> seen;
     std::uint64_t at = arena.top & ~(most - 1);
     for (std::uint64_t count = 0; at != 0 && count < heaps_max; ++count) {
       const auto head = memory_.read<HeapHead>(at);
-      if (!head || head->arena != arena.address || head->bytes == 0 || head->bytes > most) {
+      const bool is_sound = head && head->arena == arena.address && head->bytes >= page_bytes && head->bytes <= most &&
+                            head->bytes % page_bytes == 0 && head->before % most == 0 && seen.insert(at).second;
+      if (!is_sound) {
         doubt("a heap of an arena was not found");
         return;
       }
       const bool is_first = arena.address > at && arena.address < at + page_bytes;
       const std::uint64_t first = is_first ? aligned(arena.address + heap_.malloc.layout.state_bytes)
                                            : at + heap_.malloc.layout.heap_info_bytes;
-      regions.push_back({{at, page_end(at + head->bytes)}, first, at + head->bytes, arena.top});
+      if (first >= at + head->bytes) return doubt("a heap of an arena was not found");
+      regions.push_back({{at, at + head->bytes}, first, at + head->bytes, arena.top});
       at = head->before;
     }
   }
@@ -232,6 +240,9 @@ class HeapReader {
     if (heap_.figures.resyncs != 0)
       doubt("the heap's chain of blocks was lost " + output::with_commas(heap_.figures.resyncs) + " times, for " +
             output::bytes_text(heap_.figures.skipped_bytes));
+    if (heap_.figures.tops < tops_) doubt("the end of an arena was not found");
+    if (heap_.figures.swapped_bytes != 0)
+      doubt(output::bytes_text(heap_.figures.swapped_bytes) + " of the heap are in swap, and were not read");
     if (heap_.lists.broken != 0) doubt("a list of free blocks changed while it was read");
   }
 
@@ -239,6 +250,7 @@ class HeapReader {
   BlockSites* const sites_;
   GlibcHeap heap_;
   std::vector<Range> stacks_;
+  std::uint64_t tops_ = 0;  // that the regions should have
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ void PageBook::book_top(Range chunk, std::uint64_t free_from) {
   const std::uint64_t first = page_end(free_from + top_head_bytes);
   const std::uint64_t top = resident(first, page_begin(chunk.end));
   std::uint64_t given = 0;
-  if (trims_top_ && chunk.end - free_from > trim_keeps_bytes) {
+  if (trims_top_ && chunk.end == region_.end && chunk.end - free_from > trim_keeps_bytes) {
     const std::uint64_t shrinks_by = (chunk.end - free_from - trim_keeps_bytes) / trim_step_ * trim_step_;
     given = resident(chunk.end - shrinks_by, chunk.end);
   }

@@ -69,6 +69,7 @@ struct HeapFigures {
   std::uint64_t partial_free_bytes = 0;          ///< the free memory on those
   std::array<std::uint64_t, 10> pages_by_use{};  ///< of those: by the tenths of the page that are in use
   std::uint64_t swapped_bytes = 0;
+  std::uint64_t tops = 0;                        ///< ends of arenas that the walk has arrived at
   std::uint64_t foreign_bytes = 0;               ///< between parts of a heap: others have them from sbrk(2)
   std::uint64_t resyncs = 0, skipped_bytes = 0;  ///< places where the walk lost the chain of chunks
 

@@ -115,35 +115,36 @@ bool HeapWalker::is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t 
   return true;
 }
 
-std::uint64_t HeapWalker::find_chain(PageBook& book, std::uint64_t from, std::uint64_t end) {
+std::uint64_t HeapWalker::find_chain(PageBook& book, std::uint64_t from, const HeapRegion& region) {
   std::uint64_t at = from + chunk_alignment;
-  while (at < end && !is_chain(at, end, chunk_bytes_min)) {
+  while (at < region.end && at != region.top && !is_chain(at, region.end, chunk_bytes_min)) {
     at += chunk_alignment;
-    if (at < end && memory_.page(at) != PageState::resident) at = page_begin(at) + page_bytes;
+    if (at < region.end && memory_.page(at) != PageState::resident) at = memory_.next_resident({at, region.end});
   }
-  at = std::min(at, end);
+  at = std::min(at, region.end);
   book.add({from, at}, ChunkState::overhead);
   return at;
 }
 
-std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, std::uint64_t end) {
-  const std::uint64_t at = find_chain(book, from, end);
+std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, const HeapRegion& region) {
+  const std::uint64_t at = find_chain(book, from, region);
   ++figures_.resyncs;
   figures_.skipped_bytes += at - from;
   return at;
 }
 
 // A chunk whose successor cannot be read, because its page is swapped out or gone.
-std::uint64_t HeapWalker::pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, std::uint64_t end) {
+std::uint64_t HeapWalker::pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next,
+                                          const HeapRegion& region) {
   book.add({chunk, next}, ChunkState::live);
   std::uint64_t at = next;
-  if (at < end && memory_.page(at) != PageState::resident) at = memory_.next_resident({at, end});
-  at = std::min(at, end);
+  if (at < region.end && memory_.page(at) != PageState::resident) at = memory_.next_resident({at, region.end});
+  at = std::min(at, region.end);
   if (at > next) {
     book.add({next, at}, ChunkState::overhead);
     figures_.skipped_bytes += at - next;
   }
-  if (at < end && !is_chain(at, end, chunk_bytes_min)) return resync(book, at, end);
+  if (at < region.end && !is_chain(at, region.end, chunk_bytes_min)) return resync(book, at, region);
   ++figures_.resyncs;
   return at;
 }
@@ -154,10 +155,22 @@ std::uint64_t HeapWalker::pass_fencepost(PageBook& book, const HeapRegion& regio
   book.add({chunk, next}, ChunkState::overhead);
   if (next == region.end || (region.is_piece && next % page_bytes == 0)) return next;
   const auto size = size_word(next);
-  if (!size || is_sound(*size, next, region.end) || *size == 1) return next;
-  const std::uint64_t chain = find_chain(book, next, region.end);
+  if (size && (is_sound(*size, next, region.end) || *size == 1)) return next;
+  const std::uint64_t chain = find_chain(book, next, region);
   figures_.foreign_bytes += chain - next;
   return chain;
+}
+
+// Whether a chunk is the top of its arena. The program may have moved the top since its place was read. The last chunk
+// of a heap is a top, or a fencepost.
+bool HeapWalker::is_top(const HeapRegion& region, std::uint64_t chunk, std::uint64_t next) {
+  if (region.is_piece) return chunk == region.top;
+  if (next == region.end) return true;
+  if (chunk != region.top) return false;
+  const auto size = size_word(next);
+  const bool leads_on = size && is_sound(*size, next, region.end) &&
+                        (next + chunk_bytes(*size) == region.end || is_chain(next, region.end, chunk_bytes_min));
+  return !leads_on;
 }
 
 // Returns where the chunks end.
@@ -165,28 +178,33 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
   std::uint64_t chunk = region.first;
   while (chunk < region.end) {
     const auto size = size_word(chunk);
-    if (!size) return chunk;
+    if (!size && region.is_piece) return chunk;
+    if (!size) {
+      chunk = resync(book, chunk, region);
+      continue;
+    }
     if (is_fencepost(*size)) {
-      const bool is_end = *size == 1;
+      const bool is_end = *size == 1 && !region.is_main;
       chunk = pass_fencepost(book, region, chunk);
       if (is_end || (region.is_piece && chunk % page_bytes == 0)) return chunk;
       continue;
     }
     if (!is_sound(*size, chunk, region.end)) {
       if (region.is_piece) return chunk;
-      chunk = resync(book, chunk, region.end);
+      chunk = resync(book, chunk, region);
       continue;
     }
     ++figures_.chunks;
     const std::uint64_t next = chunk + chunk_bytes(*size);
-    if (chunk == region.top) {
+    const std::uint64_t type = type_of(chunk);  // before the window moves on
+    if (is_top(region, chunk, next)) {
+      ++figures_.tops;
       book.add({chunk, next}, ChunkState::top);
       return next;
     }
-    const std::uint64_t type = type_of(chunk);  // before the window moves on
     const auto next_size = next < region.end ? size_word(next) : std::optional(chunk_before_in_use);
     if (!next_size) {
-      chunk = pass_unreadable(book, chunk, next, region.end);
+      chunk = pass_unreadable(book, chunk, next, region);
       continue;
     }
     const ChunkState state = state_of(chunk, *next_size);
@@ -200,7 +218,7 @@ std::uint64_t HeapWalker::walk(const HeapRegion& region) {
   window_.move_to(region.range);
   for (Cursor* cursor : {&cached_, &fast_, &caches_}) cursor->move_to(region.first);
   const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
-  PageBook book(memory_, region.range, figures_, region.is_main, step, sites_);
+  PageBook book(memory_, region.range, figures_, region.is_main && !region.is_piece, step, sites_);
   figures_.swapped_bytes += memory_.swapped_bytes(region.range);
   if (region.first > region.range.begin) book.add({region.range.begin, region.first}, ChunkState::overhead);
   const std::uint64_t end = walk_chunks(region, book);

@@ -66,11 +66,12 @@ class HeapWalker {
   std::uint64_t type_of(std::uint64_t chunk);
   ChunkState state_of(std::uint64_t chunk, std::uint64_t next_size_word);
   bool is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t least_bytes);
-  std::uint64_t find_chain(PageBook& book, std::uint64_t from, std::uint64_t end);
-  std::uint64_t resync(PageBook& book, std::uint64_t from, std::uint64_t end);
+  std::uint64_t find_chain(PageBook& book, std::uint64_t from, const HeapRegion& region);
+  std::uint64_t resync(PageBook& book, std::uint64_t from, const HeapRegion& region);
+  bool is_top(const HeapRegion& region, std::uint64_t chunk, std::uint64_t next);
   std::uint64_t walk_chunks(const HeapRegion& region, PageBook& book);
   std::uint64_t pass_fencepost(PageBook& book, const HeapRegion& region, std::uint64_t chunk);
-  std::uint64_t pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, std::uint64_t end);
+  std::uint64_t pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next, const HeapRegion& region);
 
   AddressSpace& memory_;
   const GlibcMalloc& malloc_;
