@@ -12,12 +12,14 @@ namespace {
 constexpr std::size_t pages_kept = 4096;  // 16 MiB
 }
 
-struct AddressSpace::KeptPage {
-  std::uint64_t page = 0;  // its address; 0: none
-  std::array<std::uint8_t, page_bytes> bytes;
+// The addresses are apart from the bytes, so that only pages that are kept become resident here: a small process costs
+// little, again and again.
+struct AddressSpace::KeptPages {
+  std::array<std::uint64_t, pages_kept> page{};  // its address; 0: none
+  std::array<std::array<std::uint8_t, page_bytes>, pages_kept> bytes;
 };
 
-AddressSpace::AddressSpace() : kept_(new KeptPage[pages_kept]) {}
+AddressSpace::AddressSpace() : kept_(new KeptPages) {}
 AddressSpace::~AddressSpace() = default;
 
 const process::Mapping* AddressSpace::find(std::uint64_t address) const {
@@ -104,17 +106,19 @@ std::uint64_t AddressSpace::count(Range range, PageState state) {
 std::uint64_t AddressSpace::resident_bytes(Range range) { return count(range, PageState::resident); }
 std::uint64_t AddressSpace::swapped_bytes(Range range) { return count(range, PageState::swapped); }
 
-const AddressSpace::KeptPage* AddressSpace::keep(std::uint64_t page) {
-  KeptPage& kept = kept_[page / page_bytes % pages_kept];
-  if (kept.page == page) return &kept;
+const std::uint8_t* AddressSpace::keep(std::uint64_t page) {
+  const std::size_t place = page / page_bytes % pages_kept;
+  std::uint64_t& kept = kept_->page[place];
+  std::uint8_t* const bytes = kept_->bytes[place].data();
+  if (kept == page) return bytes;
   if (this->page(page) != PageState::resident) return nullptr;
-  kept.page = 0;
+  kept = 0;
   const std::uint64_t before = read_bytes_;
-  const Piece whole{page, kept.bytes.data(), page_bytes};
+  const Piece whole{page, bytes, page_bytes};
   read_pieces({&whole, 1});
   if (read_bytes_ != before + page_bytes) return nullptr;
-  kept.page = page;
-  return &kept;
+  kept = page;
+  return bytes;
 }
 
 bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
@@ -122,9 +126,9 @@ bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
   while (bytes != 0) {
     const std::uint64_t in_page = address % page_bytes;
     const std::size_t here = std::min<std::size_t>(bytes, page_bytes - in_page);
-    const KeptPage* const kept = keep(address - in_page);
+    const std::uint8_t* const kept = keep(address - in_page);
     if (kept == nullptr) return false;
-    std::memcpy(out, kept->bytes.data() + in_page, here);
+    std::memcpy(out, kept + in_page, here);
     address += here;
     out += here;
     bytes -= here;

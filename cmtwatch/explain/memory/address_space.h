@@ -111,7 +111,7 @@ class AddressSpace {
   std::uint64_t read_bytes_ = 0;
 
  private:
-  struct KeptPage;
+  struct KeptPages;
 
   struct Runs {
     bool is_known = false;
@@ -126,10 +126,10 @@ class AddressSpace {
   template <class Use>
   void each_run(Range range, Use use);
   std::uint64_t count(Range range, PageState state);
-  const KeptPage* keep(std::uint64_t page);
+  const std::uint8_t* keep(std::uint64_t page);
 
-  std::vector<Runs> runs_;            // by the number of the mapping
-  std::unique_ptr<KeptPage[]> kept_;  // by the lowest bits of the page's number
+  std::vector<Runs> runs_;           // by the number of the mapping
+  std::unique_ptr<KeptPages> kept_;  // by the lowest bits of the page's number
   mutable std::size_t last_found_ = 0;
 };
 
