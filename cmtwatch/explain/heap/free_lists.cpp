@@ -5,12 +5,16 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 
 namespace cmt::watch::explain {
 namespace {
 
 constexpr std::uint64_t fast_list_max = 10'000'000, followed_max = 20'000'000, cache_list_max = 1 << 17;
-constexpr std::uint64_t static_tls_bytes = 16384;  // below the control block
+// Thread-local variables are below the control block, and the program's are nearest. Where these are large, malloc's
+// are far, and only some threads are searched so far.
+constexpr std::uint64_t static_tls_bytes = 16384, large_tls_bytes = 4 << 20;
+constexpr std::size_t threads_searched_far = 8;
 
 class ListReader {
  public:
@@ -73,13 +77,17 @@ class ListReader {
 
   // The pointer to a thread's cache is at the same distance below the control block of each thread. So the distance is
   // the one at which most threads have a pointer to a chunk of that size.
-  std::optional<std::uint64_t> find_distance(const std::vector<LibcThread>& threads) {
+  std::optional<std::uint64_t> find_distance(std::span<const LibcThread> threads, std::uint64_t most) {
     std::map<std::uint64_t, std::size_t> votes;
+    std::array<std::uint64_t, page_bytes / 8> words;
     for (const LibcThread& thread : threads) {
-      for (std::uint64_t distance = 8; distance <= static_tls_bytes; distance += 8) {
-        const auto word = memory_.read<std::uint64_t>(thread.control_block - distance);
-        if (!word) break;
-        if (is_cache(*word)) ++votes[distance];
+      for (std::uint64_t end = thread.control_block; end + most > thread.control_block; end = page_begin(end - 8)) {
+        const std::uint64_t begin = page_begin(end - 8);
+        if (memory_.page(begin) != PageState::resident) continue;
+        if (!memory_.read(begin, words.data(), end - begin)) break;
+        for (std::uint64_t at = begin; at < end; at += 8) {
+          if (is_cache(words[(at - begin) / 8])) ++votes[thread.control_block - at];
+        }
       }
     }
     const auto best =
@@ -90,7 +98,10 @@ class ListReader {
   void read_caches(const std::vector<LibcThread>& threads) {
     const GlibcLayout& layout = malloc_.layout;
     if (layout.cache_chunk == 0) return;
-    const auto distance = find_distance(threads);
+    auto distance = find_distance(threads, static_tls_bytes);
+    const std::span<const LibcThread> some(threads.data(), std::min(threads.size(), threads_searched_far));
+    if (!distance) distance = find_distance(some, large_tls_bytes);
+    lists_.has_caches = distance.has_value();
     if (!distance) return;
     for (const LibcThread& thread : threads) {
       const auto cache = memory_.read<std::uint64_t>(thread.control_block - *distance);

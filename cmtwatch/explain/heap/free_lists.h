@@ -19,6 +19,7 @@ struct FreeLists {
   ListedChunks fast;                    ///< in fastbins
   ListedChunks cached;                  ///< in threads' caches
   std::vector<std::uint64_t> caches{};  ///< the chunks that hold the caches themselves, rising
+  bool has_caches = true;               ///< false: glibc has them, and no thread's was found
   std::uint64_t broken = 0;             ///< lists that a change while they were read, or damage, has cut
 };
 

@@ -243,6 +243,7 @@ class HeapReader {
     if (heap_.figures.tops < tops_) doubt("the end of an arena was not found");
     if (heap_.figures.swapped_bytes != 0)
       doubt(output::bytes_text(heap_.figures.swapped_bytes) + " of the heap are in swap, and were not read");
+    if (!heap_.lists.has_caches) doubt("the caches of threads were not found: what is in them counts as live");
     if (heap_.lists.broken != 0) doubt("a list of free blocks changed while it was read");
   }
 
