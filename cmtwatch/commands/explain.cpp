@@ -228,9 +228,9 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
                      report what it gave back
   --call             ask jemalloc or tcmalloc for its figures, by a call in the
                      process
-  --trace=FILE       name the calls whose blocks keep free memory, and the one that
-                     raised malloc's threshold for mappings, by a trace of the
-                     process (cmttrace)
+  --trace=FILE       name the calls whose blocks keep free memory, and the call
+                     that raised malloc's threshold for mappings, by a trace of
+                     the process (cmttrace)
   --core=FILE        explain a core file of the kernel's or of gcore
   --brief            print one line for scripts, in bytes
   --bytes            print numbers in bytes

@@ -189,7 +189,8 @@ class Adviser {
 
   std::string raise_text() const {
     if (!trace_ || !trace_->matches) return "";
-    if (!trace_->threshold_raised_by) return " The trace does not have that free.";
+    if (!trace_->threshold_raised_by)
+      return " The trace does not have that free, unless the block was aligned to more than a page.";
     const RaiseRow& raise = *trace_->threshold_raised_by;
     return " The block: " + bytes_text(raise.bytes) + " of " + raise.site + ", freed " +
            (raise.time_ns ? output::time_text(static_cast<double>(*raise.time_ns)) + " after the recording began."

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum { blocks = 40000, large_bytes = 3000000 };
-static void* held[blocks];
+static __thread void* held[blocks];
 
 static void* xmalloc(size_t bytes) {
   void* block = malloc(bytes);

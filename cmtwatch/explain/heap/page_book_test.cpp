@@ -24,6 +24,26 @@ std::uint64_t sum_of(const HeapFigures& figures) {
   return figures.live_resident + figures.free_resident + figures.cached_resident + figures.overhead_resident;
 }
 
+TEST_CASE("page book: a block is one of the trace only if its size fits") {
+  BlockSites sites;
+  sites.names.push_back("load (app.c:41)");
+  sites.by_stack.push_back(2);
+  sites.blocks.insert({heap_begin + 0x10, 0xf0, 1});           // a chunk of 0x100 bytes
+  sites.blocks.insert({heap_begin + 0x100 + 0x10, 0x700, 1});  // its place has a smaller block now
+  MadeUpRegion made(2);
+  made.figures.by_site.resize(sites.names.size());
+  PageBook book(made.memory, made.range, made.figures, true, page_bytes, &sites);
+  book.add({heap_begin, heap_begin + 0x100}, ChunkState::live);
+  book.add({heap_begin + 0x100, heap_begin + 0x200}, ChunkState::live);
+  book.add({heap_begin + 0x200, heap_begin + 0x2000}, ChunkState::free);
+  book.finish();
+  CHECK(made.figures.by_site[2].blocks == 1);
+  CHECK(made.figures.by_site[2].bytes == 0x100);
+  CHECK(made.figures.by_site[2].pinned_bytes == 0xe00 / 2);
+  CHECK(made.figures.by_site[BlockSites::not_in_trace].blocks == 1);
+  CHECK(made.figures.by_site[BlockSites::not_in_trace].pinned_bytes == 0xe00 / 2);
+}
+
 TEST_CASE("page book: a free run gives back its whole pages") {
   MadeUpRegion made(4);
   PageBook book(made.memory, made.range, made.figures, true, page_bytes);
