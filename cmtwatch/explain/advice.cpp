@@ -178,17 +178,20 @@ class Adviser {
     const auto& parameters = given_.heap->malloc.parameters;
     if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= mmap_threshold_first) return;
     const std::uint64_t free = given_.heap->figures.large_free_resident;
-    if (!is_worth(free)) return;
-    lines.push_back(
+    const bool is_named = trace_ && trace_->matches;
+    if (!is_worth(free) && !is_named) return;
+    std::string text =
         "A block of about " + bytes_text(parameters->mmap_threshold) +
         " was freed once. Since then glibc takes blocks up to that size from its heaps, and not from mappings of "
-        "their own (it began at 128 KiB). MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps "
-        "that from happening: estimate, up to " +
-        bytes_text(free) + " less, at the cost of page faults for each large block." + raise_text());
+        "their own (it began at 128 KiB).";
+    if (is_worth(free))
+      text +=
+          " MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps that from happening: estimate, up to " +
+          bytes_text(free) + " less, at the cost of page faults for each large block.";
+    lines.push_back(text + (is_named ? raise_text() : ""));
   }
 
   std::string raise_text() const {
-    if (!trace_ || !trace_->matches) return "";
     if (!trace_->threshold_raised_by)
       return " The trace does not have that free, unless the block was aligned to more than a page.";
     const RaiseRow& raise = *trace_->threshold_raised_by;
