@@ -45,19 +45,6 @@ moments() { [ -s "$1" ] && ask "$1" 'select count(*) from tick' || echo 0; }
 # whole DATABASE: complains if it is damaged.
 whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
 
-# May we read the memory of a process that we did not start from here? process_vm_readv(2), called by its number.
-may_read() {  # may_read PID
-  /usr/bin/python3 -c 'import ctypes, re, sys
-pid = int(sys.argv[1])
-with open(f"/proc/{pid}/maps") as file:
-    begin = int(re.search(r"^([0-9a-f]+)-\S+ r", file.read(), re.MULTILINE).group(1), 16)
-class Part(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
-to = ctypes.create_string_buffer(8)
-ours, theirs = Part(ctypes.cast(to, ctypes.c_void_p), 8), Part(begin, 8)
-raise SystemExit(ctypes.CDLL(None).syscall(310, pid, ctypes.byref(ours), ctypes.c_ulong(1), ctypes.byref(theirs),
-                                           ctypes.c_ulong(1), ctypes.c_ulong(0)) != 8)' "$1" 2>/dev/null
-}
-
 # made_vfork: makes ./vfork (vfork.c). Fails without a C compiler, or if the kernel does not let us compare two
 # processes' memory (kcmp(2), called by its number).
 made_vfork() {
