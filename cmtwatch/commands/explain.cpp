@@ -81,15 +81,6 @@ std::vector<int> pids_of(const ExplainOptions& options) {
   return set.refresh_pids();
 }
 
-/// Whether a process is gone, or its parent has not yet asked for its status.
-bool has_ended(int pid) {
-  try {
-    return process::read_stat(pid).zombie();
-  } catch (const std::system_error&) {
-    return true;
-  }
-}
-
 std::vector<explain::Explanation> look(const ExplainOptions& options, explain::BlockSites* sites) {
   std::vector<explain::Explanation> found;
   if (!options.core.empty()) {
@@ -101,7 +92,7 @@ std::vector<explain::Explanation> look(const ExplainOptions& options, explain::B
       found.push_back(explain::explain_process(pid, options.rights, sites));
     } catch (const std::runtime_error&) {
       const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
-      if (is_named || !has_ended(pid)) throw;
+      if (is_named || !explain::has_ended(pid)) throw;
     }
   }
   return found;
@@ -168,7 +159,7 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
       if (looks > 1 && process::read_stat(pid).start_ticks != start) return 0;
       found = explain::explain_process(pid, options.rights);
     } catch (const std::exception&) {
-      if (looks == 1 || !has_ended(pid)) throw;
+      if (looks == 1 || !explain::has_ended(pid)) throw;
       return 0;
     }
     destination.write((looks == 1 ? table.heading() : "") + table.row(found));

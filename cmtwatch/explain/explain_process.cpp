@@ -1,5 +1,4 @@
 // Looks at a process that runs: its name, its memory, and what else the kernel reports of it.
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,32 +73,50 @@ void add_figures(Explanation& explanation, int pid) {
   if (const auto place = groups.group_of(pid)) explanation.group = groups.read(*place);
 }
 
+/// Looks once.
+Explanation look(int pid, const ExplainRights& rights, BlockSites* sites) {
+  const auto memory = open_process(pid);
+  Explanation explanation;
+  if (rights.stops) {
+    process::InterruptedCalls calls;
+    const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
+      stop_all(pause, pid);
+      memory->find_threads();
+      explanation = explain(*memory, sites);
+    });
+    explanation.stopped_ns = stopped_ns;
+  } else {
+    const std::int64_t stopped_ns = rights.are_stopped ? 0 : find_running_threads(*memory, pid);
+    explanation = explain(*memory, sites);
+    explanation.stopped_ns = stopped_ns;
+  }
+  return explanation;
+}
+
 }  // namespace
 
 Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* sites) {
+  constexpr int looks_max = 3;  // a heap that has grown since the mappings were read is not recognised
   try {
-    const auto memory = open_process(pid);
-    Explanation explanation;
-    if (rights.stops) {
-      process::InterruptedCalls calls;
-      const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
-        stop_all(pause, pid);
-        memory->find_threads();
-        explanation = explain(*memory, sites);
-      });
-      explanation.stopped_ns = stopped_ns;
-    } else {
-      const std::int64_t stopped_ns = rights.are_stopped ? 0 : find_running_threads(*memory, pid);
-      explanation = explain(*memory, sites);
-      explanation.stopped_ns = stopped_ns;
-    }
+    Explanation explanation = look(pid, rights, sites);
+    for (int looks = 1;
+         looks < looks_max && explanation.why_no_heap == NoGlibc::not_used && explanation.other_malloc.empty(); ++looks)
+      explanation = look(pid, rights, sites);
     add_figures(explanation, pid);
     if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
     if (rights.trims) explanation.trim = call_malloc_trim(pid);
     return explanation;
-  } catch (const std::system_error& error) {
-    if (::kill(pid, 0) == 0 || errno != ESRCH) throw;
+  } catch (const std::system_error&) {
+    if (!has_ended(pid)) throw;
     throw std::runtime_error("process " + std::to_string(pid) + " does not exist any more");
+  }
+}
+
+bool has_ended(int pid) {
+  try {
+    return process::read_stat(pid).zombie();
+  } catch (const std::system_error&) {
+    return true;
   }
 }
 

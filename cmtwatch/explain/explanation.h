@@ -85,6 +85,9 @@ struct ExplainRights {
 /// Looks at a process that runs. Throws std::runtime_error, with a remedy, if that is not permitted.
 Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* sites = nullptr);
 
+/// Whether a process is gone, or its parent has not yet asked for its status.
+bool has_ended(int pid);
+
 /// Looks at a core file. Throws as open_core().
 Explanation explain_core(const std::string& path, BlockSites* sites = nullptr);
 

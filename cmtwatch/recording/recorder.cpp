@@ -1,6 +1,8 @@
 // Reads the files of /proc for a moment and writes what has changed. The hard part is a pid that another process gets.
 #include "cmtwatch/recording/recorder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -303,6 +305,9 @@ void Recorder::record_parts(int pid, bool are_stopped) {
     if (!look.doubts.empty()) doubt = look.doubts[0];
   } catch (const std::runtime_error& error) {
     reason = error.what();
+    constexpr unsigned end_takes_us = 5000;
+    if (!process.parts_missing) ::usleep(end_takes_us);  // a process that ends is without memory before it has ended
+    if (explain::has_ended(pid)) return;
   }
   if (!is_still(pid, process.start_ticks)) return;
   const auto count = [](FiguresMissing& missing, bool& is_counted, const std::string& why) {

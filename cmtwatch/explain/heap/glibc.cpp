@@ -62,9 +62,22 @@ int minor_in(std::string_view text) {
   return minor;
 }
 
-/// The version of the libc at a path. A file that an upgrade has replaced is looked for in memory.
+/// Whether a file can be the one that was mapped: its first page is the same, if that can be read.
+bool is_mapped_file(AddressSpace& memory, const std::string& path, const std::string& file) {
+  for (const process::Mapping& mapping : memory.mappings()) {
+    if (mapping.name != path || mapping.offset != 0) continue;
+    std::array<char, page_bytes> first;
+    if (!memory.read(mapping.begin, first.data(), sizeof first)) return true;
+    return file.size() >= first.size() && std::memcmp(file.data(), first.data(), first.size()) == 0;
+  }
+  return true;
+}
+
+/// The version of the libc at a path. A file that an upgrade has replaced, or another machine's, is looked for in
+/// memory.
 int find_minor(AddressSpace& memory, const std::string& path) {
-  if (const auto file = memory.file(path)) return minor_in(*file);
+  const auto file = memory.file(path);
+  if (file && is_mapped_file(memory, path, *file)) return minor_in(*file);
   for (const process::Mapping& mapping : memory.mappings()) {
     if (mapping.name != path || mapping.permissions[0] != 'r') continue;
     std::vector<std::uint8_t> bytes(mapping.end - mapping.begin);
@@ -149,10 +162,12 @@ Arena read_arena(AddressSpace& memory, std::uint64_t address, const GlibcLayout&
   return arena;
 }
 
-/// Reads `mp_` at the word `at`, if it is there. `heap`: the begin of [heap], by whose `sbrk_base` it is known; 0:
-/// other marks have to do.
+/// The marks of `mp_`: its `sbrk_base` is the begin of [heap], and other members have their defaults.
+enum class Marks { both, heap, defaults };
+
+/// Reads `mp_` at the word `at`, if it is there. `heap`: the begin of [heap]; 0: there is none.
 std::optional<MallocParameters> parameters_at(const Words& data, std::size_t at, const GlibcLayout& layout,
-                                              std::uint64_t heap) {
+                                              std::uint64_t heap, Marks marks) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data.words.data() + at);
   const auto word = [&](std::uint64_t offset) { return data.words[at + offset / word_bytes]; };
   const auto number = [&](std::uint64_t offset) {
@@ -164,7 +179,8 @@ std::optional<MallocParameters> parameters_at(const Words& data, std::size_t at,
   const std::int32_t mapped_max = number(layout.mapped_count + 4);
   const bool by_heap = heap != 0 && base - heap < page_bytes && mapped_max >= 0 && arena_test <= 64;
   const bool by_defaults = mapped_max == 65536 && arena_test >= 1 && arena_test <= 8 && word(8) % page_bytes == 0;
-  if (!(heap != 0 ? by_heap : by_defaults)) return std::nullopt;
+  const bool is_known = marks == Marks::both ? by_heap && by_defaults : marks == Marks::heap ? by_heap : by_defaults;
+  if (!is_known) return std::nullopt;
   MallocParameters found{
       .trim_threshold = word(0), .top_pad = word(8), .mmap_threshold = word(16), .arena_max = word(32)};
   if (layout.thp_page != 0) found.thp_page_bytes = word(layout.thp_page);
@@ -183,9 +199,9 @@ std::optional<MallocParameters> find_parameters(const AddressSpace& memory, cons
     if (heap == 0 && mapping.name == "[heap]") heap = mapping.begin;
   }
   const std::size_t words = layout.sbrk_base / word_bytes + 1;
-  for (const std::uint64_t mark : {heap, std::uint64_t{0}}) {
+  for (const Marks marks : {Marks::both, Marks::heap, Marks::defaults}) {
     for (std::size_t at = 0; at + words <= data.words.size(); ++at) {
-      if (auto found = parameters_at(data, at, layout, mark)) return found;
+      if (auto found = parameters_at(data, at, layout, heap, marks)) return found;
     }
   }
   return std::nullopt;

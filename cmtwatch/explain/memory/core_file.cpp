@@ -154,6 +154,8 @@ class CoreFile final : public AddressSpace {
       const std::uint64_t content = at + sizeof note + note_aligned(note.n_namesz);
       if (content > segment.p_filesz || note.n_descsz > segment.p_filesz - content) return;
       if (note.n_type == NT_FILE) read_files(notes + content, note.n_descsz);
+      if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(prpsinfo_t))
+        pid_ = value_at<prpsinfo_t>(notes + content).pr_pid;
       if (note.n_type == NT_PRSTATUS && note.n_descsz >= sizeof(prstatus_t)) {
         const auto status = value_at<prstatus_t>(notes + content);
         user_regs_struct registers;
@@ -198,7 +200,10 @@ class CoreFile final : public AddressSpace {
       mapping.name = file.name;
       mapping.offset = file.offset + range.begin - file.range.begin;
     }
-    if (!threads_.empty() && range.contains(threads_[0].stack_pointer)) mapping.name = "[stack]";
+    for (const Thread& thread : threads_) {
+      const bool is_first = thread.tid == pid_ || threads_.size() == 1;
+      if (is_first && range.contains(thread.stack_pointer)) mapping.name = "[stack]";
+    }
     mappings_.push_back(std::move(mapping));
     if (segment.p_filesz == 0) return;
     const std::uint8_t* const in_file = file_.at(segment.p_offset, segment.p_filesz);
@@ -213,6 +218,7 @@ class CoreFile final : public AddressSpace {
 
   const std::string path_;
   const MappedFile file_;
+  int pid_ = 0;  // the kernel's cores begin with the thread that has crashed
   std::vector<NamedFile> named_;
   std::vector<Part> parts_;  // by address
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "cmtwatch/explain/memory/address_space.h"
 #include "toolkit/files/regular_file.h"
@@ -73,8 +74,12 @@ class LiveProcess final : public AddressSpace {
  protected:
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     std::vector<PageRun> runs;
-    if (has_scan_ && scan(mapping, runs)) return runs;
-    has_scan_ = false;
+    while (has_scan_) {
+      if (scan(mapping, runs)) return runs;
+      runs.clear();
+      // Kernels before 6.16 or so refuse a category that they do not know.
+      has_scan_ = std::exchange(knows_guards_, false);
+    }
     runs.clear();
     look_up(mapping, runs);
     return runs;
@@ -144,7 +149,7 @@ class LiveProcess final : public AddressSpace {
       arguments.regions = reinterpret_cast<std::uint64_t>(regions.data());
       arguments.regions_max = regions.size();
       arguments.any_of = scan_present | scan_swapped;
-      arguments.wanted = scan_present | scan_swapped | scan_zero_page | scan_guard;
+      arguments.wanted = scan_present | scan_swapped | scan_zero_page | (knows_guards_ ? std::uint64_t{scan_guard} : 0);
       const int found = ::ioctl(pagemap_.get(), pagemap_scan, &arguments);
       if (found < 0 || arguments.walk_end <= at) return false;
       for (int i = 0; i < found; ++i) note(regions[static_cast<std::size_t>(i)], runs);
@@ -187,7 +192,7 @@ class LiveProcess final : public AddressSpace {
 
   const int pid_;
   const process::Fd pagemap_;
-  bool has_scan_ = true;
+  bool has_scan_ = true, knows_guards_ = true;
 };
 
 }  // namespace
