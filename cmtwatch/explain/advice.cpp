@@ -100,29 +100,25 @@ class Adviser {
   }
 
   /// "blocks of 144 bytes (20,160 are live) keep 30.7 MiB".
-  static std::string keeper_text(const BlockGroup& group, std::uint64_t size) {
+  static std::string keeper_text(const KeeperRow& row) {
     constexpr std::uint64_t exact_below = 64 << 10;
-    return std::string("blocks of ") + (size < exact_below ? "" : "at least ") + with_commas(size) + " bytes (" +
-           with_commas(group.blocks) + (group.blocks == 1 ? " is" : " are") + " live) keep " +
-           bytes_text(group.pinned_bytes);
+    return std::string("blocks of ") + (row.chunk_bytes < exact_below ? "" : "at least ") +
+           with_commas(row.chunk_bytes) + " bytes (" + with_commas(row.blocks) + (row.blocks == 1 ? " is" : " are") +
+           " live) keep " + bytes_text(row.kept_bytes);
   }
 
   void think_of_pinned() {
     const HeapFigures& figures = given_.heap->figures;
     const std::uint64_t bytes = given_.bytes_of(PartKind::pinned);
     if (!is_worth(bytes)) return;
-    std::vector<std::pair<std::uint64_t, std::size_t>> keepers;
-    for (std::size_t i = 0; i < figures.by_size.size(); ++i) {
-      if (figures.by_size[i].pinned_bytes != 0) keepers.emplace_back(figures.by_size[i].pinned_bytes, i);
-    }
-    std::sort(keepers.rbegin(), keepers.rend());
     std::string text =
         bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") + " that are partly in use";
     constexpr std::size_t keepers_shown = 3;
-    for (std::size_t i = 0; i < std::min(keepers.size(), keepers_shown) && keepers[i].first >= keepers[0].first / 10;
-         ++i)
-      text += (i == 0 ? ": " : ", ") +
-              keeper_text(figures.by_size[keepers[i].second], SizeGroups::least_bytes(keepers[i].second));
+    const std::vector<KeeperRow> keepers = keepers_of(figures, keepers_shown);
+    for (const KeeperRow& row : keepers) {
+      if (row.kept_bytes < keepers[0].kept_bytes / 10) break;
+      text += (&row == keepers.data() ? ": " : ", ") + keeper_text(row);
+    }
     text += ". Only new blocks can use this memory. ";
     const std::vector<SiteRow> sites = sites_of(given_, keepers_shown);
     for (const SiteRow& row : sites)

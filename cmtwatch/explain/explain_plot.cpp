@@ -63,9 +63,7 @@ picture::Panel panel_of(const std::vector<Explanation>& looks) {
 
 picture::NumberTable table_of(const Explanation& explanation) {
   picture::NumberTable table{{"memory", "resident", "share"}, {}};
-  std::vector<Part> parts = explanation.parts;
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
-  for (const Part& part : parts) {
+  for (const Part& part : explanation.parts_by_size()) {
     const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
     table.rows.push_back(
         {part_name(part), output::bytes_text(bytes), output::percent_text(bytes, explanation.resident_bytes)});

@@ -34,25 +34,17 @@ void stop_all(Pause& pause, int pid) {
   pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
 }
 
-/// Whether libc's threads have control blocks of glibc's.
-bool has_glibc(const AddressSpace& memory) {
-  for (const process::Mapping& mapping : memory.mappings()) {
-    if (mapping.name.find("/libc.so.6") != std::string::npos || mapping.name.find("/libc-2.") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 /// Finds threads that run: they wait now and then. If some never do, all threads are stopped for a moment. Returns for
 /// how long.
 std::int64_t find_running_threads(AddressSpace& memory, int pid) {
-  if (!has_glibc(memory)) return 0;
-  constexpr int tries = 5;
-  for (int i = 0; i < tries && !knows_all_threads(memory); ++i) {
+  if (!maps_glibc(memory)) return 0;  // threads of others have no such control blocks
+  constexpr int waits = 5;
+  for (int i = 0;; ++i) {
+    if (knows_all_threads(memory)) return 0;
+    if (i == waits) break;
     ::usleep(1000);
     memory.find_threads();
   }
-  if (knows_all_threads(memory)) return 0;
   process::InterruptedCalls calls;
   try {
     return while_paused(calls, [&](Pause& pause) {

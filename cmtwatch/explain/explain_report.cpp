@@ -223,10 +223,8 @@ std::string explain_text(const Explanation& explanation, const ExplainForm& form
   std::string text = name + (explanation.pid != 0 ? " (" + std::to_string(explanation.pid) + ")" : "") + ": " +
                      size_text(explanation.resident_bytes, form) + " resident. " + malloc_text(explanation, form) +
                      "\n\n";
-  std::vector<Part> parts = explanation.parts;
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
   output::Table table({"memory", "resident", "share"});
-  for (const Part& part : parts) {
+  for (const Part& part : explanation.parts_by_size()) {
     const auto share = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
     std::string title = part_name(part);
     if (part.live_bytes) title += ", " + size_text(*part.live_bytes, form) + " of it in use";

@@ -208,6 +208,12 @@ std::uint64_t Explanation::bytes_of(PartKind kind) const {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, sum));
 }
 
+std::vector<Part> Explanation::parts_by_size() const {
+  std::vector<Part> sorted = parts;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  return sorted;
+}
+
 Explanation explain(AddressSpace& memory, BlockSites* sites) { return Booking(memory, sites).book(); }
 
 }  // namespace cmt::watch::explain

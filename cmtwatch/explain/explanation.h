@@ -69,6 +69,8 @@ struct Explanation {
   const BlockSites* sites = nullptr;          ///< of a trace; null: none is given
 
   std::uint64_t bytes_of(PartKind kind) const;
+  /// The largest first, as reports list them.
+  std::vector<Part> parts_by_size() const;
 };
 
 /// Looks at a memory. `sites`, here and below: of a trace of the process, which must live as long as the explanation.

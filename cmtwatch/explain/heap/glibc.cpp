@@ -248,6 +248,11 @@ std::optional<GlibcLayout> glibc_layout(int minor) {
   return layout;
 }
 
+bool maps_glibc(const AddressSpace& memory) {
+  return std::any_of(memory.mappings().begin(), memory.mappings().end(),
+                     [](const process::Mapping& mapping) { return is_libc(mapping.name); });
+}
+
 bool is_glibc_tried(int minor) { return minor == 36 || minor == 43; }
 
 std::uint64_t GlibcMalloc::heap_bytes_max() const {

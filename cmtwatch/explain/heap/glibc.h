@@ -69,6 +69,9 @@ struct GlibcMalloc {
   }
 };
 
+/// Whether a libc of glibc's is mapped.
+bool maps_glibc(const AddressSpace& memory);
+
 /// Why glibc's heap is not explained.
 enum class NoGlibc {
   none,        ///< it is
