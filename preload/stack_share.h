@@ -1,13 +1,14 @@
 /// Addresses of code, in the memory that the traced program and its collector share. The frames of call stacks are
 /// indices of them (preload/protocol.h, "Call stacks"). C and C++. The program writes, the collector only reads.
 ///
-/// A frame in a record is an index of UnwindTable::rule. The entry has the frame's address. `module_of_rule` has the
-/// number of its module at the same index. Both are there before a record with the index is published, and never
+/// A frame in a record is an index of UnwindTable::rule, or one of InterpreterFrames::frame (see there). The entry of
+/// UnwindTable::rule has the frame's address. `module_of_rule` has the number of its module at the same index. Both are there before a record with the index is published, and never
 /// change: an index never gets another address. The rule in an entry is the program's own
 /// (preload/program/unwind/rules.h).
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -16,6 +17,9 @@ enum {
   stack_modules_max = 1024,
   stack_build_id_max = 32,
   stack_text_bytes = 96 << 10,  ///< of paths
+  interpreter_frames_first = unwind_rules_max + 1,                       ///< frames from this index on
+  interpreter_frames_max = unwind_slots_max - interpreter_frames_first,  ///< as many as the index of a frame can name
+  interpreter_text_bytes = 4 << 20,                                      ///< of their functions and files
 };
 
 /// A rule for the frames of one address.
@@ -44,7 +48,25 @@ struct StackModule {
   uint8_t build_id[stack_build_id_max];
 };
 
-/// Zeroed memory at its begin, 2 MiB.
+/// A line of an interpreter's program. Two lines that have the same function, file and number are one frame.
+struct InterpreterFrame {
+  uint32_t function_at;  ///< in InterpreterFrames::text, where it ends with a zero. UTF-8
+  uint32_t file_at;      ///< the same
+  uint32_t line;         ///< 0: not known
+};
+
+/// Frames of interpreters, and their names. The frame with index interpreter_frames_first + i is `frame[i]`. Its names
+/// are there before a record with the index is published, and never change. Memory is backed as it is used.
+struct InterpreterFrames {
+  uint32_t used;       ///< entries of `frame` that were given out; the first is a frame that has no name
+  uint32_t text_used;  ///< the text begins with an empty name
+  uint64_t unplaced;   ///< stacks whose Python frames had no known place among the native ones: these are native
+  uint64_t nameless;   ///< frames that have got no name, because the tables were full
+  struct InterpreterFrame frame[interpreter_frames_max];
+  char text[interpreter_text_bytes];
+};
+
+/// Zeroed memory at its begin, 2 MiB without `interpreter`.
 struct StackShare {
   struct UnwindTable table;
   uint16_t module_of_rule[unwind_rules_max + 1];  ///< index in `module` + 1; 0: code of no module
@@ -52,6 +74,7 @@ struct StackShare {
   uint32_t text_used;
   struct StackModule module[stack_modules_max];
   char text[stack_text_bytes];  ///< begins with a path of no bytes: not known
+  struct InterpreterFrames interpreter __attribute__((aligned(4096)));
 };
-static_assert(sizeof(struct StackShare) <= 2 << 20, "memory of a program");
-static_assert(unwind_rules_max < 1 << 17, "an index fits a record");
+static_assert(offsetof(struct StackShare, interpreter) <= 2 << 20, "memory of a program");
+static_assert(interpreter_frames_first + interpreter_frames_max <= 1 << 17, "an index fits a record");

@@ -47,7 +47,7 @@ lifetimes --folded bare.trace >bare.folded 2>messages
 grep -q '^app+0x[0-9a-f]* 10$' bare.folded || complain "without names: $(cat bare.folded)"
 
 # Another program in its place.
-cp "$(command -v jq)" app
+cp "$(type -P jq)" app
 lifetimes --by=library bare.trace 2>messages >table
 grep -q "^lifetimes: $PWD/app: has changed since the recording (build id [0-9a-f]*, recorded 0123456789abcdef0123456789abcdef01234567); its functions are not named" messages ||
   complain "changed: $(cat messages)"
