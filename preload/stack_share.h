@@ -2,9 +2,9 @@
 /// indices of them (preload/protocol.h, "Call stacks"). C and C++. The program writes, the collector only reads.
 ///
 /// A frame in a record is an index of UnwindTable::rule, or one of InterpreterFrames::frame (see there). The entry of
-/// UnwindTable::rule has the frame's address. `module_of_rule` has the number of its module at the same index. Both are there before a record with the index is published, and never
-/// change: an index never gets another address. The rule in an entry is the program's own
-/// (preload/program/unwind/rules.h).
+/// UnwindTable::rule has the frame's address. `module_of_rule` has the number of its module at the same index. Both are
+/// there before a record with the index is published, and never change: an index never gets another address. The rule
+/// in an entry is the program's own (preload/program/unwind/rules.h).
 #pragma once
 
 #include <assert.h>
@@ -16,7 +16,7 @@ enum {
   unwind_slots_max = 1 << 17,  ///< of the table's index
   stack_modules_max = 1024,
   stack_build_id_max = 32,
-  stack_text_bytes = 96 << 10,  ///< of paths
+  stack_text_bytes = 96 << 10,                                           ///< of paths
   interpreter_frames_first = unwind_rules_max + 1,                       ///< frames from this index on
   interpreter_frames_max = unwind_slots_max - interpreter_frames_first,  ///< as many as the index of a frame can name
   interpreter_text_bytes = 4 << 20,                                      ///< of their functions and files
