@@ -64,6 +64,10 @@ sum up the recording.
                     N frames of each
   --stacks-of-frees
                     record the call stacks of frees too
+  --frames=auto|none
+                    auto: where a stack executes Python code, put its functions
+                    and lines in place of the interpreter's loop. none: machine
+                    code only. Default: auto
   --touched[=SIZE|auto|off]
                     record when the command first writes to each page of a
                     block of SIZE or more. auto, or no value: blocks of 4K or

@@ -14,6 +14,7 @@
   X(stacks, "CMTTRACE_STACKS", "", on, "", "record call stacks of allocations") \
   X(stack_frames, "CMTTRACE_STACK_FRAMES", "stacks", frames, "4096", "record at most so many frames of a stack") \
   X(stacks_of_frees, "CMTTRACE_STACKS_OF_FREES", "stacks-of-frees", on, "", "record call stacks of frees, too") \
+  X(frames, "CMTTRACE_FRAMES", "frames", interpreters, "auto", "which interpreters' frames are in call stacks") \
   X(start, "CMTTRACE_START", "paused", paused, "", "record nothing until a command starts it") \
   X(control, "CMTTRACE_CONTROL", "control", path, "", "the FIFO for commands") \
   X(rings, "CMTTRACE_RINGS", "rings", path, "", "the file of the rings") \
@@ -50,20 +51,21 @@ static const char* const setting_names[settings_count] = {
 
 /// The values that a setting may have. The library checks each form, the launcher those of its options.
 enum SettingForm {
-  form_paths,     ///< up to outputs_max paths with commas between them
-  form_path,      ///< one path
-  form_on,        ///< 0 or 1
-  form_step,      ///< 0, 1, or a time from time_step_ns_min on
-  form_stamps,    ///< all or, if the processor has them, sparse
-  form_frames,    ///< a number from 1 to setting_frames_max
-  form_paused,    ///< paused
-  form_duration,  ///< a time
-  form_touched,   ///< 0, off, auto, or a size of a page or more
-  form_keep,      ///< a time, a size, or both with a comma between them
-  form_bytes,     ///< a size
-  form_count,     ///< a number
-  form_full,      ///< wait or drop
-  form_follow,    ///< 0 or 1, of a process that is attached to
+  form_paths,         ///< up to outputs_max paths with commas between them
+  form_path,          ///< one path
+  form_on,            ///< 0 or 1
+  form_step,          ///< 0, 1, or a time from time_step_ns_min on
+  form_stamps,        ///< all or, if the processor has them, sparse
+  form_frames,        ///< a number from 1 to setting_frames_max
+  form_interpreters,  ///< auto or none
+  form_paused,        ///< paused
+  form_duration,      ///< a time
+  form_touched,       ///< 0, off, auto, or a size of a page or more
+  form_keep,          ///< a time, a size, or both with a comma between them
+  form_bytes,         ///< a size
+  form_count,         ///< a number
+  form_full,          ///< wait or drop
+  form_follow,        ///< 0 or 1, of a process that is attached to
 };
 
 enum { setting_frames_max = 4096 };

@@ -38,7 +38,7 @@ static struct {
 } keys;
 
 static struct {
-  bool are_wanted, of_frees;
+  bool are_wanted, of_frees, with_interpreters;
   uint32_t frames_max;
   const char* fault;         // to be said
   struct StackShare* share;  // at the same address in all processes
@@ -48,6 +48,7 @@ static void read_stack_settings(void) {
   stacks.of_frees = setting_is(setting_stacks_of_frees, "1");
   stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is(setting_stacks, "1"));
   stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
+  stacks.with_interpreters = !setting_is(setting_frames, "none");
 }
 
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
@@ -85,7 +86,7 @@ static const char* map_stacks(struct Control* control, struct GivenOut given_out
   put_given_out(given_out);
   control->stack_frames_max = stacks.frames_max;
   control->stacks_of_frees = stacks.of_frees;
-  return stacks_begin_process(share, stacks.frames_max, stacks.of_frees);
+  return stacks_begin_process(share, stacks.frames_max, stacks.of_frees, stacks.with_interpreters);
 }
 
 static void begin_stacks(struct Control* control, struct GivenOut given_out) {

@@ -560,8 +560,9 @@ __attribute__((always_inline)) static inline void publish_stack(struct Thread* s
 
 // Whether the last stack, which was captured in `generation`, can be recorded as a difference, in one reservation.
 static inline bool is_recorded_quickly(const struct Thread* self, int kept, int frames, uint32_t generation) {
-  return self->last_stack.is_followed && self->last_stack.is_cut == self->unwinder->is_cut &&
-         (uint32_t)(frames - kept) <= stacks_frames_at_once && generation == recording_generation();
+  return self->last_stack.is_followed && self->last_stack.is_cut == self->unwinder->is_cut && unwind_extras == 0 &&
+         !self->last_stack.is_mixed && (uint32_t)(frames - kept) <= stacks_frames_at_once &&
+         generation == recording_generation();
 }
 
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {

@@ -8,6 +8,7 @@
 
 #include "preload/program/kernel.h"
 #include "preload/program/settings.h"
+#include "preload/stack_share.h"
 
 enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
 
@@ -159,12 +160,18 @@ static bool back_with_memory(char* begin, uint64_t bytes) {
   return true;
 }
 
+bool rings_back(char* begin, uint64_t bytes) {
+  char* const page = (char*)((uintptr_t)begin & ~(uintptr_t)4095);
+  return back_with_memory(page, bytes + (uint64_t)(begin - page));
+}
+
 void* rings_map_stacks(const struct Control* control, void* address) {
   if (!control->stacks_at) return NULL;
   must(descriptor >= 0 && control->stacks_at < control->bytes);
   const uint64_t bytes = control->bytes - control->stacks_at;
   char* place = (char*)control + control->stacks_at;
-  if (sys(SYS_fallocate, descriptor, 0, control->stacks_at, bytes) != 0 && !back_with_memory(place, bytes)) return NULL;
+  const uint64_t used = offsetof(struct StackShare, interpreter);
+  if (sys(SYS_fallocate, descriptor, 0, control->stacks_at, used) != 0 && !back_with_memory(place, used)) return NULL;
   if (!address) return place;
   const long mapped =
       sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, control->stacks_at);

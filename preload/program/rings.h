@@ -13,8 +13,11 @@
 /// Creates the rings of this process. Returns 0 or -errno. Their descriptor stays open, for the collector to inherit.
 /// `stacks_bytes`: the size of a struct StackShare after them (Control::stacks_at), or 0.
 long rings_map(struct Control** control, uint64_t stacks_bytes);
-/// The StackShare, backed by memory; NULL if there is none for it. `address`: where it has to be, or NULL.
+/// The StackShare, backed by memory without `interpreter`; NULL if there is none for it. `address`: where it has to be,
+/// or NULL.
 void* rings_map_stacks(const struct Control* control, void* address);
+/// Backs a part of the file by memory. False: there is none.
+bool rings_back(char* begin, uint64_t bytes);
 int rings_descriptor(void);
 void rings_close_descriptor(void);
 

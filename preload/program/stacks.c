@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmt/kinds.h"
+#include "preload/program/frames/frames.h"
 #include "preload/program/thread.h"
 
 enum { threads_in_sandbox = 64 };
@@ -25,9 +26,10 @@ static uint64_t kinds_with(unsigned trait) {
 #undef CMT_KIND
 }
 
-const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees) {
+const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees, bool with_interpreters) {
   const char* fault = unwind_begin_process(share, (int)frames_max);
   stacks_kinds = fault ? 0 : kinds_with(cmt_allocates) | (of_frees ? kinds_with(cmt_releases) : 0);
+  if (!fault) frames_begin_process(&share->interpreter, with_interpreters);
   return fault;
 }
 
@@ -35,6 +37,7 @@ bool stacks_is_busy(const struct Thread* self) { return self->unwinder && self->
 
 void stacks_end_process(void) {
   stacks_kinds = 0;
+  frames_end();
   unwind_loader_bytes = 0;  // the table of modules gets no more entries
 }
 
@@ -68,19 +71,36 @@ void stacks_claim(struct Thread* self, uint32_t ring) {
 }
 
 void stacks_release(void) {
+  frames_end();
   enum { dont_need = 4 };
   for (uint32_t ring = 0; ring < rings_max; ring++) {
-    if (memory_of_ring[ring]) sys(SYS_madvise, memory_of_ring[ring], sizeof(struct UnwindThread), dont_need);
+    if (!memory_of_ring[ring]) continue;
+    if (memory_of_ring[ring]->mixed) sys(SYS_munmap, memory_of_ring[ring]->mixed, frames_thread_bytes);
+    sys(SYS_madvise, memory_of_ring[ring], sizeof(struct UnwindThread), dont_need);
   }
 }
 
-static inline void compose_difference(const struct RingStack* last, struct EventStack* stack) {
+static inline void compose_difference(const struct RingStack* last, struct EventStack* stack, uint32_t kept,
+                                      uint32_t frames) {
   const struct UnwindStack* now = &stack->captured;
-  const bool is_whole = now->is_apart || !last->is_followed || now->is_cut != last->is_cut;
-  const uint32_t frames = (uint32_t)now->frames, kept = is_whole ? 0 : (uint32_t)now->kept;
+  const bool is_whole =
+      now->is_apart || !last->is_followed || now->is_cut != last->is_cut || last->is_mixed != (stack->mixed != NULL);
+  if (is_whole) kept = 0;
   must(kept <= frames);
   stack->head = (struct StackRecord){kept, frames - kept, last->number, now->is_cut, now->is_apart};
   stack->slots = !is_whole && kept == frames && frames == last->frames ? 0 : stack_slots(frames - kept);
+}
+
+// Puts the frames of interpreters into the stack that was captured.
+static void mix_frames(struct UnwindThread* unwinder, struct EventStack* stack, uint32_t* kept, uint32_t* frames) {
+  if (unwind_extras & (unwind_met_module | unwind_lost_module)) frames_look();
+  if (!(unwind_extras & unwind_has_interpreter) || stack->captured.is_apart) return;
+  if (!unwinder->mixed) unwinder->mixed = sys_map_quietly(frames_thread_bytes);
+  if (!unwinder->mixed) return;
+  const struct MixedStack mixed = frames_mix(unwinder->mixed, unwinder, &stack->captured, stack->frame);
+  stack->mixed = frames_of(unwinder->mixed);
+  *kept = mixed.kept;
+  *frames = mixed.frames;
 }
 
 // The first frames of a stack that is too large for one reservation. False: they were dropped, or a signal handler has
@@ -118,13 +138,16 @@ enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, ui
                             struct EventStack* stack) {
   stack->frame = frame;
   stack->generation = generation;
+  stack->mixed = NULL;
   if (self->unwinder) {
     // `frames` may be fewer: a signal handler may have switched to another stack, which allocates too.
     if (kept >= 0 && kept <= self->unwinder->frames)
       stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
     else
       unwind_capture(self->unwinder, frame, &stack->captured);
-    compose_difference(&self->last_stack, stack);
+    uint32_t mine = (uint32_t)stack->captured.kept, frames = (uint32_t)stack->captured.frames;
+    if (__builtin_expect(unwind_extras != 0, 0)) mix_frames(self->unwinder, stack, &mine, &frames);
+    compose_difference(&self->last_stack, stack, mine, frames);
   } else {
     compose_unknown(self, stack);
   }
@@ -139,6 +162,11 @@ enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, ui
   return is_dropped ? capture_dropped : capture_in_parent;
 }
 
+static inline uint32_t frame_of(const struct Thread* self, const struct EventStack* stack, uint32_t number) {
+  if (stack->mixed) return stack->mixed[number];
+  return unwind_frame(self->unwinder, &stack->captured, (int32_t)number);
+}
+
 // The frames that do not fit the first record.
 static __attribute__((noinline)) void publish_more(const struct Thread* self, const struct EventStack* stack,
                                                    const struct HeldRing* held, uint64_t position) {
@@ -146,8 +174,7 @@ static __attribute__((noinline)) void publish_more(const struct Thread* self, co
   for (uint32_t done = stack_frames_first; done < head->added; done += stack_frames_more) {
     const uint32_t left = head->added - done, here = left < stack_frames_more ? left : (uint32_t)stack_frames_more;
     uint32_t frames[stack_frames_more] = {0};
-    for (uint32_t i = 0; i < here; i++)
-      frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + done + i));
+    for (uint32_t i = 0; i < here; i++) frames[i] = frame_of(self, stack, head->kept + done + i);
     const struct Slot slot = slot_of_frames(frames);
     held_publish(held, ++position, slot.head, slot.body);
   }
@@ -159,13 +186,14 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, const s
   uint32_t frames[stack_frames_first] = {0};
   if (stack->slots == 0) return;
   must(stack->slots == stack_slots(head->added) && head->number < stack_numbers);
-  if (__builtin_expect(!head->is_apart && head->kept <= unwind_frames_max - stack_frames_first && self->unwinder, 1)) {
+  const bool is_last = !head->is_apart && !stack->mixed && self->unwinder;
+  if (__builtin_expect(is_last && head->kept <= unwind_frames_max - stack_frames_first, 1)) {
     // The reader ignores frames beyond `added`. A loop that ends there would be mispredicted.
     for (uint32_t i = 0; i < stack_frames_first; i++)
       frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(head->kept + i));
   } else {
     for (uint32_t i = 0; i < stack_frames_first && i < head->added; i++)
-      frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + i));
+      frames[i] = frame_of(self, stack, head->kept + i);
   }
   const struct Slot slot = slot_of_stack(head, frames);
   held_publish(held, position, slot.head, slot.body);
@@ -177,6 +205,7 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, const s
       .is_cut = head->is_cut,
       .is_followed = self->unwinder != NULL,
       .is_unknown = self->unwinder == NULL,
+      .is_mixed = stack->mixed != NULL,
   };
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   // A signal handler has forked meanwhile: the child's ring does not have the stack.

@@ -35,6 +35,7 @@ struct RingStack {
   bool is_cut;
   bool is_followed;  ///< it is the unwinder's last stack too, and the next one can be recorded as a difference
   bool is_unknown;   ///< it was recorded as unknown, for lack of memory
+  bool is_mixed;     ///< it is the last one of frames/frames.h
 };
 
 /// The most slots and new frames of one reservation.
@@ -48,13 +49,15 @@ struct EventStack {
   const void* frame;  ///< of the interposed function
   struct UnwindStack captured;
   struct StackRecord head;
-  uint32_t slots;       ///< that its records take; 0: it is the ring's last stack
-  uint32_t generation;  ///< of the process (tracing.h) in which it was captured
+  const uint32_t* mixed;  ///< all of its frames, with those of an interpreter (frames/frames.h); NULL: as captured
+  uint32_t slots;         ///< that its records take; 0: it is the ring's last stack
+  uint32_t generation;    ///< of the process (tracing.h) in which it was captured
 };
 
 /// In a process that begins. `frames_max`, `share`: of unwind_begin_process(). Returns NULL, or why there are no
 /// stacks.
-const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees);
+/// `with_interpreters`: whether the frames of Python are recorded.
+const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees, bool with_interpreters);
 /// Whether the thread captures, beneath this function.
 bool stacks_is_busy(const struct Thread* self);
 /// There are no stacks in this process.

@@ -140,12 +140,18 @@ static uint32_t find_by_old_hash(const struct Object* object, const char* name) 
   return number != 0 ? number : sought.hidden;
 }
 
+static uint32_t find_symbol(const struct Object* object, struct ObjectName name) {
+  if (object->gnu_hash) return find_by_gnu_hash(object, name);
+  return object->old_hash ? find_by_old_hash(object, name.text) : 0;
+}
+
+uint64_t object_symbol_bytes(const struct Object* object, struct ObjectName name) {
+  const uint32_t number = find_symbol(object, name);
+  return number ? object->symbols[number].st_size : 0;
+}
+
 void* object_symbol(const struct Object* object, struct ObjectName name) {
-  uint32_t number = 0;
-  if (object->gnu_hash)
-    number = find_by_gnu_hash(object, name);
-  else if (object->old_hash)
-    number = find_by_old_hash(object, name.text);
+  const uint32_t number = find_symbol(object, name);
   if (number == 0) return NULL;
   const ElfW(Sym)* symbol = &object->symbols[number];
   void* found = (void*)(object->base + symbol->st_value);

@@ -44,3 +44,5 @@ struct ObjectName object_name(const char* text);
 /// The address of a symbol that it defines; NULL: none. The version is the one that a program would be linked to today.
 /// Where there is none of these, any version is taken.
 void* object_symbol(const struct Object* object, struct ObjectName name);
+/// Its size in bytes; 0: there is none.
+uint64_t object_symbol_bytes(const struct Object* object, struct ObjectName name);

@@ -8,16 +8,19 @@
 #include <sys/auxv.h>
 
 #include "preload/program/hooks/find.h"
+#include "preload/program/hooks/object.h"
 #include "preload/program/kernel.h"
 #include "preload/program/unwind/memory.h"
 
 enum { no_link_map = 1, path_bytes_max = 4096, page_bytes = 4096 };
 
 uintptr_t unwind_loader_begin, unwind_loader_bytes;
+uint8_t unwind_extras;
 
 static struct {
   int (*find_object)(void*, struct dl_find_object*);
   struct StackShare* share;
+  uint32_t looked_at;  // by unwind_next_module()
   char program[path_bytes_max];
 } modules;
 
@@ -34,6 +37,7 @@ bool modules_find_loader(void) {
 
 void modules_begin(struct StackShare* share) {
   modules.share = share;
+  modules.looked_at = 0;
   if (share->text_used == 0) share->text_used = 1;
   if (sandbox_entered) return;
   const long bytes = sys(SYS_readlink, "/proc/self/exe", modules.program, sizeof modules.program - 1);
@@ -135,6 +139,23 @@ static void read_build_id(const struct LoadedModule* found, struct StackModule* 
   }
 }
 
+void module_symbol(uintptr_t address, const struct WantedSymbol* wanted) {
+  struct LoadedModule module;
+  struct Object object;
+  if (!module_find(address, &module)) return;
+  const struct Headers headers = find_headers(&module);
+  const struct dl_phdr_info info = {
+      .dlpi_addr = ((const struct link_map*)module.link_map)->l_addr,
+      .dlpi_name = ((const struct link_map*)module.link_map)->l_name,
+      .dlpi_phdr = headers.first,
+      .dlpi_phnum = (ElfW(Half))headers.count,
+  };
+  if (!headers.first || !object_read(&object, &info) || object_is_ours(&object)) return;
+  void* const found = object_symbol(&object, object_name(wanted->name));
+  if (found) *wanted->found = found;
+  if (found && wanted->bytes) *wanted->bytes = object_symbol_bytes(&object, object_name(wanted->name));
+}
+
 static const char* path_of(const struct LoadedModule* module) {
   const struct link_map* map = module->link_map;
   if (is_program(map)) return modules.program;
@@ -199,7 +220,18 @@ static uint32_t enter_module(const struct LoadedModule* found) {
   module.link_map = 0;
   *entry = module;
   __atomic_store_n(&entry->link_map, link_map, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&unwind_extras, unwind_met_module, __ATOMIC_RELEASE);
   return index + 1;
+}
+
+uintptr_t unwind_next_module(void) {
+  while (modules.looked_at < modules_used()) {
+    const struct StackModule* const module = &modules.share->module[modules.looked_at];
+    if (__atomic_load_n(&module->link_map, __ATOMIC_ACQUIRE) == 0) break;  // not complete
+    modules.looked_at++;
+    if (module->link_map != no_link_map) return module->begin;
+  }
+  return 0;
 }
 
 uint32_t module_number(const struct LoadedModule* module) {

@@ -28,6 +28,15 @@ bool modules_find_loader(void) UNWIND_HIDDEN;
 /// Prepares a process that begins.
 void modules_begin(struct StackShare* share) UNWIND_HIDDEN;
 
+/// A symbol to look for. `found` stays as it is where there is none. `bytes`: NULL, or set to its size.
+struct WantedSymbol {
+  const char* name;
+  void** found;
+  uintptr_t* bytes;
+};
+/// Looks for a symbol in the module that has an address. Takes no lock of the loader.
+void module_symbol(uintptr_t address, const struct WantedSymbol* wanted) UNWIND_HIDDEN;
+
 /// The module that has code at an address.
 bool module_find(uintptr_t address, struct LoadedModule* module) UNWIND_HIDDEN;
 

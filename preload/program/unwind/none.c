@@ -3,6 +3,7 @@
 #include "preload/program/unwind/none.h"
 
 int unwind_limit;
+uint8_t unwind_extras;
 uintptr_t unwind_loader_begin, unwind_loader_bytes;
 
 const char* unwind_begin_process(struct StackShare* share, int frames_max) {

@@ -29,6 +29,7 @@ static void forget_rules(uint32_t module) {
   for (uint32_t i = 0; i < used && i < unwind_rules_max; i++) {
     if (module_of_rule[i] == module) __atomic_store_n(&unwind_table->rule[i].rule, rule_dead, __ATOMIC_RELEASE);
   }
+  __atomic_fetch_or(&unwind_extras, unwind_lost_module, __ATOMIC_RELEASE);
   __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE);
 }
 

@@ -85,6 +85,7 @@ struct UnwindThread {
   uint32_t places[unwind_frames_max];        ///< where it was loaded from: (address - base) / 4; bit 0: see walk.h
   struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
   uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
+  void* mixed;                               ///< memory of the caller of captures, or NULL
   bool is_elsewhere;                         ///< a capture runs on `stack`,
   uint64_t registers[unwind_registers];      ///< and has left the program's stack with these (STORE_REGISTERS)
   char stack[unwind_stack_bytes];
@@ -156,6 +157,16 @@ static inline void unwind_forget(struct UnwindThread* self) {
 
 /// The same in all threads.
 void unwind_forget_all(void) UNWIND_HIDDEN;
+
+/// The work that stacks need beside captures: a sum of
+enum {
+  unwind_met_module = 1,       ///< a module was met for the first time, and is to be looked at
+  unwind_lost_module = 4,      ///< a module has gone
+  unwind_has_interpreter = 2,  ///< stacks have frames of an interpreter (frames/frames.h)
+};
+extern uint8_t unwind_extras UNWIND_HIDDEN;
+/// An address in a module that was met since the call before; 0: there is none.
+uintptr_t unwind_next_module(void) UNWIND_HIDDEN;
 
 /// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
 extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;

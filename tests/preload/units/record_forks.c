@@ -209,7 +209,7 @@ static void run_all(int depth, uint64_t size, bool is_full, long stride) {
 
 int main(void) {
   void* share = sys_map_quietly(sizeof(struct StackShare));
-  if (stacks_begin_process(share, 0, false)) return 77;
+  if (stacks_begin_process(share, 0, false, false)) return 77;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
   if (!owners_prepare()) return 1;
   owners_begin_process(&memory_used);

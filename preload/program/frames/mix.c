@@ -1,0 +1,296 @@
+// Puts runs of Python frames among the native ones (frames.h), from the lower of the two first differences on.
+#include <string.h>
+
+#include "preload/program/frames/chain.h"
+#include "preload/program/frames/check.h"
+#include "preload/program/frames/frames.h"
+#include "preload/program/frames/names.h"
+#include "preload/program/frames/python.h"
+#include "preload/program/unwind/modules.h"
+#include "preload/program/unwind/walk.h"
+
+enum { mixed_frames_max = (1 << stack_count_bits) - 1, checks_max = 64, empty_max = 64, unplaced_max = 32 };
+
+// Python frames that one activation of the loop executes.
+struct Run {
+  int32_t first;   // of its frames in the chain
+  int32_t native;  // the loop's frame
+};
+
+struct MixedThread {
+  struct Chain chain;
+  int32_t runs;
+  struct Run run[chain_frames_max];
+  uint32_t at[unwind_frames_max + 1];  // of each native frame: its first mixed one; after the last, all
+  uint32_t mixed[mixed_frames_max + 1];
+};
+
+const size_t frames_thread_bytes = sizeof(struct MixedThread);
+
+static struct InterpreterFrames* share;
+static bool is_wanted, is_given_up;
+static int checks_left, empty_seen, unplaced_seen;
+static uint32_t looking;
+
+const uint32_t* frames_of(const struct MixedThread* mixed) { return mixed->mixed; }
+
+static void set_extra(uint8_t extra, bool on) {
+  if (on)
+    __atomic_fetch_or(&unwind_extras, extra, __ATOMIC_SEQ_CST);
+  else
+    __atomic_fetch_and(&unwind_extras, (uint8_t)~extra, __ATOMIC_SEQ_CST);
+}
+
+static void give_up(const char* fault) {
+  set_extra(unwind_has_interpreter, false);
+  is_wanted = false;
+  if (!__atomic_exchange_n(&is_given_up, true, __ATOMIC_RELAXED))
+    write_message(fault, "; stacks have native frames only", 0);
+}
+
+static void begin_names(void) {
+  if (!names_begin(share)) {
+    give_up("there is no memory for Python frames");
+    return;
+  }
+  names_watch_code();
+  set_extra(unwind_has_interpreter, true);
+}
+
+void frames_begin_process(struct InterpreterFrames* of_process, bool wanted) {
+  share = of_process;
+  is_wanted = wanted && !is_given_up;
+  looking = 0;
+  if (!is_wanted) return;
+  if (python_symbols.runtime)  // it was there before
+    begin_names();
+  else
+    set_extra(unwind_met_module, true);
+}
+
+void frames_end(void) {
+  set_extra(unwind_has_interpreter | unwind_met_module, false);
+  if (python_symbols.runtime) names_end();
+}
+
+static void begin_python(uintptr_t address) {
+  bool is_python;
+  const char* const fault = python_find(address, &is_python);
+  if (!is_python) return;
+  checks_left = checks_max;
+  empty_seen = unplaced_seen = 0;
+  if (fault)
+    give_up(fault);
+  else
+    begin_names();
+}
+
+static void end_unloaded_python(void) {
+  struct LoadedModule module;
+  if (!python_symbols.runtime || module_find((uintptr_t)python_symbols.runtime, &module)) return;
+  set_extra(unwind_has_interpreter, false);
+  python_symbols.runtime = NULL;
+}
+
+// One thread looks; for the others there is none yet.
+void frames_look(void) {
+  if (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) return;
+  set_extra(unwind_met_module | unwind_lost_module, false);
+  end_unloaded_python();
+  uintptr_t address;
+  while (is_wanted && !python_symbols.runtime && (address = unwind_next_module()) != 0) begin_python(address);
+  __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_loop(uint64_t code) {
+  return (code & code_mask) - python_symbols.loop_begin < python_symbols.loop_bytes;
+}
+
+static uintptr_t place_of(const struct UnwindThread* native, int frame) {
+  return native->places[frame] == no_place ? 0 : decode_place(native, native->places[frame]);
+}
+
+// The anchors of runs without one of their own, the innermost first: CFrames.
+struct Anchors {
+  uintptr_t cframe;
+  int run;  // whose anchor that is
+};
+
+// The anchor of run `number`. To be asked for from the innermost run outwards.
+static uintptr_t anchor_of(const struct MixedThread* mixed, struct Anchors* at, int number) {
+  if (python.layout >= python_shims) return mixed->chain.frame[mixed->run[number].first].frame;
+  for (; at->cframe && at->run > number; at->run--) at->cframe = python_word(at->cframe + python.cframe_previous);
+  return at->cframe;
+}
+
+// Places the runs from `from` on among the native frames from `frame` on. Walks from the innermost of both.
+static bool place_by_anchors(struct MixedThread* mixed, const struct UnwindThread* native, int from, int frame,
+                             uintptr_t state) {
+  struct Anchors at = {0, mixed->runs - 1};
+  if (python.thread_cframe) at.cframe = python_cframe(state);
+  int inner = native->frames - 1;
+  for (int number = mixed->runs - 1; number >= from; number--) {
+    const uintptr_t anchor = anchor_of(mixed, &at, number);
+    // The loop's frame is the innermost whose return address lies below the anchor, as those of all frames inside do.
+    while (inner > frame && place_of(native, inner - 1) != 0 && place_of(native, inner - 1) < anchor) inner--;
+    if (inner < frame || place_of(native, inner) == 0 || place_of(native, inner) > anchor) return false;
+    if (inner > 0 && place_of(native, inner - 1) <= anchor) return false;
+    mixed->run[number].native = inner--;
+  }
+  return true;
+}
+
+// The same where each loop executes one frame.
+static bool place_by_count(struct MixedThread* mixed, const struct UnwindThread* native, int from, int frame) {
+  int number = from;
+  for (; frame < native->frames; frame++) {
+    if (!is_loop(native->code[frame])) continue;
+    if (number == mixed->runs) return false;
+    mixed->run[number++].native = frame;
+  }
+  return number == mixed->runs;
+}
+
+// Drops the runs whose loop or first frame is not as before, and finds those of the chain from there on. Returns the
+// first that is to be placed.
+static int find_runs(struct MixedThread* mixed, int first, int native_kept) {
+  const struct Chain* const chain = &mixed->chain;
+  int runs = mixed->runs, from = first;
+  while (runs > 0 && (mixed->run[runs - 1].first >= first || mixed->run[runs - 1].native >= native_kept)) {
+    runs--;
+    if (mixed->run[runs].first < from) from = mixed->run[runs].first;
+  }
+  const int kept = runs;
+  for (int number = from; number < chain->frames; number++)
+    if (chain->frame[number].begins_run) mixed->run[runs++].first = number;
+  mixed->runs = runs;
+  return kept;
+}
+
+static inline int end_of_run(const struct MixedThread* mixed, int number) {
+  return number + 1 < mixed->runs ? mixed->run[number + 1].first : mixed->chain.frames;
+}
+
+// Writes the frames of a run from `number` of the chain on. Returns how many mixed frames there are then.
+static inline uint32_t write_run(struct MixedThread* mixed, int run, int number, uint32_t frames) {
+  const int end = end_of_run(mixed, run);
+  for (; number < end && frames < mixed_frames_max; number++) {
+    mixed->mixed[frames] = mixed->chain.frame[number].index;
+    frames += mixed->mixed[frames] != 0;
+  }
+  return frames;
+}
+
+// Writes the mixed frames from native frame `frame` on, where run `run` is the next. A loop without frames stays.
+static uint32_t write_frames(struct MixedThread* mixed, const struct UnwindThread* native, int frame, int run,
+                             uint32_t frames) {
+  for (; frame < native->frames; frame++) {
+    mixed->at[frame] = frames;
+    if (run < mixed->runs && mixed->run[run].native == frame)
+      frames = write_run(mixed, run, mixed->run[run].first, frames), run++;
+    if (frames == mixed->at[frame] && frames < mixed_frames_max)
+      mixed->mixed[frames++] = unwind_frame_of_last(native, frame);
+  }
+  mixed->at[frame] = frames;
+  return frames;
+}
+
+// The native frames alone.
+static struct MixedStack copy_native(struct MixedThread* mixed, const struct UnwindThread* native, int native_kept) {
+  const int kept = mixed->runs == 0 && mixed->chain.frames == 0 ? native_kept : 0;
+  chain_forget(&mixed->chain);
+  mixed->runs = 0;
+  return (struct MixedStack){(uint32_t)kept, write_frames(mixed, native, kept, 0, (uint32_t)kept)};
+}
+
+static struct MixedStack copy_unplaced(struct MixedThread* mixed, const struct UnwindThread* native) {
+  if (checks_left > 0 && ++unplaced_seen == unplaced_max) give_up("the Python frames have no places among native ones");
+  __atomic_fetch_add(&share->unplaced, 1, __ATOMIC_RELAXED);
+  return copy_native(mixed, native, 0);
+}
+
+// Where in the mixed stack before the frame `number` of the chain was, or would have been, after the frames before it.
+static uint32_t place_in_mixed(const struct MixedThread* mixed, int number, int frames_before) {
+  int run = mixed->runs - 1;
+  while (run >= 0 && mixed->run[run].first > number) run--;
+  if (run < 0) return UINT32_MAX;
+  const int native = mixed->run[run].native, first = mixed->run[run].first;
+  if (number >= frames_before) return mixed->at[native + 1];
+  const bool has_shim = number > first && mixed->chain.frame[first].index == 0;
+  return mixed->at[native] + (uint32_t)(number - first) - has_shim;
+}
+
+static inline uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// Mixes from the first differences on: frame `first` of the chain, which had `before` frames, and native frame
+// `native_kept`.
+static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThread* native, int native_kept, int first,
+                             int before, uintptr_t state) {
+  const bool is_changed = first < before || first < mixed->chain.frames;
+  uint32_t kept = mixed->at[native_kept];
+  if (is_changed) kept = lower(kept, place_in_mixed(mixed, first, before));
+  const int runs_kept = find_runs(mixed, is_changed ? first : before, native_kept);
+  const int last = runs_kept - 1, from = last < 0 ? 0 : mixed->run[last].native + 1;
+  const bool has_runs = mixed->chain.frames == 0 || (mixed->runs > 0 && mixed->run[0].first == 0);
+  const bool is_placed =
+      has_runs && (python.layout == python_counted ? place_by_count(mixed, native, runs_kept, from)
+                                                   : place_by_anchors(mixed, native, runs_kept, from, state));
+  if (!is_placed) return copy_unplaced(mixed, native);
+  int start = native_kept;
+  uint32_t frames;
+  if (is_changed && last >= 0) {  // the last run that stays has other frames from `first` on, or ends there
+    start = mixed->run[last].native;
+    frames = write_run(mixed, last, first, kept);
+    if (frames == mixed->at[start]) mixed->mixed[frames++] = unwind_frame_of_last(native, start);
+    start++;
+  } else {
+    if (runs_kept < mixed->runs && mixed->run[runs_kept].native < start) start = mixed->run[runs_kept].native;
+    frames = mixed->at[start];
+    kept = lower(kept, frames);
+  }
+  frames = write_frames(mixed, native, start, runs_kept, frames);
+  if (frames == mixed_frames_max) return copy_unplaced(mixed, native);
+  must(kept <= frames);
+  return (struct MixedStack){kept, frames};
+}
+
+static bool has_loop(const struct UnwindThread* native) {
+  for (int frame = 0; frame < native->frames; frame++)
+    if (is_loop(native->code[frame])) return true;
+  return false;
+}
+
+// Checks what the first stacks lead to. Returns false if it is not what it should be.
+static bool is_sound(const struct UnwindThread* native, uintptr_t thread) {
+  uintptr_t state;
+  const char* fault = check_state(&state);
+  if (!fault && state) fault = check_chain(state, thread);
+  const bool is_empty = !fault && (!state || !python_innermost(state));
+  if (is_empty && has_loop(native) && ++empty_seen == empty_max) fault = "Python runs, but has no frames";
+  if (!fault && !is_empty) __atomic_fetch_sub(&checks_left, 1, __ATOMIC_RELAXED);
+  if (fault) give_up(fault);
+  return !fault;
+}
+
+struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThread* native,
+                             const struct UnwindStack* stack, const void* frame) {
+  const uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+  if (__builtin_expect(stack->kept == 0, 0)) {
+    chain_forget(&mixed->chain);
+    mixed->runs = 0;
+    mixed->at[0] = 0;
+  }
+  const bool is_own = (uintptr_t)frame - native->own_begin < native->own_end - native->own_begin;
+  if (__builtin_expect(!is_own, 0)) return copy_native(mixed, native, stack->kept);
+  if (__builtin_expect(checks_left > 0, 0) && !is_sound(native, thread)) return copy_native(mixed, native, stack->kept);
+  const uintptr_t state = python_own_state(thread), innermost = state ? python_innermost(state) : 0;
+  const int before = mixed->chain.frames;
+  if (!innermost && before == 0 && mixed->runs == 0) return copy_native(mixed, native, stack->kept);
+  int first = 0;
+  if (innermost)
+    first = chain_capture(&mixed->chain, innermost);
+  else
+    chain_forget(&mixed->chain);
+  if (__builtin_expect(first < 0, 0)) return copy_unplaced(mixed, native);
+  return mix(mixed, native, stack->kept, first, before, state);
+}

@@ -1,0 +1,197 @@
+// Finds an interpreter in a module, and the offsets of its structures (python.h).
+#include "preload/program/frames/python.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "preload/program/kernel.h"
+#include "preload/program/unwind/modules.h"
+
+struct PythonOffsets python;
+struct PythonSymbols python_symbols;
+
+static const struct PythonOffsets table[] = {
+    {.version = 0x308,
+     .layout = python_counted,
+     .thread_id = 176,
+     .thread_frame = 24,
+     .previous = 24,
+     .code = 32,
+     .instruction = 104,
+     .function = 112,
+     .file = 104,
+     .current = 1368,
+     .finalizing = 16,
+     .unit = 1},
+    {.version = 0x309,
+     .layout = python_counted,
+     .thread_id = 176,
+     .thread_frame = 24,
+     .previous = 24,
+     .code = 32,
+     .instruction = 104,
+     .function = 112,
+     .file = 104,
+     .current = 568,
+     .finalizing = 16,
+     .unit = 1},
+    {.version = 0x30a,
+     .layout = python_cframes,
+     .thread_id = 176,
+     .thread_frame = 24,
+     .thread_cframe = 48,
+     .cframe_previous = 8,
+     .previous = 24,
+     .code = 32,
+     .instruction = 96,
+     .function = 112,
+     .file = 104,
+     .current = 568,
+     .finalizing = 16,
+     .unit = 2},
+    {.version = 0x30b,
+     .layout = python_entries,
+     .thread_id = 152,
+     .thread_frame = 56,
+     .thread_cframe = 56,
+     .cframe_frame = 8,
+     .cframe_previous = 16,
+     .previous = 48,
+     .code = 32,
+     .instruction = 56,
+     .owner = 69,
+     .is_entry = 68,
+     .code_bytes = 184,
+     .function = 128,
+     .file = 112,
+     .current = 576,
+     .finalizing = 24},
+    {.version = 0x30c,
+     .layout = python_shims,
+     .thread_id = 136,
+     .thread_frame = 56,
+     .previous = 8,
+     .code = 0,
+     .instruction = 56,
+     .owner = 70,
+     .code_bytes = 192,
+     .function = 128,
+     .file = 112,
+     .finalizing = 24},
+};
+
+// Words of _Py_DebugOffsets, of which each minor version has its own layout (Include/internal/pycore_runtime.h and
+// pycore_debug_offsets.h). Other versions than these are not known.
+struct DebugWords {
+  uint8_t thread, frame_index, thread_id_index, frame, code;
+};
+static const struct DebugWords words_of_minor[] = {
+    [13] = {19, 4, 5, 28, 34},
+    [14] = {22, 4, 5, 31, 39},
+    [15] = {22, 4, 8, 39, 47},
+};
+enum { minor_first = 13, minor_last = 15, final_release = 0xf0 };
+
+static const char* read_debug_offsets(uint32_t version) {
+  const uint64_t* const words = (const uint64_t*)(const void*)python_symbols.runtime;
+  const uint32_t minor = version >> 16 & 255;
+  if (minor < minor_first || minor > minor_last || (version & 0xf0) != final_release || words[1] != version)
+    return "this version of Python is not known";
+  if (words[2]) return "this Python has no global interpreter lock";
+  const struct DebugWords at = words_of_minor[minor];
+  const uint64_t *const thread = words + at.thread, *const frame = words + at.frame, *const code = words + at.code;
+  python = (struct PythonOffsets){
+      .version = (uint16_t)(version >> 16),
+      .layout = python_shims_alone,
+      .thread_id = (uint16_t)thread[at.thread_id_index],
+      .thread_frame = (uint16_t)thread[at.frame_index],
+      .previous = (uint16_t)frame[1],
+      .code = (uint16_t)frame[2],
+      .instruction = (uint16_t)frame[3],
+      .owner = (uint16_t)frame[5],
+      .file = (uint16_t)code[1],
+      .function = (uint16_t)code[3],
+      .code_bytes = (uint16_t)code[9],
+      .finalizing = (uint32_t)words[4],
+      .code_tag = minor >= 14 ? 7 : 0,
+  };
+  return NULL;
+}
+
+static const char* read_table(uint32_t version) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    if (table[i].version != version >> 16) continue;
+    python = table[i];
+    return NULL;
+  }
+  return "this version of Python is not known";
+}
+
+// A field of code objects, as its type lists it.
+static void read_member(const char* wanted, uint16_t* offset) {
+  enum { type_members = 240 };
+  struct Member {  // PyMemberDef
+    const char* name;
+    int type;
+    long offset;
+    int flags;
+    const char* doc;
+  };
+  const struct Member* member = *(const struct Member* const*)(const void*)(python_symbols.code_type + type_members);
+  for (; member && member->name; member++)
+    if (strcmp(member->name, wanted) == 0) *offset = (uint16_t)member->offset;
+}
+
+static void read_code_type(void) {
+  enum { type_basic_size = 32 };
+  read_member("co_filename", &python.file);
+  read_member("co_name", &python.function);
+  read_member("co_qualname", &python.function);
+  if (!python_has_objects())
+    python.code_bytes = (uint16_t) * (const long*)(const void*)(python_symbols.code_type + type_basic_size);
+}
+
+// The version as PY_VERSION_HEX has it; up to 3.10 from its text: "3.9.18 (main, …".
+static uint32_t version_of(const uint32_t* version, const char* (*text)(void)) {
+  if (version) return *version;
+  const char* at = text ? text() : NULL;
+  if (!at || at[0] != '3' || at[1] != '.') return 0;
+  uint32_t minor = 0;
+  for (at += 2; *at >= '0' && *at <= '9'; at++) minor = minor * 10 + (uint32_t)(*at - '0');
+  return 3u << 24 | minor << 16 | final_release;
+}
+
+const char* python_find(uintptr_t address, bool* is_python) {
+  struct PythonSymbols* const found = &python_symbols;
+  const uint32_t* version = NULL;
+  const char* (*version_text)(void) = NULL;
+  const struct WantedSymbol wanted[] = {
+      {"_PyRuntime", (void**)&found->runtime, NULL},
+      {"PyCode_Type", (void**)&found->code_type, NULL},
+      {"Py_Version", (void**)&version, NULL},
+      {"Py_GetVersion", (void**)&version_text, NULL},
+      {"_PyThreadState_UncheckedGet", (void**)&found->current_state, NULL},
+      {"PyThreadState_GetUnchecked", (void**)&found->current_state, NULL},
+      {"PyGILState_GetThisThreadState", (void**)&found->state_of_thread, NULL},
+      {"PyUnicode_GetLength", (void**)&found->text_length, NULL},
+      {"PyUnicode_ReadChar", (void**)&found->text_character, NULL},
+      {"PyCode_Addr2Line", (void**)&found->line, NULL},
+      {"_PyEval_EvalFrameDefault", (void**)&found->loop_begin, &found->loop_bytes},
+  };
+  *found = (struct PythonSymbols){0};
+  *is_python = false;
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    module_symbol(address, &wanted[i]);
+    if (!found->runtime) return NULL;
+  }
+  *is_python = true;
+  if (!found->code_type || !found->state_of_thread || !found->text_length || !found->text_character || !found->line)
+    return "this Python does not export what is needed";
+  const uint32_t number = version_of(version, version_text);
+  const char* const fault =
+      memcmp(found->runtime, "xdebugpy", 8) == 0 ? read_debug_offsets(number) : read_table(number);
+  if (fault) return fault;
+  if (!python.current && !found->current_state) return "this Python does not export what is needed";
+  read_code_type();
+  return NULL;
+}
