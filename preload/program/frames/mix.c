@@ -127,7 +127,7 @@ static uintptr_t anchor_of(const struct MixedThread* mixed, struct Anchors* at, 
 static bool place_by_anchors(struct MixedThread* mixed, const struct UnwindThread* native, int from, int frame,
                              uintptr_t state) {
   struct Anchors at = {0, mixed->runs - 1};
-  if (python.thread_cframe) at.cframe = python_cframe(state);
+  if (python.thread_cframe && state) at.cframe = python_cframe(state);
   int inner = native->frames - 1;
   for (int number = mixed->runs - 1; number >= from; number--) {
     const uintptr_t anchor = anchor_of(mixed, &at, number);
@@ -151,16 +151,25 @@ static bool place_by_count(struct MixedThread* mixed, const struct UnwindThread*
   return number == mixed->runs;
 }
 
-// Drops the runs whose loop or first frame is not as before, and finds those of the chain from there on. Returns the
-// first that is to be placed.
-static int find_runs(struct MixedThread* mixed, int first, int native_kept) {
+// The runs of a stack that are as in the one before, and what was after them.
+struct KeptRuns {
+  int count;
+  int end;     // of the last one in the chain before
+  int native;  // the loop of the first run that was dropped, or native_kept
+};
+
+// Drops the runs whose loop or first frame is not as before, and finds those of the chain from there on.
+static struct KeptRuns find_runs(struct MixedThread* mixed, int first, int before, int native_kept) {
   const struct Chain* const chain = &mixed->chain;
   int runs = mixed->runs, from = first;
+  struct KeptRuns kept = {.end = before, .native = native_kept};
   while (runs > 0 && (mixed->run[runs - 1].first >= first || mixed->run[runs - 1].native >= native_kept)) {
-    runs--;
-    if (mixed->run[runs].first < from) from = mixed->run[runs].first;
+    const struct Run* const dropped = &mixed->run[--runs];
+    kept.end = dropped->first;
+    if (dropped->native < kept.native) kept.native = dropped->native;
+    if (dropped->first < from) from = dropped->first;
   }
-  const int kept = runs;
+  kept.count = runs;
   for (int number = from; number < chain->frames; number++)
     if (chain->frame[number].begins_run) mixed->run[runs++].first = number;
   mixed->runs = runs;
@@ -209,49 +218,34 @@ static struct MixedStack copy_unplaced(struct MixedThread* mixed, const struct U
   return copy_native(mixed, native, 0);
 }
 
-// Where in the mixed stack before the frame `number` of the chain was, or would have been, after the frames before it.
-static uint32_t place_in_mixed(const struct MixedThread* mixed, int number, int frames_before) {
-  int run = mixed->runs - 1;
-  while (run >= 0 && mixed->run[run].first > number) run--;
-  if (run < 0) return UINT32_MAX;
-  const int native = mixed->run[run].native, first = mixed->run[run].first;
-  if (number >= frames_before) return mixed->at[native + 1];
-  const bool has_shim = number > first && mixed->chain.frame[first].index == 0;
-  return mixed->at[native] + (uint32_t)(number - first) - has_shim;
-}
-
-static inline uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
 // Mixes from the first differences on: frame `first` of the chain, which had `before` frames, and native frame
 // `native_kept`.
 static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThread* native, int native_kept, int first,
                              int before, uintptr_t state) {
-  const bool is_changed = first < before || first < mixed->chain.frames;
-  uint32_t kept = mixed->at[native_kept];
-  if (is_changed) kept = lower(kept, place_in_mixed(mixed, first, before));
-  const int runs_kept = find_runs(mixed, is_changed ? first : before, native_kept);
-  const int last = runs_kept - 1, from = last < 0 ? 0 : mixed->run[last].native + 1;
+  const struct KeptRuns kept = find_runs(mixed, first, before, native_kept);
+  const struct Run* const last = kept.count ? &mixed->run[kept.count - 1] : NULL;
+  const int from = last ? last->native + 1 : 0;
   const bool has_runs = mixed->chain.frames == 0 || (mixed->runs > 0 && mixed->run[0].first == 0);
   const bool is_placed =
-      has_runs && (python.layout == python_counted ? place_by_count(mixed, native, runs_kept, from)
-                                                   : place_by_anchors(mixed, native, runs_kept, from, state));
+      has_runs && (python.layout == python_counted ? place_by_count(mixed, native, kept.count, from)
+                                                   : place_by_anchors(mixed, native, kept.count, from, state));
   if (!is_placed) return copy_unplaced(mixed, native);
-  int start = native_kept;
-  uint32_t frames;
-  if (is_changed && last >= 0) {  // the last run that stays has other frames from `first` on, or ends there
-    start = mixed->run[last].native;
-    frames = write_run(mixed, last, first, kept);
+  int start = kept.native;
+  uint32_t begin, frames;
+  if (last && (first < kept.end || first < end_of_run(mixed, kept.count - 1))) {  // it has other frames from there on
+    const bool has_shim = mixed->chain.frame[last->first].index == 0;
+    start = last->native;
+    begin = mixed->at[start] + (uint32_t)(first - last->first) - has_shim;
+    frames = write_run(mixed, kept.count - 1, first, begin);
     if (frames == mixed->at[start]) mixed->mixed[frames++] = unwind_frame_of_last(native, start);
     start++;
   } else {
-    if (runs_kept < mixed->runs && mixed->run[runs_kept].native < start) start = mixed->run[runs_kept].native;
-    frames = mixed->at[start];
-    kept = lower(kept, frames);
+    if (kept.count < mixed->runs && mixed->run[kept.count].native < start) start = mixed->run[kept.count].native;
+    begin = frames = mixed->at[start];
   }
-  frames = write_frames(mixed, native, start, runs_kept, frames);
+  frames = write_frames(mixed, native, start, kept.count, frames);
   if (frames == mixed_frames_max) return copy_unplaced(mixed, native);
-  must(kept <= frames);
-  return (struct MixedStack){kept, frames};
+  return (struct MixedStack){begin, frames};
 }
 
 static bool has_loop(const struct UnwindThread* native) {
@@ -271,6 +265,31 @@ static bool is_sound(const struct UnwindThread* native, uintptr_t thread) {
   if (fault) give_up(fault);
   return !fault;
 }
+
+#ifdef CMT_CHECK_FRAMES
+// Mixes the same stack from nothing, with all names read anew, and stops the program at a difference. For
+// bench/python.
+static void check_against_fresh(const struct MixedThread* mixed, struct MixedStack got,
+                                const struct UnwindThread* native, uintptr_t state) {
+  static __thread struct MixedThread* fresh;
+  if (!fresh && !(fresh = sys_map_quietly(sizeof *fresh))) return;
+  const uintptr_t innermost = state ? python_innermost(state) : 0;
+  chain_forget(&fresh->chain);
+  memset(fresh->chain.near, 0, sizeof fresh->chain.near);
+  fresh->runs = 0;
+  fresh->at[0] = 0;
+  if (innermost && chain_capture(&fresh->chain, innermost) < 0) return;
+  for (int i = 0; i < fresh->chain.frames; i++) {
+    const struct PythonFrame* const frame = &fresh->chain.frame[i];
+    if (frame->index && !names_are_right(frame->code, frame->instruction, frame->index)) __builtin_trap();
+  }
+  const struct MixedStack wanted = mix(fresh, native, 0, 0, 0, state);
+  if (got.frames != wanted.frames || memcmp(mixed->mixed, fresh->mixed, got.frames * sizeof *mixed->mixed) != 0)
+    __builtin_trap();
+}
+#else
+#define check_against_fresh(...) ((void)0)
+#endif
 
 struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThread* native,
                              const struct UnwindStack* stack, const void* frame) {
@@ -292,5 +311,7 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
   else
     chain_forget(&mixed->chain);
   if (__builtin_expect(first < 0, 0)) return copy_unplaced(mixed, native);
-  return mix(mixed, native, stack->kept, first, before, state);
+  const struct MixedStack result = mix(mixed, native, stack->kept, first, before, state);
+  check_against_fresh(mixed, result, native, state);
+  return result;
 }

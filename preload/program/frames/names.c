@@ -111,13 +111,18 @@ static uint32_t put_utf8(char* to, uint32_t character) {
 }
 
 // Of a long text, the end: the file's name is there.
-static uint32_t keep_string(uintptr_t string) {
-  char text[text_bytes_max + 8];
+static uint32_t read_string(uintptr_t string, char text[text_bytes_max + 8]) {
   uint32_t bytes = 0;
   const long length = string ? python_symbols.text_length((void*)string) : 0;
   for (long i = length > text_bytes_max / 4 ? length - text_bytes_max / 4 : 0; i < length; i++)
     bytes += put_utf8(text + bytes, python_symbols.text_character((void*)string, i));
   text[bytes] = 0;
+  return bytes;
+}
+
+static uint32_t keep_string(uintptr_t string) {
+  char text[text_bytes_max + 8];
+  const uint32_t bytes = read_string(string, text);
   return keep_text(text, bytes);
 }
 
@@ -275,3 +280,19 @@ void names_end(void) {
   void (*ours)(void*) = code_dies;
   __atomic_compare_exchange_n(place_of_dealloc(), &ours, code_dealloc, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
+
+#ifdef CMT_CHECK_FRAMES
+static bool is_string(uintptr_t string, uint32_t at) {
+  char text[text_bytes_max + 8];
+  read_string(string, text);
+  return strcmp(text, share->text + at) == 0;
+}
+
+bool names_are_right(uintptr_t code, uintptr_t instruction, uint32_t index) {
+  const struct InterpreterFrame* const frame = &share->frame[index - interpreter_frames_first];
+  if (index == interpreter_frames_first) return share->nameless != 0;
+  const int line = python_symbols.line((void*)code, python_offset(code, instruction));
+  return is_string(python_word(code + python.function), frame->function_at) &&
+         is_string(python_word(code + python.file), frame->file_at) && frame->line == (line > 0 ? (uint32_t)line : 0);
+}
+#endif

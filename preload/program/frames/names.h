@@ -22,3 +22,6 @@ void names_end(void);
 
 /// The index, as records have it, of the line at `instruction` of `code`. Makes a new one if there is none.
 uint32_t names_find(uintptr_t code, uintptr_t instruction);
+
+/// Whether a frame has the names that the interpreter gives now. Only in a library that checks itself.
+bool names_are_right(uintptr_t code, uintptr_t instruction, uint32_t index);
