@@ -2,6 +2,7 @@
 #include "preload/program/unwind/rules.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "preload/cfi/cfi.h"
 #include "preload/program/kernel.h"
@@ -133,6 +134,23 @@ bool follows_call(uintptr_t code) {
   return false;
 }
 
+// The trampolines that Python 3.12 and 3.13.0 make with -X perf, one for each function, keep no frame pointer. After
+// the call they are `add $8, %rsp; ret`, so the caller's return address is 8 bytes above rsp whatever the code before
+// does. The call itself is not looked at: at the begin of a mapping, follows_call() could not read 7 bytes before the
+// address. If a module is mapped here later, a stack that passes this address is wrong or cut, as with any wrong rule.
+static bool is_return_over_8_bytes(uintptr_t code) {
+  static const uint8_t instructions[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
+  return memory_is_readable(code) && memory_is_readable(code + sizeof instructions - 1) &&
+         memcmp((const void*)code, instructions, sizeof instructions) == 0;
+}
+
+// The rule of an address outside of modules: after a call by the frame pointer.
+static uint64_t rule_of_jit(uintptr_t code, bool is_exact) {
+  if (is_exact) return rule_make(rule_jit, 16, 1);
+  if (is_return_over_8_bytes(code)) return rule_make(rule_from_rsp, 16, 0);
+  return follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
+}
+
 // Makes the rule of a key. *number is that of the module with the code, or 0.
 static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const uintptr_t code = (uintptr_t)(key & ~UNWIND_EXACT);
@@ -140,8 +158,7 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
   struct LoadedModule module;
   struct CfiRow row;
   *number = 0;
-  if (!module_find(instruction, &module))
-    return key & UNWIND_EXACT || follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
+  if (!module_find(instruction, &module)) return rule_of_jit(code, (key & UNWIND_EXACT) != 0);
   *number = module_number(&module);
   const struct CfiTables tables = module_tables(&module);
   if (*number == 0) return rule_unknown;

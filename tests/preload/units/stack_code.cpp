@@ -161,14 +161,21 @@ void wrong_rules() {
   }
 }
 
-// Code without a module, as a JIT compiler makes: with frame pointers, and without.
+// Code without a module, as a JIT compiler makes: with frame pointers, and without. The trampoline of `python -X perf`
+// has none, but its last two instructions give the place of the return address. Copies are at both ends
+// of a page without neighbours.
 void jit() {
   static const unsigned char framed[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0xc9, 0xc3};
   static const unsigned char frameless[] = {0x48, 0x83, 0xec, 0x28, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0xc3};
-  auto* memory = static_cast<unsigned char*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  std::memcpy(memory, framed, sizeof framed);
+  static const unsigned char trampoline[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  auto* memory =
+      static_cast<unsigned char*>(mmap(nullptr, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) + 4096;
+  if (mprotect(memory, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) std::abort();
+  std::memcpy(memory, trampoline, sizeof trampoline);
+  std::memcpy(memory + 32, framed, sizeof framed);
   std::memcpy(memory + 64, frameless, sizeof frameless);
+  unsigned char* last = memory + 4096 - sizeof trampoline;
+  std::memcpy(last, trampoline, sizeof trampoline);
   stacks::options.may_be_cut = true;
   using Code = void (*)(void (*)());
   struct Made {
@@ -186,8 +193,10 @@ void jit() {
     }
   };
   for (int i = 0; i < 3; i++) {
-    reinterpret_cast<Code>(memory)(Made::whole);
-    check();
+    for (unsigned char* code : {memory, memory + 32, last}) {
+      reinterpret_cast<Code>(code)(Made::whole);
+      check();
+    }
     reinterpret_cast<Code>(memory + 64)(Made::any);
     check();
   }
