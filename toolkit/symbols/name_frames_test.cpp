@@ -345,8 +345,9 @@ TEST_CASE("the kernel's own code in a process has names") {
 
 TEST_CASE("functions of a JIT compiler come from its list, the last one where memory was used again") {
   const std::string path = "perf-4711.map";
-  std::ofstream(path) << "1000 40 old\n1040 10 LazyCompile:~parse app.js:12\nxyz\n10 \n\n1000 20 new one\n"
-                      << "ffffffffffffff00 200 wraps\n2000 10";
+  std::ofstream(path)
+      << "1000 40 old\n1040 10 LazyCompile:~parse app.js:12\nxyz\n10 \n\n0x0000000000001000 0x20 new one\n"
+      << "ffffffffffffff00 200 wraps\n2000 10";
   StackTable stacks;
   const FrameId first = stacks.add_frame({0, 0x1010, false});
   const FrameId second = stacks.add_frame({0, 0x1050, false});  // the call is the instruction before

@@ -19,8 +19,10 @@
 namespace cmt::symbols {
 namespace {
 
-/// Takes a hexadecimal number and the blanks after it off a line. Returns false if there is none.
+/// Takes a hexadecimal number, which Java's lists begin with "0x", and the blanks after it off a line. Returns false if
+/// there is none.
 bool take_number(std::string_view& line, std::uint64_t& number) {
+  if (line.starts_with("0x")) line.remove_prefix(2);
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number, 16);
   if (error != std::errc()) return false;
   line.remove_prefix(static_cast<std::size_t>(end - line.data()));
