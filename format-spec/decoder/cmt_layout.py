@@ -181,9 +181,10 @@ def sections(data, offset):
 
 # ### Block header
 
-CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM, STACK_STREAM, STACK_DEFINITIONS, ORIGINS = range(1, 9)
+CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM = range(1, 6)
+STACK_STREAM, STACK_DEFINITIONS, ORIGINS, POOL_STACK_STREAM = range(6, 10)
 STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack",
-                7: "stack definition", 8: "origin"}
+                7: "stack definition", 8: "origin", 9: "pool stack"}
 
 
 @dataclass
@@ -197,6 +198,7 @@ class Block:
     time: int
     keyframe: int
     streams: list  # of (id, raw size, size, offset in the file)
+    pools: list = field(default_factory=list)
     raw: dict = field(default_factory=dict)  # id -> Cursor over the decompressed stream
 
 
@@ -211,6 +213,10 @@ def block_header(section):
         raw_size, size = cursor.varint("a stream's size", 2**28), cursor.varint("a stream's size", 2**28)
         block.streams.append((stream, raw_size, size, offset))
         offset += size
+    # "pools | varint | only in a block with events of pools"
+    if not cursor.at_end():
+        for _ in range(cursor.varint("the number of pools", 4096)):
+            block.pools.append(cursor.string("the length of a pool's name", 256))
     # "The body holds the frames, one after the other, in this order, and nothing else"
     if offset != section.end:
         raise FormatError(section.offset, "the sizes of the streams do not add up to the body")

@@ -2,8 +2,8 @@
 cmt_decode.py."""
 from dataclasses import dataclass
 
-from cmt_layout import MASK, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress, unzigzag
-from cmt_streams import ALLOCATES, RELEASES
+from cmt_layout import MASK, POOL_STACK_STREAM, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress, unzigzag
+from cmt_streams import ALLOCATES, POOL_FREE, POOL_MALLOC, RELEASES
 
 # ## Call stacks
 
@@ -44,13 +44,22 @@ class Stacks:
         known = len(self.stacks) - 1
         if STACK_DEFINITIONS in block.raw:
             self.define(block.raw[STACK_DEFINITIONS], block.events)
-        cursor = block.raw.get(STACK_STREAM)
+        self.numbers(block.raw.get(STACK_STREAM), events, known, ALLOCATES, RELEASES)
+        cursor = block.raw.get(POOL_STACK_STREAM)
+        if cursor:
+            # "The number others counts the zeros of the stream of stacks in this block."
+            others = cursor.varint()
+            if others >= len(self.stacks) - known:
+                cursor.fail("stacks that are not defined", 0)
+            self.numbers(cursor, events, known + others, {POOL_MALLOC}, {POOL_FREE})
+
+    def numbers(self, cursor, events, known, makes, ends):
         if not cursor:
             return
         # "rule is a varint: 1 or 3, the sum of properties of kinds. Each event of a kind that has one of them has a
         # value"
         rule, last = cursor.varint("the rule of the stacks", 255), 0
-        kinds = (ALLOCATES if rule & 1 else set()) | (RELEASES if rule & 2 else set())
+        kinds = (makes if rule & 1 else set()) | (ends if rule & 2 else set())
         for event in events:
             if event.kind not in kinds:
                 continue

@@ -10,16 +10,18 @@ KINDS = ("malloc free calloc realloc reallocarray aligned_alloc posix_memalign m
          "free_aligned_sized operator_new operator_new_nothrow operator_new_array operator_new_array_nothrow "
          "operator_delete operator_delete_sized operator_delete_array operator_delete_array_sized thread_start "
          "thread_exit thread_name mark sample").split() + [
-             None, None, "unknown_kind", "touch", "resident", "malloc_trim", "mallopt", "mallctl"]
+             None, None, "unknown_kind", "touch", "resident", "malloc_trim", "mallopt", "mallctl", None, "pool_malloc",
+             "pool_free"]
 ALLOCATES = {0, *range(2, 10), *range(12, 16)}
 RELEASES = {1, 3, 4, 10, 11, *range(16, 20)}
 NAMES = {28, 29}
-SIZES = {0, *range(2, 16), 17, 19, 24, 28, 29, 30}
+SIZES = {0, *range(2, 16), 17, 19, 24, 28, 29, 30, 34}
 COUNTS = {2, 4, 28, 29}
 ALIGNS = {5, 6, 7, 11, 28, 29}
-MAY_ALIGN = set(range(12, 20))
+MAY_ALIGN = {*range(12, 20), 34, 35}
 LABELS = {22, 23, 31, 32}
 TOUCH, RESIDENT, NEXT_RUN = 28, 29, 33
+POOL_MALLOC, POOL_FREE = 34, 35
 THREAD_SWITCH, TAG_SKIP, DESCRIBED, UNKNOWN_KIND = 25, 26, 27, 27
 BITS = {1: ALLOCATES, 2: RELEASES, 4: NAMES, 8: SIZES, 16: COUNTS, 32: ALIGNS, 64: MAY_ALIGN, 128: LABELS}
 
@@ -47,6 +49,8 @@ class Event:
     usable: int | None = None
     label: bytes = b""
     stack: int = 0  # a node
+    pool: bytes = b""
+    pool_block: int = 0
     stated_kind: int = 0  # as the stream has it, where the kind is not known
 
     # "bytes(event) is size times count, or 2^64 - 1 if the product overflows."
@@ -187,6 +191,8 @@ def core(block):
     # 0, 4,096 and 0."
     last = Event(TOUCH, 0, count=0, alignment=4096)
     last_end = 0
+    # "A block begins with the last pool 0, the next number 1 and the named number 0."
+    pool, next_number, named_number = 0, 1, 0
     events = []
     while len(events) < block.events:
         # "An item begins with a varint whose low bits are a form's code: exactly one form's code fits, or the stream
@@ -233,9 +239,8 @@ def core(block):
             event.count = operand()
         if has("aligns") or form.value & ALIGNED:
             event.alignment = operand()
-        # "The further operands, which have no meaning for a reader of this version"
-        for _ in range(form.further):
-            operand()
+        # "The further operands: the block of a pool_free. All others have no meaning for a reader of this version."
+        further = [operand() for _ in range(form.further)]
         if has("labels"):
             # "The label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
             size = operand()
@@ -260,6 +265,27 @@ def core(block):
             event.size = unzigzag(event.size) + before & MASK
             # "The event becomes the last run, with the end size + count · alignment (modulo 2^64)."
             last, last_end = event, event.size + event.count * event.alignment & MASK
+        if kind in (POOL_MALLOC, POOL_FREE):
+            # "The alignment of an aligned form is v: the last pool becomes v mod 2^16, and the next number rises by v >>
+            # 16."
+            if form.value & ALIGNED:
+                pool, next_number = event.alignment & 0xFFFF, next_number + (event.alignment >> 16) & MASK
+                event.alignment = 0
+            if not 0 < pool <= len(block.pools):
+                cursor.fail("a pool that the block does not name")
+            # "A pool_malloc makes the block with the next number, which rises by one."
+            if kind == POOL_MALLOC:
+                event.pool_block, next_number = next_number, next_number + 1 & MASK
+            # "The first further operand of a pool_free is v. The block is named number + unzigzag(v >> 1) if v is odd,
+            # else next number - (v >> 1). This block becomes the named number."
+            else:
+                value = further[0] if further else 0
+                named_number = (named_number + unzigzag(value >> 1) if value & 1 else next_number - (value >> 1)) & MASK
+                event.pool_block = named_number
+            # "The numbers of blocks are above 0 and below 2^48."
+            if not (0 < event.pool_block < 1 << 48 and next_number <= 1 << 48):
+                cursor.fail("a pool's block above its limit")
+            event.pool = block.pools[pool - 1]
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
         # one."
         if has("allocates") and not form.value & NULL:

@@ -1,7 +1,7 @@
 """Writes header lines, events and call stacks as text.md defines them. See cmt_decode.py."""
 import re
 
-from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, RELEASES, SIZES
+from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, POOL_FREE, POOL_MALLOC, RELEASES, SIZES
 
 
 # Quotes, backslashes, and the characters that a terminal would obey.
@@ -40,6 +40,7 @@ def block_text(address, tag):
 def line(event):
     name = KINDS[event.kind]
     arguments = [block_text(event.old_address, event.old_tag)] if event.kind in RELEASES | NAMES else []
+    arguments += [block_text(0, event.pool_block)] if event.kind == POOL_FREE else []
     arguments += [str(event.alignment)] if event.kind in ALIGNS else []
     arguments += [str(event.count)] if event.kind in COUNTS else []
     arguments += [str(event.size)] if event.kind in SIZES else []
@@ -48,6 +49,10 @@ def line(event):
     if name.startswith("operator_"):
         name = "operator " + name.split("_")[1] + ("[]" if "_array" in name else "")
     text = f"{name}({', '.join(arguments)}".encode() + (quoted(event.label) if event.kind in LABELS else b"") + b")"
+    if event.kind in (POOL_MALLOC, POOL_FREE):
+        text = text[:-1] + b", " + quoted(event.pool) + b")"
+    if event.kind == POOL_MALLOC:
+        text += f" = {block_text(0, event.pool_block)}".encode()
     if event.kind in ALLOCATES:
         text += f" = {block_text(event.address, event.tag)}".encode()
     for key, value in (("thread", event.thread or None), ("time", event.time), ("usable", event.usable),

@@ -40,6 +40,12 @@ inline constexpr std::uint64_t further_operands_limit = 16;
 inline constexpr std::uint64_t repair_kinds_limit = 64;
 inline constexpr std::uint64_t module_path_limit = 65536;
 inline constexpr std::uint64_t build_id_limit = 256;
+inline constexpr std::size_t pools_limit = 4096;  // of a block
+inline constexpr std::uint64_t pool_name_limit = 256;
+/// A pool's operand has the pool in its low bits, and above them by how much the next number rises.
+inline constexpr unsigned pool_bits = 16;
+inline constexpr std::uint64_t pool_block_limit = std::uint64_t{1} << 48;
+static_assert(pool_block_limit << pool_bits == 0 && pools_limit >> pool_bits == 0);
 inline constexpr std::uint32_t nodes_limit = 1 << 24;  // of stacks, in a file
 inline constexpr std::uint64_t stack_time_limit = (std::uint64_t{1} << 62) - 1;
 /// An attachment below this is a number of frames that the last stack loses; from here on it counts nodes.

@@ -1,6 +1,7 @@
 // The core stream of a .cmt, encoder and decoder: kinds, sizes, tags and threads. core_encoder.cpp explains how.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -44,6 +45,13 @@ struct LastRun {
   void become(const Event& run) {
     *this = {run.kind, run.old_tag, run.count, run.alignment, run.size + run.count * run.alignment};
   }
+};
+
+/// The blocks of pools in a block of the core stream. It begins without a pool.
+struct PoolState {
+  std::uint64_t next = 1;   ///< the number of the block that a pool makes next
+  std::uint64_t named = 0;  ///< the number of the block that was ended last
+  std::size_t pool = 0;     ///< of the last event: its place among the block's pools, counted from 1
 };
 
 /// Collects the events of one block, and encodes them.
@@ -93,7 +101,8 @@ class CoreEncoder {
   /// How many events the block has room for, whatever they are: each needs at most three forms. 0: the block has to
   /// end.
   std::size_t room() const {
-    return labels_.size() > label_bytes_limit ? 0 : (forms_limit - spare_forms_ - forms_.size()) / 3;
+    if (labels_.size() > label_bytes_limit) return 0;
+    return std::min((forms_limit - spare_forms_ - forms_.size()) / 3, pools_limit - pools_.size());
   }
   /// Leaves room for the forms of one more event, so that the events can be encoded again with another start state. The
   /// first event that is given a block may need another form then. To be called before the first event.
@@ -104,6 +113,8 @@ class CoreEncoder {
 
   /// The core stream, not compressed.
   std::string finish() const;
+  /// The names of the pools of this block's events, for the block's header.
+  const std::vector<std::string>& pools() const { return pools_; }
 
  private:
   static constexpr std::size_t label_bytes_limit = 1 << 20;
@@ -135,6 +146,8 @@ class CoreEncoder {
 
   void add_other(const Event& event);
   void put_run(const Event& event);
+  void put_pool_event(const Event& event);
+  std::size_t pool_of(std::string_view name);
   void put_given(Form form, Tag tag);
   void put(Form form, std::uint64_t first);
   void make_room();
@@ -145,6 +158,8 @@ class CoreEncoder {
 
   CoreState state_;
   LastRun last_run_;
+  PoolState pool_state_;
+  std::vector<std::string> pools_;
   std::size_t spare_forms_ = 0;
   std::uint32_t events_ = 0;
   // Each item has the form's number in its low 7 bits and, unless the form is wide, the first operand above them.
@@ -161,8 +176,8 @@ class CoreEncoder {
 /// Decodes one block. Throws WireError, with the offset in the stream.
 class CoreDecoder {
  public:
-  /// `bytes` have to outlive the decoder: labels point into them.
-  CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events);
+  /// `bytes` and the names of the block's pools have to outlive the decoder: labels point into them.
+  CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events, std::span<const std::string> pools = {});
 
   /// Fills in the next events of the block and returns how many: all of `events`, except at the end of the block.
   /// Fields that are not in the core stream keep their values. Requires that `events` is the same span in each call,
@@ -203,11 +218,14 @@ class CoreDecoder {
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;
   void complete_run(Event& event, bool is_next);
+  void complete_pool_event(Event& event, bool has_pool, std::uint64_t given);
   bool switch_state(const Code& code, std::uint64_t first);
 
   Cursor cursor_;
   CoreState state_;
   LastRun last_run_;
+  PoolState pool_state_;
+  std::span<const std::string> pools_;
   std::uint32_t left_;
   std::uint64_t unknown_kinds_ = 0;
   bool labelled_ = false;  // some of the last events were

@@ -30,8 +30,9 @@ void replace_unknown_kind(Event& event, const KindTraits& kind) {
 
 }  // namespace
 
-CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events)
-    : cursor_(bytes), state_(start), left_(events) {
+CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events,
+                         std::span<const std::string> pools)
+    : cursor_(bytes), state_(start), pools_(pools), left_(events) {
   const FormTable table = FormTable::take(cursor_);
   const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
   for (std::size_t i = 0; i < codes.size(); ++i) {
@@ -73,7 +74,7 @@ CoreDecoder::Pair CoreDecoder::pair_of(const Form& form) {
 /// the fields that an event can have.
 std::size_t CoreDecoder::next(std::span<Event> events) {
   if (std::exchange(labelled_, false)) {
-    for (Event& event : events) event.label = {};
+    for (Event& event : events) event.label = {}, event.pool_block = 0;
   }
   const std::size_t count = std::min<std::size_t>(events.size(), left_);
   Cursor cursor = cursor_;
@@ -177,6 +178,28 @@ void CoreDecoder::complete_run(Event& run, bool is_next) {
   last_run_.become(run);
 }
 
+/// Completes an event of a pool. Its alignment is the pool's operand, if `has_pool`.
+void CoreDecoder::complete_pool_event(Event& event, bool has_pool, std::uint64_t given) {
+  if (has_pool) {
+    pool_state_.pool = event.alignment % (std::uint64_t{1} << pool_bits);
+    pool_state_.next += event.alignment >> pool_bits;
+    event.alignment = 0;
+  }
+  if (pool_state_.pool == 0 || pool_state_.pool > pools_.size())
+    throw WireError(cursor_.offset(), "a pool that the block does not name");
+  if (event.kind == Kind::pool_malloc) {
+    event.pool_block = pool_state_.next++;
+  } else {
+    const std::uint64_t operand = given >> 1;
+    event.pool_block = (given & 1) != 0 ? pool_state_.named + unzigzag(operand) : pool_state_.next - operand;
+    pool_state_.named = event.pool_block;
+  }
+  if (event.pool_block == 0 || event.pool_block >= pool_block_limit || pool_state_.next > pool_block_limit)
+    throw WireError(cursor_.offset(), "a pool's block above its limit");
+  event.label = pools_[pool_state_.pool - 1];
+  labelled_ = true;
+}
+
 void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t first) {
   const Form& form = code.form;
   assert(code.length != 0 && !form.is_control());
@@ -199,7 +222,8 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
   if (kind.sizes) event.size = operand();
   if (kind.counts) event.count = operand();
   if (kind.aligns || form.aligned) event.alignment = operand();
-  for (unsigned i = form.further_operands; i != 0; --i) operand();
+  std::uint64_t further = 0;  // the first further operand
+  for (unsigned i = 0; i != form.further_operands; ++i) i == 0 ? further = operand() : operand();
   if (kind.labels) {
     const std::uint64_t size = operand();
     if (size > label_limit) throw WireError(cursor_.offset(), "a label above its limit");
@@ -208,6 +232,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
   }
   const bool is_next_run = form.operation == Form::next_run;
   if (is_next_run || names_pages(event.kind)) return complete_run(event, is_next_run);
+  if (is_of_pool(event.kind)) return complete_pool_event(event, form.aligned, further);
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
   if (form.is_known_kind()) return;
   ++unknown_kinds_;

@@ -59,6 +59,8 @@ std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::
 void CoreEncoder::reset(CoreState start) {
   state_ = start;
   last_run_ = {};
+  pool_state_ = {};
+  pools_.clear();
   events_ = 0;
   items_end_ = items_.get();
   operands_.clear();
@@ -178,9 +180,48 @@ void CoreEncoder::put_run(const Event& run) {
   last_run_.become(run);
 }
 
+/// The place of a pool among the block's pools, counted from 1.
+std::size_t CoreEncoder::pool_of(std::string_view name) {
+  name = name.substr(0, pool_name_limit);
+  if (pool_state_.pool != 0 && pools_[pool_state_.pool - 1] == name) return pool_state_.pool;
+  const auto place = static_cast<std::size_t>(std::find(pools_.begin(), pools_.end(), name) - pools_.begin());
+  if (place == pools_.size()) pools_.emplace_back(name);
+  return place + 1;
+}
+
+/// Appends an event of a pool. An event states its pool if the event before has another one, and then also the number
+/// of the next block. Blocks are ended as those of malloc are; a further operand cannot state in its form by which
+/// number the block is given, so its lowest bit does.
+void CoreEncoder::put_pool_event(const Event& event) {
+  Form form = Form::of(event.kind);
+  const bool makes = event.kind == Kind::pool_malloc;
+  const std::size_t pool = pool_of(event.label);
+  std::uint64_t skipped = makes ? event.pool_block - pool_state_.next : 0;
+  if (skipped >= pool_block_limit) skipped = 0;  // the number does not rise: only in damaged traces
+  form.aligned = pool != pool_state_.pool || skipped != 0;
+  const std::uint64_t pool_operand = skipped << pool_bits | pool;
+  if (form.aligned) {
+    pool_state_.pool = pool;
+    pool_state_.next += skipped;
+  }
+  if (makes) {
+    put(form, event.size);
+    if (form.aligned) operands_.push_back(pool_operand);
+    ++pool_state_.next;
+    return;
+  }
+  const std::uint64_t distance = pool_state_.next - event.pool_block,
+                      delta = zigzag(event.pool_block - pool_state_.named);
+  const std::uint64_t given = is_delta_shorter(delta, distance) ? delta << 1 | 1 : distance << 1;
+  put(form, form.aligned ? pool_operand : given);
+  if (form.aligned) operands_.push_back(given);
+  pool_state_.named = event.pool_block;
+}
+
 void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
   if (names_pages(event.kind)) return put_run(event);
+  if (is_of_pool(event.kind)) return put_pool_event(event);
   Form form = Form::of(event.kind);
   const KindTraits kind = form.kind;
   form.null = kind.allocates && event.tag == 0;

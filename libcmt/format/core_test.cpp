@@ -12,8 +12,9 @@ using fixture::Addresses;
 
 namespace {
 
-std::vector<std::string> decoded(std::string_view bytes, CoreState start, std::size_t count) {
-  CoreDecoder decoder(bytes, start, static_cast<std::uint32_t>(count));
+std::vector<std::string> decoded(std::string_view bytes, CoreState start, std::size_t count,
+                                 std::span<const std::string> pools = {}) {
+  CoreDecoder decoder(bytes, start, static_cast<std::uint32_t>(count), pools);
   std::vector<std::string> lines;
   std::array<Event, 7> batch;
   for (std::size_t n; (n = decoder.next(batch)) != 0;) {
@@ -51,7 +52,7 @@ TEST_CASE("core: random events of all kinds come back, block after block") {
     while (end < events.size() && end - begin < 3000 && !encoder.full()) encoder.add(events[end++]);
     const auto part = std::span(events).subspan(begin, end - begin);
     CHECK(encoder.events() == part.size());
-    CHECK(decoded(encoder.finish(), start, part.size()) == fixture::lines(part));
+    CHECK(decoded(encoder.finish(), start, part.size(), encoder.pools()) == fixture::lines(part));
     begin = end;
   }
 }
@@ -96,6 +97,22 @@ TEST_CASE("core: a run of pages like the one before is one number, and leaves th
   for (std::size_t i = events.size() - 3; i < events.size(); ++i) encoder.add(events[i]);
   CHECK(encoder.state().named_tag == 2);
   CHECK(decoded(encoder.finish(), {}, events.size()) == fixture::lines(events));
+}
+
+TEST_CASE("core: a pool's event is one number, and a block that has an event of a pool states it") {
+  std::vector<Event> events;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    events.push_back({.kind = Kind::pool_malloc, .size = 24, .label = "python", .pool_block = 1000 + i});
+    if (i % 2 == 0) events.push_back({.kind = Kind::pool_free, .label = "python", .pool_block = 1000 + i - 1});
+  }
+  CoreEncoder encoder;
+  for (const Event& event : events) encoder.add(event);
+  const std::string bytes = encoder.finish();
+  CHECK(encoder.pools() == std::vector<std::string>{"python"});
+  CHECK(bytes.size() < events.size() + 24);  // with the table of forms, and the first number
+  CHECK(decoded(bytes, {}, events.size(), encoder.pools()) == fixture::lines(events));
+  CHECK(encoder.state() == CoreState{});
+  CHECK_THROWS_AS(decoded(bytes, {}, events.size()), WireError);  // without the names of pools
 }
 
 TEST_CASE("core: numbers of 64 bits are kept") {

@@ -22,7 +22,7 @@ struct Form {
   bool by_delta = false;  ///< the block given is encoded by its difference from the one given last
   bool null = false;      ///< the result is NULL
   bool wide = false;     ///< the first operand is a number of its own, since it is too large to share one with the code
-  bool aligned = false;  ///< operator new and delete: the alignment is an operand
+  bool aligned = false;  ///< operator new and delete: the alignment is an operand. Events of pools: the pool is
 
   KindTraits kind{};                  ///< of the operation, if it is a kind
   std::uint8_t further_operands = 0;  ///< operands beyond those of the traits, without meaning in this version
@@ -30,6 +30,7 @@ struct Form {
   static Form of(Kind kind) {
     Form form{static_cast<std::uint8_t>(kind)};
     form.kind = traits(kind);
+    form.further_operands = kind == Kind::pool_free ? 1 : 0;
     return form;
   }
 

@@ -126,6 +126,12 @@ std::string BlockHeader::put() const {
     put_varint(out, stream.raw_size);
     put_varint(out, stream.size);
   }
+  if (pools.empty()) return out;
+  put_varint(out, pools.size());
+  for (const std::string& pool : pools) {
+    put_varint(out, pool.size());
+    out += pool;
+  }
   return out;
 }
 
@@ -147,6 +153,10 @@ BlockHeader BlockHeader::take(std::string_view header) {
     stream.size = cursor.varint(stream_size_limit, "a stream's size");
     block.streams.push_back(stream);
   }
+  if (cursor.at_end()) return block;
+  const std::uint64_t pools = cursor.varint(pools_limit, "the number of pools");
+  for (std::uint64_t i = 0; i < pools; ++i)
+    block.pools.emplace_back(cursor.bytes(cursor.varint(pool_name_limit, "the length of a pool's name")));
   return block;
 }
 

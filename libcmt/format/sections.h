@@ -62,6 +62,7 @@ enum class StreamId : std::uint8_t {
   stacks = 6,       // their numbers
   stack_nodes = 7,  // the stacks that are new in the block
   origins = 8,      // of the live blocks, at a keyframe
+  pool_stacks = 9,  // the numbers of the stacks of pools' events
 };
 
 struct StreamStart {
@@ -77,6 +78,7 @@ struct BlockHeader {
   std::uint64_t time_ns = 0;  ///< of the event before
   bool keyframe = false;      ///< addresses start afresh here
   std::vector<StreamStart> streams{};
+  std::vector<std::string> pools{};  ///< the names of the pools of the block's events
 
   std::string put() const;
   static BlockHeader take(std::string_view header);

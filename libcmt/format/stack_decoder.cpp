@@ -113,6 +113,11 @@ void StackNumberDecoder::start(std::string_view bytes, const StackDefinitions& d
   definitions_ = &definitions;
   known_ = known;
   last_ = 0;
+  if (owner_ == StackOwner::pools && !bytes.empty()) {
+    const std::uint64_t others = cursor_.varint();
+    if (others >= definitions.stacks().size() - known) throw WireError(0, "stacks that are not defined");
+    known_ += others;
+  }
   rule_ = bytes.empty() ? 0 : static_cast<unsigned>(cursor_.varint(traits_limit, "the rule of the stacks"));
 }
 
@@ -127,7 +132,13 @@ StackId StackNumberDecoder::next() {
 
 void StackNumberDecoder::fill(std::span<Event> events) {
   if (rule_ == 0) return;
-  for (Event& event : events) event.stack = (traits(event.kind).bits() & rule_) != 0 ? next() : 0;
+  if (owner_ == StackOwner::blocks) {
+    for (Event& event : events) event.stack = (traits(event.kind).bits() & rule_) != 0 ? next() : 0;
+    return;
+  }
+  for (Event& event : events) {
+    if (is_of_pool(event.kind)) event.stack = (pool_stack_bits(event.kind) & rule_) != 0 ? next() : 0;
+  }
 }
 
 }  // namespace cmt::format

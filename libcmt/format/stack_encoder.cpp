@@ -134,29 +134,51 @@ std::string StackEncoder::finish_definitions() {
   return out.take();
 }
 
+/// Removes the entries that need no value, and puts the rule and the others. `newest`: the last stack that is defined
+/// before the first of them.
+void StackEncoder::put_numbers(VarintWriter& out, std::vector<std::uint32_t>& numbers, std::uint64_t newest) {
+  const bool all = std::any_of(numbers.begin(), numbers.end(), [](auto number) { return number > only_releases; });
+  if (!all) std::erase(numbers, only_releases);
+  out.put(static_cast<std::uint64_t>(all ? StackRule::releasing_too : StackRule::allocating));
+  std::uint64_t last = 0;
+  out.put_while(numbers.data(), numbers.data() + numbers.size(), [&](std::uint32_t entry, std::uint64_t& value) {
+    const std::uint64_t number = entry & ~only_releases;
+    const bool is_new = number > newest;
+    assert(number <= newest + 1);  // so that 0 can mean the next new one
+    if (is_new) newest = number;
+    value = is_new ? 0 : zigzag(number - last) + 1;
+    last = number;
+    return true;
+  });
+}
+
 std::string StackEncoder::finish_numbers() {
-  const auto has_stack = [](std::uint32_t number) { return (number & ~only_releases) != 0; };
-  const auto releases = [](std::uint32_t number) { return number > only_releases; };
   std::string bytes;
-  if (std::any_of(numbers_.begin(), numbers_.end(), has_stack)) {
-    const bool all = std::any_of(numbers_.begin(), numbers_.end(), releases);
-    if (!all) std::erase(numbers_, only_releases);
+  if (std::any_of(numbers_.begin(), numbers_.end(), [](auto number) { return (number & ~only_releases) != 0; })) {
     VarintWriter out(numbers_.size());
-    out.put(static_cast<std::uint64_t>(all ? StackRule::releasing_too : StackRule::allocating));
-    std::uint64_t last = 0, newest = stacks_before_;
-    out.put_while(numbers_.data(), numbers_.data() + numbers_.size(), [&](std::uint32_t entry, std::uint64_t& value) {
-      const std::uint64_t number = entry & ~only_releases;
-      const bool is_new = number > newest;
-      assert(number <= newest + 1);  // so that 0 can mean the next new one
-      if (is_new) newest = number;
-      value = is_new ? 0 : zigzag(number - last) + 1;
-      last = number;
-      return true;
-    });
-    assert(newest == stacks_);
+    put_numbers(out, numbers_, stacks_before_);
     bytes = out.take();
   }
   numbers_.clear();
+  pool_stacks_before_ = stacks_;
+  return bytes;
+}
+
+std::string StackEncoder::finish_pool_numbers() {
+  bool has_any = false;
+  for (std::uint32_t& entry : pool_stacks_) {
+    const std::uint32_t number = raw(number_of(entry & ~only_releases));
+    entry = (entry & only_releases) | number;
+    has_any |= number != 0;
+  }
+  std::string bytes;
+  if (has_any) {
+    VarintWriter out(pool_stacks_.size());
+    out.put(std::uint64_t{pool_stacks_before_ - stacks_before_});
+    put_numbers(out, pool_stacks_, pool_stacks_before_);
+    bytes = out.take();
+  }
+  pool_stacks_.clear();
   stacks_before_ = stacks_;
   return bytes;
 }

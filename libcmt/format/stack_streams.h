@@ -22,6 +22,15 @@ namespace cmt::format {
 /// Which events have a value in the stream of numbers: those of kinds with at least one of these traits.
 enum class StackRule : std::uint8_t { allocating = cmt_allocates, releasing_too = cmt_allocates | cmt_releases };
 
+/// The two streams of numbers: of malloc's events, and of those of pools.
+enum class StackOwner : std::uint8_t { blocks, pools };
+
+/// The bits of StackRule by which a kind has values in the stream of pools.
+constexpr unsigned pool_stack_bits(Kind kind) {
+  if (kind == Kind::pool_malloc) return cmt_allocates;
+  return kind == Kind::pool_free ? unsigned{cmt_releases} : 0;
+}
+
 /// Numbers in the file. Each counts from 1, by first use; 0 means none. A StackTable numbers the same things
 /// differently (StackId, FrameId, ModuleId). Distinct types let the compiler refuse a mix-up.
 enum class StackNumber : std::uint32_t {};
@@ -51,6 +60,9 @@ class StackEncoder {
       numbers_.push_back(raw(number_of(stack)));
     } else if (kind_traits.releases) {
       numbers_.push_back(raw(number_of(stack)) | only_releases);
+    } else if (is_of_pool(kind)) {
+      const StackId known = stack < only_releases ? stack : 0;
+      pool_stacks_.push_back(kind == Kind::pool_free ? known | only_releases : known);
     }
   }
 
@@ -58,8 +70,11 @@ class StackEncoder {
   std::size_t definitions_size() const { return definitions_.size(); }
 
   /// Returns the numbers of the block's stacks; empty if no event has a stack. To be called before
-  /// finish_definitions().
+  /// finish_pool_numbers(), and that before finish_definitions().
   std::string finish_numbers();
+  /// The same for the events of pools. Their stacks are defined after all others of the block. So a reader that does
+  /// not know pools finds in the stream of the other events all that it needs.
+  std::string finish_pool_numbers();
   /// Returns the definitions of this block; empty if nothing is new.
   std::string finish_definitions();
 
@@ -87,6 +102,7 @@ class StackEncoder {
     return id != 0 ? define(id) : StackNumber{};
   }
   StackNumber define(StackId id);
+  static void put_numbers(VarintWriter& out, std::vector<std::uint32_t>& numbers, std::uint64_t newest);
   void put_attachment(StackId parent);
   void put_frame(FrameNumber caller, FrameId id);
   void define_frame(FrameId id);
@@ -104,10 +120,11 @@ class StackEncoder {
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> ranks_;
   std::vector<std::uint32_t> called_counts_{0};  // by a caller's FrameNumber
   std::uint32_t stacks_ = 0, nodes_ = 0, nodes_limit_ = nodes_limit;
-  StackId last_ = 0;                    // the stack that was defined last
-  std::vector<StackId> path_;           // scratch
-  std::vector<std::uint32_t> numbers_;  // the StackNumbers of this block's events, with only_releases
-  std::uint32_t stacks_before_ = 0;     // this block
+  StackId last_ = 0;                        // the stack that was defined last
+  std::vector<StackId> path_;               // scratch
+  std::vector<std::uint32_t> numbers_;      // the StackNumbers of this block's events, with only_releases
+  std::vector<std::uint32_t> pool_stacks_;  // of this block's events of pools: in the table, with only_releases
+  std::uint32_t stacks_before_ = 0, pool_stacks_before_ = 0;  // this block; the stacks of its events of pools
   std::size_t modules_before_ = 1;
   VarintWriter definitions_;
 };
@@ -142,6 +159,8 @@ class StackDefinitions {
 /// Decodes the numbers of one block.
 class StackNumberDecoder {
  public:
+  explicit StackNumberDecoder(StackOwner owner = StackOwner::blocks) : owner_(owner) {}
+
   /// `definitions` has the stacks of all blocks up to this one. The blocks before this one have defined the first
   /// `known`.
   void start(std::string_view bytes, const StackDefinitions& definitions, std::size_t known);
@@ -152,6 +171,7 @@ class StackNumberDecoder {
  private:
   StackId next();
 
+  const StackOwner owner_;
   Cursor cursor_{{}};
   const StackDefinitions* definitions_ = nullptr;
   std::size_t known_ = 0;

@@ -66,10 +66,11 @@ class Arguments {
 char* put_arguments(char* at, const Event& event, const KindTraits& kind) {
   const Arguments arguments(at);
   if (kind.is_given()) at = put_block(at, event.old_address, event.old_tag);
+  if (event.kind == Kind::pool_free) at = put_block(at, 0, event.pool_block);
   if (kind.aligns) at = text::put_decimal(arguments.next(at), event.alignment);
   if (kind.counts) at = text::put_decimal(arguments.next(at), event.count);
   if (kind.sizes) at = text::put_decimal(arguments.next(at), event.size);
-  if (!kind.may_align) return at;
+  if (!kind.may_align || is_of_pool(event.kind)) return at;
   if (event.alignment != 0) at = text::put_decimal(put(arguments.next(at), "align="), event.alignment);
   const bool is_nothrow = event.kind == Kind::operator_new_nothrow || event.kind == Kind::operator_new_array_nothrow;
   return is_nothrow ? put(arguments.next(at), "nothrow") : at;
@@ -79,6 +80,7 @@ char* put_arguments(char* at, const Event& event, const KindTraits& kind) {
 char* put_rest(char* at, const Event& event, const KindTraits& kind) {
   *at++ = ')';
   if (kind.allocates) at = put_block(put(at, " = "), event.address, event.tag);
+  if (event.kind == Kind::pool_malloc) at = put_block(put(at, " = "), 0, event.pool_block);
   if (event.thread != 0) at = text::put_decimal(put(at, " thread="), event.thread);
   if (event.time_ns != unknown) at = text::put_decimal(put(at, " time="), event.time_ns);
   if (event.usable != unknown) at = text::put_decimal(put(at, " usable="), event.usable);
@@ -104,7 +106,7 @@ void append_metadata(std::string& out, std::string_view key, std::string_view va
 void append_line(std::string& out, const Event& event) {
   std::array<char, text::line_room> line;
   const KindTraits& kind = traits(event.kind);
-  if (!kind.labels) {
+  if (!kind.labels && !is_of_pool(event.kind)) {
     out.append(line.data(), text::put_line(line.data(), event));
     return;
   }

@@ -47,6 +47,9 @@ class LineParse {
     if (known == nullptr) return "a known call";
     event_.kind = known->kind;
     if (const auto missed = arguments(); !missed.empty()) return missed;
+    if (event_.kind == Kind::pool_malloc) {
+      if (!scan_.take('=') || !pool_block()) return "'=' and the result's <number>";
+    }
     if (traits(event_.kind).allocates) {
       if (!scan_.take('=')) return "'=' and the result";
       if (!block(event_.address, event_.tag)) return "the result's address, or <tag>";
@@ -61,15 +64,20 @@ class LineParse {
       if (!block(event_.old_address, event_.old_tag)) return "a block: its address, or <tag>";
       first_ = false;
     }
+    if (event_.kind == Kind::pool_free) {
+      if (!pool_block()) return "a block's <number>";
+      first_ = false;
+    }
     if (kind.aligns && !number(event_.alignment)) return "an alignment in decimal";
     if (kind.counts && !number(event_.count)) return "a count in decimal";
     if (kind.sizes && !number(event_.size)) return "a size in decimal";
-    if (kind.labels) {
+    if (kind.labels || is_of_pool(event_.kind)) {
+      if (!first_ && !scan_.take(',')) return "','";
       if (!scan_.take_string(label_)) return "a quoted string";
       if (label_.size() > label_limit) return "a string of at most 4096 bytes";
       event_.label = label_;
     }
-    if (kind.may_align) {
+    if (kind.may_align && !is_of_pool(event_.kind)) {
       if (const auto missed = cxx_arguments(); !missed.empty()) return missed;
     }
     return scan_.take(')') ? std::string_view() : "')'";
@@ -105,6 +113,10 @@ class LineParse {
     if (c != '<' && !scan_.take_hex(address)) return false;
     if (!scan_.take('<')) return true;
     return scan_.take_decimal(tag) && tag != 0 && scan_.take('>');
+  }
+
+  bool pool_block() {
+    return scan_.take('<') && scan_.take_decimal(event_.pool_block) && event_.pool_block != 0 && scan_.take('>');
   }
 
   std::string_view attributes() {

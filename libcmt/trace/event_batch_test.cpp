@@ -42,6 +42,7 @@ std::vector<Event> random_events(bool has_times) {
   std::vector<Event> live;
   std::vector<Event> events;
   Tag tag = 0;
+  std::uint64_t pool_block = 0;
   for (int i = 0; i < 20000; ++i) {
     Event event{.kind = random() % 8 != 0 ? Kind::malloc : known_kinds[random() % known_kinds.size()],
                 .thread = static_cast<std::uint32_t>(random() % 50 == 0 ? random() % 3 : 0)};
@@ -51,6 +52,12 @@ std::vector<Event> random_events(bool has_times) {
     if (kind.counts) event.count = random() % 4;
     if (kind.aligns || (kind.may_align && random() % 2 == 0)) event.alignment = 32u >> random() % 7;
     if (kind.labels) event.label = "label";
+    if (is_of_pool(event.kind)) {
+      event.kind = pool_block % 2 == 0 ? Kind::pool_malloc : Kind::pool_free;
+      event.alignment = event.size = 0;
+      event.label = "python";
+      event.pool_block = event.kind == Kind::pool_malloc ? ++pool_block / 2 + 1 : pool_block++ / 2 + 1;
+    }
     if (kind.is_given() && !live.empty() && random() % 9 != 0) {
       std::swap(live[random() % live.size()], live.back());
       event.old_tag = live.back().tag;

@@ -5,9 +5,23 @@
 #include <algorithm>
 #include <cassert>
 
+#include "libcmt/format/coding.h"
+
 namespace cmt {
 
+bool NewestPoolBlock::takes(const Event& event) {
+  assert(is_of_pool(event.kind));
+  if (event.label.empty() || event.label.size() > format::pool_name_limit) return false;
+  if (event.pool_block == 0 || event.pool_block >= format::pool_block_limit) return false;
+  const bool makes = event.kind == Kind::pool_malloc, is_newer = event.pool_block > number_;
+  if (makes ? !is_newer : is_newer && has_made_) return false;
+  has_made_ |= makes;
+  if (is_newer) number_ = event.pool_block;
+  return true;
+}
+
 Ledger::Entry Ledger::book(const Event& event) {
+  if (is_of_pool(event.kind) && !newest_pool_block_.takes(event)) return {};
   if (event.tag != 0 && event.tag <= newest_) return {};
   const Entry entry = book(event, given_block(event));
   if (entry.accepted && event.tag != 0) live_.insert({event.tag, event.address, event.bytes()});

@@ -100,6 +100,17 @@ class Tally {
   std::unordered_set<std::uint32_t> threads_;           // the others
 };
 
+/// Refuses events of pools that have no pool or contradict those before: numbers of blocks rise. In a trace that begins
+/// within a recording, blocks before the first may be ended.
+class NewestPoolBlock {
+ public:
+  bool takes(const Event& event);
+
+ private:
+  std::uint64_t number_ = 0;  // the highest so far
+  bool has_made_ = false;     // so no later event is given a block with a higher number
+};
+
 /// Follows the events of a trace, keeps its live blocks and totals, and refuses events that contradict those before.
 /// Memory: a table of the live blocks.
 class Ledger : public LiveBlockSource {
@@ -130,6 +141,7 @@ class Ledger : public LiveBlockSource {
 
   Tally tally_;
   format::LiveBlocks live_;
+  NewestPoolBlock newest_pool_block_;
   Tag first_tag_ = unknown;  // of the first allocation
   Tag newest_ = 0;           // the highest tag so far
 };

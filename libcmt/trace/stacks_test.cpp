@@ -33,7 +33,8 @@ struct StackTrace {
     writer.use_stacks(stacks.table());
     for (Event& event : events = random_events(seed, addresses, count)) {
       const KindTraits& kind = traits(event.kind);
-      if (kind.allocates || (releasing_too && kind.releases)) event.stack = stacks.next();
+      const bool makes = kind.allocates || event.kind == Kind::pool_malloc;
+      if (makes || (releasing_too && (kind.releases || event.kind == Kind::pool_free))) event.stack = stacks.next();
       writer.add(event);
       texts.push_back(stack_text(stacks.table(), event.stack));
     }

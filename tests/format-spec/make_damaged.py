@@ -186,6 +186,7 @@ def files():
     yield "bad_core_touch_cut", core_block(touches(numbers(1 << 1 | 1, 0, 1)))
     yield "bad_core_next_run_traits", core_block(numbers(1, 513, NAMES + SIZES, 0, 1))
     yield "bad_core_next_run_no_block", core_block(numbers(2, 0, 1, 513, NAMES, 0, 1, 8 << 1, 0 << 1 | 1))
+    yield "bad_core_pool", core_block(numbers(1, 515, MAY_ALIGN, 1, 1, 2 << 1))
     yield "bad_core_length_0", core_block(numbers(1, 0, 0, 0))
     yield "bad_core_length_8", core_block(numbers(1, 0, 8, 0))
     yield "bad_core_kraft", core_block(numbers(3, 0, 1, 1, 1, 2, 7))

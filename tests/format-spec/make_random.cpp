@@ -34,7 +34,8 @@ void write(std::size_t events, cmt::WriteOptions options, unsigned seed, Address
   writer.use_stacks(stacks.table());
   for (std::size_t i = 0; i < events; ++i) {
     cmt::Event event = trace.next();
-    if (cmt::traits(event.kind).allocates || cmt::traits(event.kind).releases) event.stack = stacks.next();
+    if (cmt::traits(event.kind).allocates || cmt::traits(event.kind).releases || cmt::is_of_pool(event.kind))
+      event.stack = stacks.next();
     if (!writer.add(event)) throw std::logic_error("refused: " + cmt::to_line(event));
   }
   writer.finish();

@@ -37,13 +37,14 @@ class RandomTrace {
     thread_ = event.thread;
     if (kind.sizes) event.size = one_in(20) ? random_() >> below(64) : below(300);
     if (kind.counts) event.count = one_in(20) ? random_() >> below(64) : below(10);
-    if (kind.aligns || (kind.may_align && one_in(2))) event.alignment = 1u << below(13);
+    if (kind.aligns || (kind.may_align && !is_of_pool(event.kind) && one_in(2))) event.alignment = 1u << below(13);
     if (kind.names && one_in(2)) {  // a run of pages like the one before
       event.size = one_in(2) ? run_end_ : 0;
       event.count = 1;
       event.alignment = 4096;
     }
     if (kind.labels) event.label = labels[below(labels.size())];
+    if (is_of_pool(event.kind)) use_pool(event);
     if (kind.is_given()) give(event);
     if (kind.allocates && !one_in(8)) make(event);
     book(event);
@@ -57,6 +58,7 @@ class RandomTrace {
     Tag tag;
     std::uint64_t address;
   };
+  static constexpr std::array<std::string_view, 3> pools{"python", "python arenas", "a \"pool\""};
   static constexpr std::array<std::string_view, 4> labels{"", "phase 2", "\"\\\n\t\r\x01\x7f", "Gänsefüßchen"};
 
   unsigned below(std::uint64_t limit) { return static_cast<unsigned>(random_() % limit); }
@@ -91,6 +93,22 @@ class RandomTrace {
     event.old_address = live_[given_].address;
   }
 
+  /// Numbers of blocks may be left out. Some of the blocks that are ended are not known.
+  void use_pool(Event& event) {
+    event.label = pools[one_in(9) ? below(pools.size()) : 0];
+    if (event.kind == Kind::pool_malloc || pool_blocks_.empty()) {
+      event.kind = Kind::pool_malloc;
+      if (event.size == 0) event.size = below(512);
+      next_pool_block_ += one_in(20) ? below(1000) : 0;
+      event.pool_block = next_pool_block_++;
+      return pool_blocks_.push_back(event.pool_block);
+    }
+    const std::size_t given = one_in(2) ? pool_blocks_.size() - 1 : below(pool_blocks_.size());
+    event.pool_block = one_in(15) ? 1 + below(next_pool_block_ - 1) : pool_blocks_[given];
+    if (event.pool_block == pool_blocks_[given])
+      pool_blocks_.erase(pool_blocks_.begin() + static_cast<std::ptrdiff_t>(given));
+  }
+
   void make(Event& event) {
     event.tag = next_tag_ + (one_in(20) ? below(1000) : 0);
     next_tag_ = event.tag + 1;
@@ -113,6 +131,8 @@ class RandomTrace {
   std::vector<std::uint64_t> freed_;
   std::size_t given_ = 0;
   Tag next_tag_ = first_tag;
+  std::vector<std::uint64_t> pool_blocks_;  // that are live
+  std::uint64_t next_pool_block_ = 1;
   std::uint64_t run_end_ = 0;
   std::uint64_t top_ = 0x7f0000000000, time_ = 0;
   std::uint32_t thread_ = 0;

@@ -150,6 +150,8 @@ def test_limits():
         "repair_kinds_limit": r"number of kinds of repairs \(at most (\S+)\)",
         "line_limit": r"line of more than (\S+ MiB)",
         "module_path_limit": r"path, build id \| at most (\S+) and", "build_id_limit": r"path, build id \| at most \S+ and (\S+) bytes",
+        "pools_limit": r"number of their pools, at most (\S+) ", "pool_name_limit": r"times; at most (\S+) bytes",
+        "pool_block_limit": r"are above 0 and below (2\^48)",
         "nodes_limit": r"nodes of stacks \| (2\^24);",
         "stack_time_limit": r"in ns as times are, below (2\^62)"}
     documents = "".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md"))

@@ -49,7 +49,7 @@ struct KindTraits {
   bool sizes = false;      ///< `size` is an argument
   bool counts = false;     ///< `count` is an argument
   bool aligns = false;     ///< `alignment` is an argument that is always given
-  bool may_align = false;  ///< `alignment` is an argument if it is not 0 (operator new and delete)
+  bool may_align = false;  ///< `alignment` is an argument if it is not 0 (operator new and delete). Not of pools
   bool labels = false;     ///< `label` is an argument
 
   KindTraits() = default;
@@ -99,6 +99,9 @@ constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<st
 /// Whether an event names a run of pages of its block, which the program touched or which were in memory before.
 constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
+/// Whether an event makes or ends a block of a pool, which is no block of malloc: uses `pool_block` and `label`.
+constexpr bool is_of_pool(Kind kind) { return kind == Kind::pool_malloc || kind == Kind::pool_free; }
+
 /// Whether an event is of the thread that it names. Marks and samples have no thread. Touched pages have the thread
 /// that noticed them, which need not be the one that wrote.
 constexpr bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !names_pages(kind); }
@@ -127,8 +130,12 @@ struct Event {
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
-  std::string_view label{};         ///< of a mark, a thread's name or a setting; valid until the next read
-  StackId stack = 0;                ///< the call stack; 0 = not recorded
+  /// The text of a mark, a thread's name or a setting, or the name of the event's pool; valid until the next read.
+  std::string_view label{};
+  StackId stack = 0;  ///< the call stack; 0 = not recorded
+  /// The block that a pool has made or ended; 0 = none. The blocks of all pools of a trace have one sequence of
+  /// numbers, which is not that of the tags.
+  std::uint64_t pool_block = 0;
 
   /// Bytes requested in all: size times count, or `unknown` if that overflows.
   std::uint64_t bytes() const {

@@ -8,7 +8,7 @@
  * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number.
  *
  *   name    the name in enumerators, JSON and tables
- *   number  the number on the wire, which never changes. The core stream uses 25 and 26 itself.
+ *   number  the number on the wire, which never changes. The core stream uses 25, 26 and 33 itself.
  *   call    the call in the text form. Two kinds in a row with the same call differ only in their arguments.
  *
  *   traits  which fields the event uses, and what it does to blocks: a sum of enum cmt_kind_traits
@@ -25,7 +25,7 @@ enum cmt_kind_traits {
   cmt_sizes = 8,      /* has a size */
   cmt_counts = 16,    /* has a count of elements */
   cmt_aligns = 32,    /* always has an alignment */
-  cmt_may_align = 64, /* has an alignment in some forms */
+  cmt_may_align = 64, /* has an alignment in some forms; of the kinds of pools, a pool */
   cmt_labels = 128    /* has a label */
 };
 
@@ -64,7 +64,9 @@ enum { cmt_kind_limit = 64 };
   X(resident,                   29, "resident",           cmt_names | cmt_sizes | cmt_counts | cmt_aligns)      \
   X(malloc_trim,                30, "malloc_trim",        cmt_sizes)                                            \
   X(mallopt,                    31, "mallopt",            cmt_labels)                                           \
-  X(mallctl,                    32, "mallctl",            cmt_labels)
+  X(mallctl,                    32, "mallctl",            cmt_labels)                                           \
+  X(pool_malloc,                34, "pool_malloc",        cmt_sizes | cmt_may_align)                            \
+  X(pool_free,                  35, "pool_free",          cmt_may_align)
 /* clang-format on */
 
 #endif

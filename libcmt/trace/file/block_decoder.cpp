@@ -13,8 +13,8 @@ using format::WireError;
 
 namespace {
 
-constexpr std::array<std::string_view, 9> stream_names{
-    "", "core", "address", "live block", "time", "usable size", "stack", "stack definition", "origin"};
+constexpr std::array<std::string_view, 10> stream_names{
+    "", "core", "address", "live block", "time", "usable size", "stack", "stack definition", "origin", "pool stack"};
 
 }  // namespace
 
@@ -36,6 +36,7 @@ BlockBytes::BlockBytes(std::string_view section, const SectionStart& start, cons
   if (!wanted.stacks) return;
   decompress(StreamId::stacks, section, decompressor);
   decompress(StreamId::stack_nodes, section, decompressor);
+  decompress(StreamId::pool_stacks, section, decompressor);
 }
 
 void BlockBytes::place_frames(const SectionStart& start) {
@@ -75,8 +76,9 @@ void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
   auto block = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
   std::fill(batch_.begin(), batch_.end(), Event{});  // since a stream that this block lacks fills nothing in
   const format::BlockHeader& header = block->bytes.header();
-  block->bytes.in_stream(StreamId::core,
-                         [&] { core_.emplace(block->bytes.stream(StreamId::core), header.core, header.events); });
+  block->bytes.in_stream(StreamId::core, [&] {
+    core_.emplace(block->bytes.stream(StreamId::core), header.core, header.events, header.pools);
+  });
   block_ = std::move(block);
 }
 
@@ -97,6 +99,9 @@ void BlockDecoder::open_streams() {
   open(StreamId::stack_nodes, [&](std::string_view stream) { define_stacks(header, stream); });
   open(StreamId::stacks,
        [&](std::string_view stream) { stacks_.start(stream, definitions_, stacks_before_.at(header.first_event)); });
+  open(StreamId::pool_stacks, [&](std::string_view stream) {
+    pool_stacks_.start(stream, definitions_, stacks_before_.at(header.first_event));
+  });
 }
 
 void BlockDecoder::define_stacks(const format::BlockHeader& header, std::string_view stream) {
@@ -135,7 +140,9 @@ void BlockDecoder::complete(const std::shared_ptr<const OpenBlock>& block, std::
   if (addresses_) fill(StreamId::addresses, *addresses_, events);
   fill(StreamId::times, times_, events);
   fill(StreamId::usable, usable_, events);
-  if (wanted_.stacks) fill(StreamId::stacks, stacks_, events);
+  if (!wanted_.stacks) return;
+  fill(StreamId::stacks, stacks_, events);
+  fill(StreamId::pool_stacks, pool_stacks_, events);
 }
 
 std::span<const Event> BlockDecoder::next() {
@@ -155,7 +162,9 @@ void BlockDecoder::check_ends() {
   if (addresses_) check(StreamId::addresses, *addresses_);
   check(StreamId::times, times_);
   check(StreamId::usable, usable_);
-  if (wanted_.stacks) check(StreamId::stacks, stacks_);
+  if (!wanted_.stacks) return;
+  check(StreamId::stacks, stacks_);
+  check(StreamId::pool_stacks, pool_stacks_);
 }
 
 }  // namespace cmt

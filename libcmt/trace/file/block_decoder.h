@@ -55,7 +55,7 @@ class BlockBytes {
   }
 
  private:
-  static constexpr std::size_t stream_count = 9;
+  static constexpr std::size_t stream_count = 10;
   struct Stream {
     std::unique_ptr<char[]> bytes;
     std::size_t size = 0;
@@ -149,6 +149,7 @@ class BlockDecoder {
   std::map<std::uint64_t, std::size_t> stacks_before_;  // by a block's first event: stacks defined before the block
   std::uint64_t events_defined_ = 0;                    // in the blocks whose stacks are defined
   format::StackNumberDecoder stacks_;
+  format::StackNumberDecoder pool_stacks_{format::StackOwner::pools};
 };
 
 }  // namespace cmt

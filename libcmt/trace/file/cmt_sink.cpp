@@ -259,6 +259,7 @@ void CmtSink::flush_block() {
   settle();
   FullBlock& block = last_.emplace();
   block.header = std::move(block_);
+  block.header.pools = core_.pools();
   block.streams.emplace_back(format::StreamId::core, core_.finish());
   if (!live_table_.empty()) block.streams.emplace_back(format::StreamId::live, std::move(live_table_));
   if (!origins_stream_.empty()) {
@@ -268,6 +269,7 @@ void CmtSink::flush_block() {
   ++blocks_since_keyframe_;
   ++blocks_since_origins_;
   block.stack_numbers = stacks_.finish_numbers();
+  block.pool_stacks = stacks_.finish_pool_numbers();
   block.stack_nodes = stacks_.finish_definitions();
   if (!has_thread_columns_) finish_columns(block);
   const auto write_block = [this, is_finished = !has_thread_columns_] {
@@ -290,6 +292,7 @@ void CmtSink::finish_columns(FullBlock& block) {
   add(format::StreamId::times, times_.finish());
   add(format::StreamId::usable, usable_.finish());
   add(format::StreamId::stacks, std::move(block.stack_numbers));
+  add(format::StreamId::pool_stacks, std::move(block.pool_stacks));
   add(format::StreamId::stack_nodes, std::move(block.stack_nodes));
 }
 
@@ -302,7 +305,7 @@ void CmtSink::note_recorded(const format::BlockHeader& block) {
   header_.has_addresses = has(format::StreamId::addresses);
   header_.has_times = has(format::StreamId::times);
   header_.has_usable = has(format::StreamId::usable);
-  header_.has_stacks = has(format::StreamId::stacks);
+  header_.has_stacks = has(format::StreamId::stacks) || has(format::StreamId::pool_stacks);
 }
 
 void CmtSink::write(FullBlock& block) {
@@ -358,6 +361,7 @@ void CmtSink::append_block(FullBlock block, std::span<const EventStack> stacks) 
     if (!raw.empty()) block.streams.emplace_back(id, std::move(raw));
   };
   add(format::StreamId::stacks, stacks_.finish_numbers());
+  add(format::StreamId::pool_stacks, stacks_.finish_pool_numbers());
   add(format::StreamId::stack_nodes, stacks_.finish_definitions());
   compress(block);
   block.header.first_event = events_;

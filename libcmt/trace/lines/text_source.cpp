@@ -137,7 +137,7 @@ void TextSource::take_stack(Event& event) {
   header_.has_stacks = true;
   const StackId number = std::exchange(event.stack, 0);
   const KindTraits& kind = traits(event.kind);
-  if (!wants_stacks_ || number == 0 || (!kind.allocates && !kind.releases)) return;
+  if (!wants_stacks_ || number == 0 || (!kind.allocates && !kind.releases && !is_of_pool(event.kind))) return;
   event.stack = stack_lines_.find(number);
   if (event.stack == 0) wrong("the stack " + std::to_string(number) + " is not defined: left out");
 }
@@ -161,6 +161,9 @@ void TextSource::take(std::string_view line) {
       return take_metadata(parsed);
     case text::Line::Sort::event:
       event = parsed.event;
+      if (is_of_pool(event.kind) && !newest_pool_block_.takes(event))
+        return log_.report(place(), "a block of a pool that contradicts the lines before: left out",
+                           Repair::contradiction);
       if (event.stack != 0) take_stack(event);
       return add(event, text::without_annotation(line));
     case text::Line::Sort::wrong:

@@ -3,6 +3,7 @@
 
 #include "libcmt/text/parser.h"
 #include "libcmt/text/stack_lines.h"
+#include "libcmt/trace/ledger.h"
 #include "libcmt/trace/lines/line_source.h"
 
 namespace cmt {
@@ -22,6 +23,7 @@ class TextSource : public LineSource {
 
   text::Parser parser_;
   text::StackLineReader stack_lines_{stacks_};
+  NewestPoolBlock newest_pool_block_;
   bool wants_stacks_;
   bool ended_ = false;
 };
