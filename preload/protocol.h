@@ -78,6 +78,13 @@
 /// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
 ///   number than the next has missed one, and does not know the ring's last stack.
 ///
+/// # Pools
+///
+/// pool_malloc and pool_free have the number of their pool in the bits of the alignment. pool_python is 0, so that its
+/// records are as short as those of malloc. Their stamps and stacks are as those of malloc and free. A realloc is a
+/// pool_free and a pool_malloc. Both may come after it if no other thread can get the old block meanwhile, as with
+/// CPython's lock. A call that returned NULL has no records.
+///
 /// # Pages of large blocks
 ///
 /// Where they are recorded (`touched_min` is not 0), a record_block comes before each event that makes or ends a block
@@ -162,6 +169,16 @@ enum {
   record_page_run = 82,  // see slot_of_page_run
   record_since = 83,     // of a record_pages: a stamp
 };
+
+/// Pools, in the bits of the alignment of their events.
+enum {
+  pool_python,         // pymalloc's blocks
+  pool_python_arenas,  // the memory that pymalloc has for them
+  pools_known,
+};
+
+/// Their names in the trace (format-spec/cmt.md, "Pools").
+static const char* const pool_names[pools_known] = {"python", "python arenas"};
 
 /// Flags of a record_block.
 enum {

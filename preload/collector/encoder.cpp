@@ -194,7 +194,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
           " time_step_ns=" + std::to_string(state_.time_step_ns) +
           " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
           " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
-          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
+          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) + pool_fields());
   remove_abandoned_status(control);
 }
 
@@ -211,6 +211,12 @@ std::string Encoder::stop_fields() const {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }, '?');
   return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
+}
+
+/// The field of blocks of pools that were older than the recording.
+std::string Encoder::pool_fields() const {
+  const std::uint64_t unseen = order_.unseen_pool_blocks();
+  return unseen != 0 ? " pool_unseen=" + std::to_string(unseen) : "";
 }
 
 /// The fields of missing call stacks.

@@ -20,7 +20,8 @@ RingStacks::RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf
   if (!frames_) throw std::bad_alloc();
   for (const Kind kind : known_kinds) {
     const KindTraits& its = traits(kind);
-    const bool has_stack = its.allocates || (its.releases && has_stacks_of_frees);
+    const bool makes = its.allocates || kind == Kind::pool_malloc;
+    const bool has_stack = makes || ((its.releases || kind == Kind::pool_free) && has_stacks_of_frees);
     stack_masks_[static_cast<std::size_t>(kind)] = has_stack ? ~StackId{0} : 0;
   }
 }

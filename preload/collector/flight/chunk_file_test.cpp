@@ -45,14 +45,14 @@ TEST_CASE("stack column: what was put comes back, and without stacks there is no
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](auto& x, auto& y) { return x.kind == y.kind && x.stack == y.stack; });
   };
-  const StackColumn column = take_stack_column(put_stack_column(stacks));
-  CHECK(!column.has_releases);
-  CHECK(same(column.values, {{Kind::malloc, 7}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
+  const auto column = take_stack_column(put_stack_column(stacks));
+  CHECK(same(column, {{Kind::malloc, 7}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
   std::vector<EventStack> with_frees = stacks;
   with_frees[1].stack = 3;
-  const StackColumn both = take_stack_column(put_stack_column(with_frees));
-  CHECK(both.has_releases);
-  CHECK(same(both.values, {{Kind::malloc, 7}, {Kind::free, 3}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
+  const auto both = take_stack_column(put_stack_column(with_frees));
+  CHECK(same(both, {{Kind::malloc, 7}, {Kind::free, 3}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
   CHECK(put_stack_column(std::vector<EventStack>{{Kind::malloc, 0}, {Kind::free, 0}}).empty());
-  CHECK(take_stack_column("").values.empty());
+  CHECK(take_stack_column("").empty());
+  const std::vector<EventStack> pools{{Kind::pool_malloc, 9}, {Kind::free, 0}, {Kind::malloc, 2}, {Kind::pool_free, 0}};
+  CHECK(same(take_stack_column(put_stack_column(pools)), {{Kind::pool_malloc, 9}, {Kind::malloc, 2}}));
 }

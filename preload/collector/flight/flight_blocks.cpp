@@ -135,10 +135,9 @@ void FlightBlocks::drop_block() try {
     StackTable none;
     BlockDecoder decoder(wanted, none);
     decoder.start(BlockBytes(section, format::take_section_start(section), wanted, false, decompressor_), true);
-    const StackColumn column = stacks_of(group, block);
-    std::span<const EventStack> stacks = column.values;
-    for (auto events = decoder.next(); !events.empty(); events = decoder.next())
-      live_.add(events, stacks, column.has_releases);
+    const std::vector<EventStack> column = stacks_of(group, block);
+    std::span<const EventStack> stacks = column;
+    for (auto events = decoder.next(); !events.empty(); events = decoder.next()) live_.add(events, stacks);
   }
   if (dropping_ != group.blocks.size()) return;
   live_.finish_fold();
@@ -157,7 +156,7 @@ std::string FlightBlocks::section_of(const Group& group, const Block& block) con
          chunks_.read(group.chain, block.offset, block.bytes);
 }
 
-StackColumn FlightBlocks::stacks_of(const Group& group, const Block& block) {
+std::vector<EventStack> FlightBlocks::stacks_of(const Group& group, const Block& block) {
   if (block.stacks_bytes == 0) return {};
   std::string column;
   decompressor_.decompress(chunks_.read(group.chain, block.offset + block.bytes, block.stacks_bytes),
@@ -248,7 +247,7 @@ FlightSpan FlightBlocks::write(Output& output, Header header, const StackTable* 
       } else {
         state.reset();
       }
-      sink.append_block(std::move(full), stacks_of(group, block).values);
+      sink.append_block(std::move(full), stacks_of(group, block));
     }
     tally.append(group.tally);
   }

@@ -110,7 +110,7 @@ class FlightBlocks {
   void begin_drop();
   void drop_block();
   std::string section_of(const Group& group, const Block& block) const;
-  StackColumn stacks_of(const Group& group, const Block& block);
+  std::vector<EventStack> stacks_of(const Group& group, const Block& block);
   void put_live(CmtSink& sink, Tally& tally);
   format::CoreState encode_after(const format::CoreState& state, const std::string& section, FullBlock& block);
 

@@ -9,6 +9,7 @@
 #include "libcmt/format/addresses.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/origins.h"
+#include "preload/collector/flight/stack_column.h"
 
 namespace cmt::collector {
 namespace {
@@ -84,10 +85,9 @@ void LiveAtBegin::keep(const Event& allocation) {
   next_live_.append(made);
 }
 
-void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>& stacks, bool has_releases) {
+void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>& stacks) {
   for (const Event& event : events) {
-    const KindTraits& kind = traits(event.kind);
-    const bool has_value = !stacks.empty() && (kind.allocates || (kind.releases && has_releases));
+    const bool has_value = !stacks.empty() && stack_class(stacks.front().kind) == stack_class(event.kind);
     const StackId stack = has_value ? stacks.front().stack : 0;
     if (has_value) stacks = stacks.subspan(1);
     if (names_pages(event.kind)) {

@@ -49,9 +49,8 @@ class LiveAtBegin {
   /// Moves the begin to a later keyframe, at which `survivors` are live, by rising tag. After that add() takes all
   /// events in between, in order.
   void begin_fold(std::vector<format::LiveBlock> survivors);
-  /// `stacks`: those of the events that allocate and, if `has_releases`, of those that only release. add() removes the
-  /// ones that it has used.
-  void add(std::span<const Event> events, std::span<const EventStack>& stacks, bool has_releases);
+  /// `stacks`: of a column with the events (stack_column.h). add() removes the ones that it has used.
+  void add(std::span<const Event> events, std::span<const EventStack>& stacks);
   void finish_fold();
 
   std::size_t size() const { return live_.size(); }

@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t realloc_stamps_max = std::uint64_t{1} << 28;
 
 bool makes_block(const RingEvents& ring) {
-  return is_known(static_cast<Kind>(ring.kind())) && traits(static_cast<Kind>(ring.kind())).allocates;
+  const Kind kind = static_cast<Kind>(ring.kind());
+  return is_known(kind) && (traits(kind).allocates || kind == Kind::pool_malloc);
 }
 
 bool is_later(const RingEvents* a, const RingEvents* b) { return a->stamp() > b->stamp(); }
@@ -51,6 +52,7 @@ void EventOrder::append_records(std::uint32_t number, Packed records) {
 
 void EventOrder::restore_event(const Event& event) {
   touched_.restore(event);
+  next_pool_block_ = std::max(next_pool_block_, event.pool_block + 1);
   BookedEvent& booked = batch_.next_other();
   booked = {event, {}};
   if (const auto place = event.old_tag != 0 ? live_.find(event.old_address) : std::nullopt) {
@@ -229,13 +231,39 @@ std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId
   return i;
 }
 
+/// The same for events of pools.
+std::size_t EventOrder::apply_plain_pools(std::span<const Slot> records, const StackId* stacks,
+                                          std::uint64_t stamp_high, std::uint64_t& stamp, std::uint64_t bound,
+                                          std::uint32_t thread) {
+  assert(blocked_.empty());
+  std::size_t i = 0;
+  for (; i < records.size() && batch_.size() < batch_limit_; ++i) {
+    const Slot& record = records[i];
+    const std::uint64_t now = RingEvents::stamp_of(record, stamp_high, stamp);
+    const Kind kind = static_cast<Kind>(slot_kind(record.head));
+    if (!is_of_pool(kind) || slot_alignment(record.head) >= pools_known || now > bound) break;
+    pool_table(slot_alignment((&record)[RingEvents::ahead].head) % pools_known)
+        .prefetch((&record)[RingEvents::ahead].head >> slot_address_shift);
+    const Event event{.kind = kind,
+                      .thread = thread,
+                      .size = record.body >> 32,
+                      .address = record.head >> slot_address_shift,
+                      .time_ns = now,
+                      .stack = stacks != nullptr ? stacks[i] : 0};
+    if (!append_pool_event(slot_alignment(record.head), event)) break;
+    stamp = now;
+  }
+  return i;
+}
+
 /// Merges the events of one ring that come before those of all others: up to `bound`, or until one is blocked.
 void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
   was_woken_ = false;
   while (!was_woken_ && ring.has_front() && ring.stamp() <= bound) {
     if (blocked_.empty()) {
       ring.pop_while(bound, [&](auto records, const StackId* stacks, std::uint64_t stamp_high, std::uint64_t& stamp) {
-        const std::size_t applied = apply_plain(records, stacks, stamp_high, stamp, bound, ring.thread);
+        std::size_t applied = apply_plain(records, stacks, stamp_high, stamp, bound, ring.thread);
+        if (applied == 0) applied = apply_plain_pools(records, stacks, stamp_high, stamp, bound, ring.thread);
         if (batch_.size() >= batch_limit_) flush_batch();
         return applied;
       });

@@ -12,9 +12,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -85,6 +87,8 @@ class EventOrder {
   const Repairs& repairs() const { return repairs_; }
   /// How many blocks were freed or reallocated whose allocation was never seen.
   std::uint64_t unseen_blocks() const { return unseen_blocks_; }
+  /// How many blocks of pools were freed whose allocation was never seen. These frees are dropped.
+  std::uint64_t unseen_pool_blocks() const { return unseen_pool_blocks_; }
   /// How many events would be in a wrong place if they were ordered by stamps alone.
   std::uint64_t inversions() const { return inversions_; }
   /// The position from which a recovery needs the records of a ring.
@@ -112,6 +116,8 @@ class EventOrder {
   std::size_t apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
                           std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread);
   bool apply_plain_realloc(RingEvents& ring);
+  std::size_t apply_plain_pools(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
+                                std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread);
   // Adds the event in next_other() to the batch. An event with a label is flushed at once, because the label is valid
   // only until its records are popped.
   void commit_other() {
@@ -129,6 +135,9 @@ class EventOrder {
   bool apply_release(RingEvents& ring, const Event& event, bool forced);
   bool apply_realloc_begin(RingEvents& ring, const Event& event, bool forced);
   bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
+  bool apply_pool_event(RingEvents& ring, const Event& event, bool forced);
+  LiveTable& pool_table(std::size_t pool);
+  bool append_pool_event(std::size_t pool, const Event& event);
   bool apply_pages(RingEvents& ring, const Event& event, bool forced);
   void append_page_events(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
@@ -163,6 +172,8 @@ class EventOrder {
   EventBatch batch_;  // in order; the sink does not have them yet
   std::size_t batch_limit_ = 1;
   LiveTable live_;
+  std::array<std::unique_ptr<LiveTable>, pools_known> pools_;  // live blocks, numbers for tags; null: none so far
+  std::uint64_t next_pool_block_ = 1, unseen_pool_blocks_ = 0;
   TouchedBlocks touched_;
   const std::uint64_t plain_size_max_;  // blocks below take apply_plain()
   Tag next_tag_;

@@ -18,11 +18,13 @@ bool EventOrder::apply(RingEvents& ring, bool forced) {
     ring.thread = static_cast<std::uint32_t>(event.size);
     return true;
   }
-  const bool needs_block = ring.kind() == record_realloc_begin || ring.kind() == record_pages;
+  const bool is_pools = is_of_pool(event.kind);
+  const bool needs_block = ring.kind() == record_realloc_begin || ring.kind() == record_pages || is_pools;
   if (needs_block && event.address == 0) {  // in a damaged ring
     repairs_.add(Repair::contradiction);
     return true;
   }
+  if (is_pools) return apply_pool_event(ring, event, forced);
   if (ring.kind() == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
   if (ring.kind() == record_pages) return apply_pages(ring, event, forced);
   if (!is_known(event.kind)) return true;
@@ -46,6 +48,70 @@ BookedEvent& EventOrder::begin_event(const Event& event) {
   if (!kind.counts) booked.event.count = 1;
   if (!kind.labels) booked.event.label = {};
   return booked;
+}
+
+/// The live blocks of a pool.
+LiveTable& EventOrder::pool_table(std::size_t pool) {
+  assert(pool < pools_.size());
+  if (pools_[pool] == nullptr) pools_[pool] = std::make_unique<LiveTable>(1);
+  return *pools_[pool];
+}
+
+/// Appends an event of a pool, as front() returns it. Returns false, and does nothing, if the live blocks contradict
+/// it.
+bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
+  if (event.address == 0) return false;
+  LiveTable& blocks = pool_table(pool);
+  const bool makes = event.kind == Kind::pool_malloc;
+  std::uint64_t number = next_pool_block_;
+  if (const auto place = blocks.find(event.address)) {
+    if (makes) return false;
+    number = place->tag();
+    blocks.erase(*place);
+  } else {
+    if (!makes) return false;
+    blocks.set(blocks.find_or_reserve(event.address), {number, event.address, event.size});
+    ++next_pool_block_;
+  }
+  batch_.next_other() = {{.kind = event.kind,
+                          .thread = event.thread,
+                          .size = makes ? event.size : 0,
+                          .time_ns = event.time_ns,
+                          .label = pool_names[pool],
+                          .stack = event.stack,
+                          .pool_block = number},
+                         {}};
+  batch_.append_next_other();
+  return true;
+}
+
+/// Applies an event of a pool. It waits for other rings as an event of malloc does. In vain: the end of an unknown
+/// block is dropped, and an allocation on a live block ends that block first.
+bool EventOrder::apply_pool_event(RingEvents& ring, const Event& event, bool forced) {
+  const std::size_t pool = slot_alignment(ring.last_record().head);
+  if (pool >= pools_known) {  // in a damaged ring
+    repairs_.add(Repair::contradiction);
+    return true;
+  }
+  bool is_applied = append_pool_event(pool, event);
+  if (!is_applied && !forced) return block_on(ring, event.address);
+  if (!is_applied && event.kind == Kind::pool_free) {
+    ++unseen_pool_blocks_;
+    return true;
+  }
+  if (!is_applied) {
+    Event end = event;
+    end.kind = Kind::pool_free;
+    end.stack = 0;
+    repairs_.add(Repair::double_allocation);
+    is_applied = append_pool_event(pool, end);
+    if (batch_.size() >= batch_limit_) flush_batch();
+    is_applied = is_applied && append_pool_event(pool, event);
+  }
+  assert(is_applied);
+  if (batch_.size() >= batch_limit_) flush_batch();
+  wake(event.address);
+  return true;
 }
 
 /// Appends the events about the pages of a large block.

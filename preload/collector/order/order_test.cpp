@@ -17,7 +17,8 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
+constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3, pool_malloc_kind = 34, pool_free_kind = 35;
+constexpr std::uint64_t arenas = std::uint64_t{pool_python_arenas} << slot_alignment_shift;
 
 /// Records as threads make them, and the lines of the trace that they become.
 class Threads {
@@ -110,6 +111,49 @@ TEST_CASE("order: a free whose stamp is too early waits for the allocation") {
   t.record(1, free_kind, 0x100, 0, 45);
   t.order.merge_until(9000);
   CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); ");
+}
+
+TEST_CASE("order: blocks of pools have numbers of their own, also at the address of a block of malloc") {
+  Threads t;
+  t.record(0, pool_malloc_kind, 0x100, 1 << 18, 10, arenas);
+  t.record(0, malloc_kind, 0x100, 1, 11);
+  t.record(0, pool_malloc_kind, 0x100, 24, 12);
+  t.record(0, pool_malloc_kind, 0x130, 48, 13);
+  t.record(0, pool_free_kind, 0x100, 0, 14);
+  t.record(0, free_kind, 0x100, 0, 15);
+  t.record(0, pool_malloc_kind, 0x100, 0, 16);
+  t.record(0, pool_free_kind, 0x100, 0, 17, arenas);
+  t.order.merge_until(9000);
+  CHECK(t.lines ==
+        "pool_malloc(262144, \"python arenas\") = <1>; malloc(1) = 100<10>; pool_malloc(24, \"python\") = <2>; "
+        "pool_malloc(48, \"python\") = <3>; pool_free(<2>, \"python\"); free(100<10>); "
+        "pool_malloc(0, \"python\") = <4>; pool_free(<1>, \"python arenas\"); ");
+  CHECK(t.order.repairs().total() == 0);
+  CHECK(t.order.live_blocks().live_blocks() == 0);
+}
+
+TEST_CASE("order: events of pools wait for each other across rings, and ends of unknown blocks are dropped") {
+  Threads t;
+  t.record(0, pool_malloc_kind, 0x100, 1, 10);
+  t.record(1, pool_malloc_kind, 0x100, 2, 45);  // early
+  t.record(0, pool_free_kind, 0x100, 0, 50);
+  t.record(2, pool_free_kind, 0x200, 0, 60);  // early
+  t.record(0, pool_malloc_kind, 0x200, 3, 70);
+  t.record(3, pool_free_kind, 0x300, 0, 80);
+  t.order.merge_until(9000);
+  CHECK(t.lines ==
+        "pool_malloc(1, \"python\") = <1>; pool_free(<1>, \"python\"); pool_malloc(2, \"python\") = <2>; "
+        "pool_malloc(3, \"python\") = <3>; pool_free(<3>, \"python\"); ");
+  CHECK(t.order.inversions() == 2);
+  CHECK(t.order.unseen_pool_blocks() == 1);
+  CHECK(t.order.repairs().total() == 0);
+  t.lines.clear();
+  t.record(0, pool_malloc_kind, 0x100, 4, 10000);  // the end of the block that is there was lost
+  t.record(0, pool_malloc_kind, 0x400, 5, 10001, std::uint64_t{9} << slot_alignment_shift);  // no such pool
+  t.order.merge_all();
+  CHECK(t.lines == "pool_free(<2>, \"python\"); pool_malloc(4, \"python\") = <4>; ");
+  CHECK(t.order.repairs()[Repair::double_allocation] == 1);
+  CHECK(t.order.repairs()[Repair::contradiction] == 1);
 }
 
 TEST_CASE("order: no event overtakes one that waits, so a free finds its block after that") {
