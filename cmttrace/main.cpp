@@ -68,6 +68,8 @@ sum up the recording.
                     auto: where a stack executes Python code, put its functions
                     and lines in place of the interpreter's loop. none: machine
                     code only. Default: auto
+  --pool=python     record the blocks that Python's own allocator serves (512 bytes
+                    and less), too, as blocks of a pool. Implies --stacks
   --touched[=SIZE|auto|off]
                     record when the command first writes to each page of a
                     block of SIZE or more. auto, or no value: blocks of 4K or

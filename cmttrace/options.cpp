@@ -56,7 +56,7 @@ struct PassedOn {
 };
 
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
-    interpreters{"interpreters"}, byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
+    interpreters{"interpreters"}, pools{"pools"}, byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 /// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
 PassedOn passed_on_as(SettingForm form, const char* option, const char* variable) {
@@ -69,6 +69,8 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, step};
     case form_frames:
       return {option, variable, nullptr, frames};
+    case form_pool:
+      return {option, variable, nullptr, pools};
     case form_interpreters:
       return {option, variable, nullptr, interpreters};
     case form_duration:
@@ -111,6 +113,7 @@ std::uint64_t bytes_of(const std::string& text) {
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   if (passed.units == kept) return flight_limits_for_tracer(line);
+  if (passed.units == pools) return line.word(passed.option, {"python"});
   if (passed.units == interpreters) return line.word(passed.option, {"auto", "none"});
   const std::string value = line.value(passed.option, "");
   if (passed.units == touched) {
@@ -208,7 +211,8 @@ Options parse_options(const CommandLine& line) {
       throw std::runtime_error(std::string("--") + option + ": call stacks are recorded on x86-64 only");
   }
 #endif
-  if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
+  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool"))
+    options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);
   options.has_stacks = records_stacks(options);
   options.keeps = line.has("keep");

@@ -12,6 +12,7 @@
 #include "preload/program/launch/restart.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
+#include "preload/program/pools/python_pool.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
@@ -49,6 +50,7 @@ static void read_stack_settings(void) {
   stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is(setting_stacks, "1"));
   stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
   stacks.with_interpreters = !setting_is(setting_frames, "none");
+  if (stacks.are_wanted && setting_is(setting_pool, "python")) python_pool_begin();
 }
 
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
@@ -442,6 +444,7 @@ void attached_end(void) {
   // In this order: another thread that finds nothing recorded would take it for the end of a pause (is_still_off).
   __atomic_store_n(&tracing.is_stopped, true, __ATOMIC_SEQ_CST);
   set_recording_generation(not_recording);
+  python_pool_end();
   tracer_state = tracer_ready;
   if (!control || !tracing.is_attached || is_parents) return;
   __atomic_store_n(&control->request_kind, request_finish, __ATOMIC_RELAXED);

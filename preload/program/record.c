@@ -66,7 +66,7 @@ static inline void append_pages(struct Batch* batch, const struct Call* call) {
 
 /// Composes the records of `call`. `stamp_high`: the upper bits of stamps that the ring's reader knows.
 static inline void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
-  must((uint32_t)call->kind <= slot_kind_mask && (call->flags & ~(uint32_t)slot_has_old_block) == 0);
+  must((uint32_t)call->kind <= slot_kind_mask && (call->flags & ~(uint32_t)(slot_has_old_block | slot_pool_mask)) == 0);
   uint64_t head = head_of(call->kind, call->address) | call->flags;
   batch->count = 0;
   if (stamp >> 32 != stamp_high) append_value(batch, record_stamp_high, stamp >> 32);
@@ -256,6 +256,7 @@ static void record_long_plain(const struct Call* call, const void* stack_frame) 
   struct Thread* self = &thread_self;
   struct EventStack stack;
   const bool has_stack = stack_frame && stacks_are_of(call->kind);
+  if (has_stack) self->last_made = call->address;
   if (has_stack && !capture(self, stack_frame, -1, self->generation, &stack)) return;
   const uint64_t stamp = stamp_of(self, call->kind, call->address, bytes_of(call));
   if (has_stack)
@@ -432,8 +433,9 @@ void record_long_label(enum Kind kind, const char* label) {
 }
 
 static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
-  must((kind & ~(uint32_t)(slot_kind_mask | slot_has_old_block)) == 0);
-  return (struct Call){.kind = slot_kind(kind), .flags = kind & slot_has_old_block, .address = address, .size = size};
+  must((kind & ~(uint32_t)(slot_kind_mask | slot_has_old_block | slot_pool_mask)) == 0);
+  return (struct Call){
+      .kind = slot_kind(kind), .flags = kind & ~(uint32_t)slot_kind_mask, .address = address, .size = size};
 }
 
 __attribute__((noinline)) void record_long_short(uint32_t kind, const void* address, uint64_t size,
@@ -487,7 +489,21 @@ void record_short_true_release(uint32_t kind, const void* block, uint64_t size, 
   record_short_true(kind, block, size, coarse, false);
 }
 
+// Nobody knows which thread has touched the memory of a pool's block last.
+static uint64_t stamp_of_pool(const struct Thread* self) {
+  const bool is_alone = __atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_alone;
+  return is_alone ? coarse_stamp(self) : clock_stamp(true);
+}
+
+void record_pool(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
+  if (stack_frame && stacks_are_of(slot_kind(kind)))
+    record_short_stack(kind, address, size, stack_frame);
+  else
+    record_short(kind, address, size, stamp_of_pool(&thread_self));
+}
+
 static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
+  if (__builtin_expect(kind_is_pools(slot_kind(kind)), 0)) return stamp_of_pool(self);
   const uint64_t coarse = coarse_stamp(self);
   if (__builtin_expect(is_coarse_enough(slot_kind(kind), block, size), 1)) return coarse;
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all) return clock_of_event();
@@ -567,6 +583,7 @@ static inline bool is_recorded_quickly(const struct Thread* self, int kept, int 
 
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
   struct Thread* self = &thread_self;
+  self->last_made = address;
   struct UnwindThread* unwinder = self->unwinder;
   if (__builtin_expect(!is_short(size), 0) || __builtin_expect(may_end_large(kind, address), 0)) {
     record_long_short(kind, address, size, stack_frame);

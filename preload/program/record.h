@@ -12,6 +12,7 @@
 /// | record_short_true_release      |          |             |                              |              |
 /// | record_short_stack             | yes      | one + stack | as needed                    | no           |
 /// | record_short_again             | no       | several     | the caller's, or a later one | no           |
+/// | record_pool                    | if given | one + stack | true, if there are threads   | no           |
 /// | record_long                    | if given | several     | as needed                    | if large     |
 /// | record_long_short              | if given | several     | as needed                    | if large     |
 /// | record_long_label              | no       | several     | true                         | no           |
@@ -80,10 +81,14 @@ static inline bool kind_ends_block(uint32_t kind) {
 }
 #undef CMT_KIND
 
+static inline bool kind_is_pools(uint32_t kind) { return kind == kind_pool_malloc || kind == kind_pool_free; }
+/// The number of a pool, in the bits of the alignment.
+enum { slot_pool_mask = slot_alignment_mask << slot_alignment_shift };
+
 /// An event that has more than an address and a size.
 struct Call {
   enum Kind kind;
-  uint32_t flags;  ///< slot_has_old_block
+  uint32_t flags;  ///< slot_has_old_block; of a pool's event: the pool
   const void* address;
   uint64_t size;
   bool has_count;
@@ -133,6 +138,8 @@ void record_long_label(enum Kind kind, const char* label);
 struct LargeBlock record_long_pages_begin(const void* block);
 /// Records the pages of all large blocks that live: the process may be about to end.
 void record_long_pages_of_all(void);
+/// Records an event of a pool's block. `kind`: with the number of the pool (slot_pool_mask).
+void record_pool(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
 /// Records an event whose kind has stacks.
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
 /// Records a short event that may need a true stamp. `kind`: with flags of the head. `coarse`: its coarse_stamp().

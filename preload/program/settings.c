@@ -47,6 +47,7 @@ static const struct Form forms[] = {
     [form_stamps] = {.words = {"all", has_sparse_stamps ? "sparse" : NULL}},
     [form_frames] = {.units = units_of_count, .least = 1, .most = setting_frames_max},
     [form_interpreters] = {.words = {"auto", "none"}},
+    [form_pool] = {.words = {"python"}},
     [form_paused] = {.words = {"paused"}},
     [form_duration] = {.units = units_of_time},
     [form_touched] = {.words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},

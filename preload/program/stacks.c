@@ -20,6 +20,13 @@ static struct {
   uint32_t used;
 } reserve;
 
+// Kinds of pools have no traits of blocks, so that older readers do not take them for those of malloc.
+enum {
+#define CMT_KIND(name, number, call, traits) name##_kind = number,
+  CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+};
+
 static uint64_t kinds_with(unsigned trait) {
 #define CMT_KIND(name, number, call, traits) | (uint64_t)(((traits)&trait) != 0) << number
   return 0 CMT_KINDS(CMT_KIND);
@@ -29,6 +36,7 @@ static uint64_t kinds_with(unsigned trait) {
 const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees, bool with_interpreters) {
   const char* fault = unwind_begin_process(share, (int)frames_max);
   stacks_kinds = fault ? 0 : kinds_with(cmt_allocates) | (of_frees ? kinds_with(cmt_releases) : 0);
+  if (!fault) stacks_kinds |= 1ull << pool_malloc_kind | (uint64_t)of_frees << pool_free_kind;
   if (!fault) frames_begin_process(&share->interpreter, with_interpreters);
   return fault;
 }

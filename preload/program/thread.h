@@ -46,6 +46,7 @@ struct Thread {
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
+  const void* last_made;  ///< the block of the last event with a stack
   struct AskCredit asking;
   uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen is,
   const void* load_caller;  ///< and what it is

@@ -27,6 +27,7 @@ struct MixedThread {
 
 const size_t frames_thread_bytes = sizeof(struct MixedThread);
 
+void (*frames_found)(bool is_locked);
 static struct InterpreterFrames* share;
 static bool is_wanted, is_given_up;
 static int checks_left, empty_seen, unplaced_seen;
@@ -54,6 +55,7 @@ static void begin_names(void) {
     return;
   }
   names_watch_code();
+  if (frames_found) frames_found(false);
   set_extra(unwind_has_interpreter, true);
 }
 
@@ -303,6 +305,7 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
   if (__builtin_expect(!is_own, 0)) return copy_native(mixed, native, stack->kept);
   if (__builtin_expect(checks_left > 0, 0) && !is_sound(native, thread)) return copy_native(mixed, native, stack->kept);
   const uintptr_t state = python_own_state(thread), innermost = state ? python_innermost(state) : 0;
+  if (__builtin_expect(frames_found != NULL, 0) && state) frames_found(python_is_locked(state));
   const int before = mixed->chain.frames;
   if (!innermost && before == 0 && mixed->runs == 0) return copy_native(mixed, native, stack->kept);
   int first = 0;

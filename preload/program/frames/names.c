@@ -103,14 +103,14 @@ static uint32_t put_utf8(char* to, uint32_t character) {
     return 1;
   }
   const uint32_t more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-  if (character >> 11 == 0x1b) return put_utf8(to, '?');  // a surrogate stands for a byte that is no text
+  if (character >> 11 == 0x1b) return put_utf8(to, '?');  // a surrogate, in the place of a byte that is no text
   static const uint8_t leads[] = {0, 0xc0, 0xe0, 0xf0};
   to[0] = (char)(leads[more] | character >> 6 * more);
   for (uint32_t i = 1; i <= more; i++) to[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
   return 1 + more;
 }
 
-// Of a long text, the end: the file's name is there.
+// Reads a text; if it is long, its end: the file's name is there.
 static uint32_t read_string(uintptr_t string, char text[text_bytes_max + 8]) {
   uint32_t bytes = 0;
   const long length = string ? python_symbols.text_length((void*)string) : 0;

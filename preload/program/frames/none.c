@@ -1,5 +1,6 @@
-// Replaces all files of this folder on processors other than x86-64, where no stacks are captured.
+// Replaces all files of this folder and of pools on processors other than x86-64, where no stacks are captured.
 #include "preload/program/frames/frames.h"
+#include "preload/program/pools/python_pool.h"
 
 const size_t frames_thread_bytes = 1;
 
@@ -7,6 +8,9 @@ void frames_begin_process(struct InterpreterFrames* share, bool wanted) {
   (void)share;
   (void)wanted;
 }
+void (*frames_found)(bool is_locked);
+void python_pool_begin(void) {}
+void python_pool_end(void) {}
 void frames_end(void) {}
 void frames_look(void) {}
 

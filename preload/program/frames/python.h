@@ -78,6 +78,12 @@ static inline uintptr_t python_own_state(uintptr_t thread) {
   return python_symbols.state_of_thread();
 }
 
+/// Whether the thread with the state holds the lock.
+static inline bool python_is_locked(uintptr_t state) {
+  if (python.current) return python_word((uintptr_t)python_symbols.runtime + python.current) == state;
+  return python_symbols.current_state() == state;
+}
+
 /// The innermost frame of a state, or 0.
 static inline uintptr_t python_innermost(uintptr_t state) {
   const uintptr_t frame = python_word(state + python.thread_frame);
@@ -88,7 +94,7 @@ static inline uintptr_t python_innermost(uintptr_t state) {
 /// The innermost CFrame of a state.
 static inline uintptr_t python_cframe(uintptr_t state) { return python_word(state + python.thread_cframe); }
 
-/// What changes when the frame goes on to another line.
+/// Changes when the frame goes on to another line.
 static inline uintptr_t python_instruction(uintptr_t frame) {
   const uintptr_t at = frame + python.instruction;
   return python_has_objects() ? *(const volatile uint32_t*)at : python_word(at);

@@ -1,0 +1,193 @@
+// Takes the place of the interpreter's allocators in its tables (python_pool.h).
+#include "preload/program/pools/python_pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/program/frames/frames.h"
+#include "preload/program/frames/python.h"
+#include "preload/program/lifecycle.h"
+#include "preload/program/record.h"
+#include "preload/program/unwind/modules.h"
+
+enum { domain_mem = 1, domain_obj = 2, domains = 3, granule_shift = 18, granules_max = 1 << 16 };
+
+// PyMemAllocatorEx, PyObjectArenaAllocator.
+struct Allocator {
+  void* context;
+  void* (*malloc)(void* context, size_t size);
+  void* (*calloc)(void* context, size_t count, size_t size);
+  void* (*realloc)(void* context, void* block, size_t size);
+  void (*free)(void* context, void* block);
+};
+struct ArenaAllocator {
+  void* context;
+  void* (*malloc)(void* context, size_t size);
+  void (*free)(void* context, void* arena, size_t size);
+};
+
+static struct {
+  void (*get)(int domain, struct Allocator* allocator);
+  void (*set)(int domain, struct Allocator* allocator);
+  void (*get_arena)(struct ArenaAllocator* allocator);
+  void (*set_arena)(struct ArenaAllocator* allocator);
+  int (*is_initialized)(void);
+} calls;
+
+static struct Allocator before[domains];
+static struct ArenaAllocator arena_before;
+static bool is_wanted;
+
+// A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's.
+static uint64_t granules[granules_max / 64];
+
+static inline uint64_t* granule_of(const void* block, uint64_t* bit) {
+  const uint64_t number = (uintptr_t)block >> granule_shift;
+  const uint32_t hash = (uint32_t)(number ^ number >> 16) & (granules_max - 1);
+  *bit = (uint64_t)1 << hash % 64;
+  return &granules[hash / 64];
+}
+static inline void note_pool_block(const void* block) {
+  uint64_t bit, *const word = granule_of(block, &bit);
+  if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+static inline bool may_be_pool_block(const void* block) {
+  uint64_t bit;
+  const uint64_t* const word = granule_of(block, &bit);
+  return (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
+}
+
+static void put_back(int domain);
+
+static inline bool is_recorded(int domain) {
+  if (__builtin_expect(!is_wanted, 0)) return put_back(domain), false;
+  return recording_is_on();
+}
+
+static inline void record_made(const void* block, size_t size, const void* frame) {
+  if (!block || thread_self.last_made == block) return;  // malloc's, which has recorded it
+  note_pool_block(block);
+  record_pool(kind_pool_malloc, block, size, frame);
+}
+
+static int domain_of(const void* context) { return (int)((const struct Allocator*)context - before); }
+
+static void* pool_malloc(void* context, size_t size) {
+  const struct Allocator* const real = context;
+  thread_self.last_made = NULL;
+  void* const block = real->malloc(real->context, size);
+  if (is_recorded(domain_of(context))) record_made(block, size, __builtin_frame_address(0));
+  return block;
+}
+
+static void* pool_calloc(void* context, size_t count, size_t size) {
+  const struct Allocator* const real = context;
+  thread_self.last_made = NULL;
+  void* const block = real->calloc(real->context, count, size);
+  if (is_recorded(domain_of(context))) record_made(block, count * size, __builtin_frame_address(0));
+  return block;
+}
+
+static void* pool_realloc(void* context, void* old, size_t size) {
+  const struct Allocator* const real = context;
+  thread_self.last_made = NULL;
+  void* const block = real->realloc(real->context, old, size);
+  if (!is_recorded(domain_of(context)) || !block) return block;
+  const bool was_pools = old && may_be_pool_block(old);
+  if (was_pools) record_pool(kind_pool_free, old, 0, NULL);
+  record_made(block, size, __builtin_frame_address(0));
+  return block;
+}
+
+static void pool_free(void* context, void* block) {
+  const struct Allocator* const real = context;
+  if (block && may_be_pool_block(block) && is_recorded(domain_of(context)))
+    record_pool(kind_pool_free, block, 0, __builtin_frame_address(0));
+  real->free(real->context, block);
+}
+
+enum { arenas = pool_python_arenas << slot_alignment_shift };
+
+static void* arena_malloc(void* context, size_t size) {
+  void* const arena = arena_before.malloc(context, size);
+  if (arena && is_wanted && recording_is_on())
+    record_pool(kind_pool_malloc | arenas, arena, size, __builtin_frame_address(0));
+  return arena;
+}
+
+static void arena_free(void* context, void* arena, size_t size) {
+  if (is_wanted && recording_is_on()) record_pool(kind_pool_free | arenas, arena, 0, __builtin_frame_address(0));
+  arena_before.free(context, arena, size);
+}
+
+static bool is_ours(const struct Allocator* allocator) { return allocator->malloc == pool_malloc; }
+
+static void put_back(int domain) {
+  struct Allocator now;
+  calls.get(domain, &now);
+  if (is_ours(&now)) calls.set(domain, &before[domain]);
+}
+
+static void hook(int domain) {
+  struct Allocator now;
+  calls.get(domain, &now);
+  if (is_ours(&now)) return;
+  before[domain] = now;
+  struct Allocator ours = {&before[domain], pool_malloc, pool_calloc, pool_realloc, pool_free};
+  calls.set(domain, &ours);
+}
+
+static void hook_arenas(void) {
+  struct ArenaAllocator now;
+  calls.get_arena(&now);
+  if (now.malloc == arena_malloc) return;
+  arena_before = now;
+  now.malloc = arena_malloc;
+  now.free = arena_free;
+  calls.set_arena(&now);
+}
+
+static bool find_calls(void) {
+  const uintptr_t module = (uintptr_t)python_symbols.runtime;
+  const struct WantedSymbol wanted[] = {
+      {"PyMem_GetAllocator", (void**)&calls.get, NULL},
+      {"PyMem_SetAllocator", (void**)&calls.set, NULL},
+      {"PyObject_GetArenaAllocator", (void**)&calls.get_arena, NULL},
+      {"PyObject_SetArenaAllocator", (void**)&calls.set_arena, NULL},
+      {"Py_IsInitialized", (void**)&calls.is_initialized, NULL},
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    module_symbol(module, &wanted[i]);
+    if (!*wanted[i].found) return false;
+  }
+  return true;
+}
+
+static void hook_all(void) {
+  hook(domain_mem);
+  hook(domain_obj);
+  hook_arenas();
+}
+
+// An interpreter that begins may choose other allocators yet. So it is hooked again when it runs.
+static void look(bool is_locked) {
+  if (!calls.is_initialized && !find_calls()) {
+    frames_found = NULL;
+    return;
+  }
+  const bool is_running = calls.is_initialized() != 0;
+  if (is_running && !is_locked) return;
+  hook_all();
+  if (is_running) frames_found = NULL;
+}
+
+void python_pool_begin(void) {
+  is_wanted = true;
+  frames_found = look;
+}
+
+void python_pool_end(void) {
+  is_wanted = false;
+  frames_found = NULL;
+}
