@@ -182,9 +182,9 @@ def sections(data, offset):
 # ### Block header
 
 CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM = range(1, 6)
-STACK_STREAM, STACK_DEFINITIONS, ORIGINS, POOL_STACK_STREAM = range(6, 10)
+STACK_STREAM, STACK_DEFINITIONS, ORIGINS, POOL_STACK_STREAM, FRAME_NAMES = range(6, 11)
 STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack",
-                7: "stack definition", 8: "origin", 9: "pool stack"}
+                7: "stack definition", 8: "origin", 9: "pool stack", 10: "frame name"}
 
 
 @dataclass

@@ -2,7 +2,8 @@
 cmt_decode.py."""
 from dataclasses import dataclass
 
-from cmt_layout import MASK, POOL_STACK_STREAM, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress, unzigzag
+from cmt_layout import (FRAME_NAMES, MASK, POOL_STACK_STREAM, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress,
+                        unzigzag)
 from cmt_streams import ALLOCATES, POOL_FREE, POOL_MALLOC, RELEASES
 
 # ## Call stacks
@@ -44,6 +45,8 @@ class Stacks:
         known = len(self.stacks) - 1
         if STACK_DEFINITIONS in block.raw:
             self.define(block.raw[STACK_DEFINITIONS], block.events)
+        if FRAME_NAMES in block.raw:
+            self.name_frames(block.raw[FRAME_NAMES])
         self.numbers(block.raw.get(STACK_STREAM), events, known, ALLOCATES, RELEASES)
         cursor = block.raw.get(POOL_STACK_STREAM)
         if cursor:
@@ -173,6 +176,11 @@ class Stacks:
 
     # ### Names
 
+    def name_frames(self, cursor):
+        for frame, functions in names(cursor, len(self.frames)).items():
+            # "The section of names, if it is there, has the names of these frames too, and counts."
+            self.names.setdefault(frame, functions)
+
     def end(self, section):
         """Takes and keeps the names of frames, and takes the modules that were unloaded."""
         cursor = names_content(section)
@@ -196,7 +204,7 @@ def names_of(section):
     return names(cursor)
 
 
-def names(cursor):
+def names(cursor, frames=2**32):
     """A dictionary from frames to lists of (function, file, line)."""
     named, frame, places, texts, place = {}, 0, [], [], 0
 
@@ -211,8 +219,8 @@ def names(cursor):
     while not cursor.at_end():
         # "the frame's number less that of the frame named before (0 at first); above 0"
         at = cursor.at
-        frame += cursor.varint("a step to a frame", len(cursor.data))
-        if not 0 < frame < 2**32:
+        frame += cursor.varint("a step to a frame", 2**32 - 1)
+        if not 0 < frame < frames:
             cursor.fail("a name of no frame", at)
         functions = []
         for _ in range(cursor.varint("a number of names", len(cursor.data))):

@@ -111,6 +111,11 @@ std::string_view take_section_header(std::string_view section, const SectionStar
   return header;
 }
 
+bool BlockHeader::has(StreamId id) const {
+  return std::any_of(streams.begin(), streams.end(),
+                     [&](const StreamStart& stream) { return stream.id == static_cast<std::uint64_t>(id); });
+}
+
 std::string BlockHeader::put() const {
   std::string out;
   put_varint(out, first_event);

@@ -59,10 +59,11 @@ enum class StreamId : std::uint8_t {
   live = 3,  // the keyframe's table
   times = 4,
   usable = 5,
-  stacks = 6,       // their numbers
-  stack_nodes = 7,  // the stacks that are new in the block
-  origins = 8,      // of the live blocks, at a keyframe
-  pool_stacks = 9,  // the numbers of the stacks of pools' events
+  stacks = 6,        // their numbers
+  stack_nodes = 7,   // the stacks that are new in the block
+  origins = 8,       // of the live blocks, at a keyframe
+  pool_stacks = 9,   // the numbers of the stacks of pools' events
+  frame_names = 10,  // of the interpreters' frames that are new in the block
 };
 
 struct StreamStart {
@@ -80,6 +81,7 @@ struct BlockHeader {
   std::vector<StreamStart> streams{};
   std::vector<std::string> pools{};  ///< the names of the pools of the block's events
 
+  bool has(StreamId id) const;
   std::string put() const;
   static BlockHeader take(std::string_view header);
 

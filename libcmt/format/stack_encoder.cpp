@@ -128,6 +128,7 @@ std::string StackEncoder::finish_definitions() {
   VarintWriter out(definitions_.size());
   put_unloaded(out);
   modules_before_ = modules_.size();
+  frames_before_ = frames_.size();
   if (definitions_.size() == 0 && out.size() == 1) return {};
   const std::string stacks = definitions_.take();
   out.put(std::string_view(stacks));

@@ -5,6 +5,7 @@
 
 #include "libcmt/format/stack_names.h"
 
+#include <algorithm>
 #include <cassert>
 #include <map>
 
@@ -96,39 +97,81 @@ class NameReader {
   std::uint64_t last_place_ = 0;
 };
 
+/// Puts the names of a frame. `last`: the frame before, or 0.
+void put_frame(VarintWriter& out, NameWriter& writer, std::size_t frame, std::size_t& last,
+               std::span<const FrameName> names) {
+  out.put(frame - last);
+  last = frame;
+  out.put(names.size());
+  for (const FrameName& name : names) writer.put(name);
+}
+
+/// Calls `take` with each frame, its names, and the offset of the entry.
+template <class Take>
+void take_named(Cursor& cursor, std::size_t size, const Take& take) {
+  NameReader reader(cursor);
+  std::uint64_t frame = 0;
+  for (std::vector<FrameName> names; !cursor.at_end(); names.clear()) {
+    const std::uint64_t at = cursor.offset();
+    frame += cursor.varint(u32_max, "a step to a frame");
+    if (frame == 0 || frame > u32_max) throw WireError(at, "a name of no frame");
+    for (std::uint64_t count = cursor.varint(size, "a number of names"); count != 0; --count) {
+      names.push_back(reader.take());
+    }
+    take(static_cast<FrameId>(frame), names, at);
+  }
+}
+
 }  // namespace
 
 std::string put_names(StackEncoder& stacks) {
+  constexpr std::size_t frame_bytes_min = 4;
   VarintWriter out;
   stacks.put_unloaded(out);
   NameWriter writer(out);
   const auto frames = stacks.frames();
+  const auto names_of = [&](FrameId frame) { return stacks.table().names(frame); };
+  const auto named = std::count_if(frames.begin(), frames.end(), [&](FrameId id) { return !names_of(id).empty(); });
+  const std::size_t content_min = frame_bytes_min * static_cast<std::size_t>(named);
   std::size_t last = 0;
   for (std::size_t frame = 1; frame < frames.size() && out.size() < names_size_max; ++frame) {
-    const auto names = stacks.table().names(frames[frame]);
+    const auto names = names_of(frames[frame]);
     if (names.empty()) continue;
-    out.put(frame - last);
-    last = frame;
-    out.put(names.size());
-    for (const FrameName& name : names) writer.put(name);
+    // Readers of 0.1.0 refuse a step above the size of the content. Frames with no names divide such a step.
+    for (std::size_t most; frame - last > (most = std::max(content_min, out.size()));)
+      put_frame(out, writer, last + most, last, {});
+    put_frame(out, writer, frame, last, names);
   }
   return out.size() > 1 ? out.take() : std::string();
+}
+
+std::string put_frame_names(const StackEncoder& stacks) {
+  const StackTable& table = stacks.table();
+  VarintWriter out;
+  NameWriter writer(out);
+  const auto frames = stacks.frames();
+  std::size_t last = 0;
+  for (std::size_t frame = stacks.first_new_frame(); frame < frames.size() && out.size() < names_size_max; ++frame) {
+    const auto names = table.names(frames[frame]);
+    if (names.empty() || !table.module(table.frame(frames[frame]).module).is_interpreter()) continue;
+    put_frame(out, writer, frame, last, names);
+  }
+  return out.take();
 }
 
 void take_names(std::string_view content, StackTable& table) {
   Cursor cursor(content);
   for (std::uint64_t count = cursor.varint(); count != 0; --count) cursor.varint(), cursor.varint();
-  NameReader reader(cursor);
-  std::uint64_t frame = 0;
-  for (std::vector<FrameName> names; !cursor.at_end(); names.clear()) {
-    const std::uint64_t at = cursor.offset();
-    frame += cursor.varint(content.size(), "a step to a frame");
-    if (frame == 0 || frame > u32_max) throw WireError(at, "a name of no frame");
-    for (std::uint64_t count = cursor.varint(content.size(), "a number of names"); count != 0; --count) {
-      names.push_back(reader.take());
-    }
-    table.set_names(static_cast<FrameId>(frame), names);
-  }
+  take_named(cursor, content.size(),
+             [&](FrameId frame, const std::vector<FrameName>& names, std::uint64_t) { table.set_names(frame, names); });
+}
+
+void take_frame_names(std::string_view stream, StackTable& table) {
+  Cursor cursor(stream);
+  take_named(cursor, stream.size(), [&](FrameId frame, const std::vector<FrameName>& names, std::uint64_t at) {
+    if (frame >= table.frame_count()) throw WireError(at, "a name of no frame");
+    if (table.names(frame).empty()) table.set_names(frame, names);
+  });
 }
 
 void take_unloaded(std::string_view content, StackDefinitions& definitions) {

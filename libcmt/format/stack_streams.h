@@ -86,6 +86,8 @@ class StackEncoder {
   std::uint32_t stack_number(StackId id) const { return id < stack_numbers_.size() ? raw(stack_numbers_[id]) : 0; }
   /// The table's number of each frame in the file, by FrameNumber. [0] is 0.
   std::span<const FrameId> frames() const { return frames_; }
+  /// The first number in frames() that no finished block has defined.
+  std::size_t first_new_frame() const { return frames_before_; }
   const StackTable& table() const { return *table_; }
 
  private:
@@ -125,7 +127,7 @@ class StackEncoder {
   std::vector<std::uint32_t> numbers_;      // the StackNumbers of this block's events, with only_releases
   std::vector<std::uint32_t> pool_stacks_;  // of this block's events of pools: in the table, with only_releases
   std::uint32_t stacks_before_ = 0, pool_stacks_before_ = 0;  // this block; the stacks of its events of pools
-  std::size_t modules_before_ = 1;
+  std::size_t modules_before_ = 1, frames_before_ = 1;
   VarintWriter definitions_;
 };
 
@@ -142,6 +144,7 @@ class StackDefinitions {
 
   /// The table's number of each stack, by StackNumber. [0] is 0.
   std::span<const StackId> stacks() const { return stacks_; }
+  StackTable& table() { return table_; }
 
  private:
   StackId take_attachment(Cursor& cursor) const;

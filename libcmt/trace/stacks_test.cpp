@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "libcmt/format/sections.h"
+#include "libcmt/format/stack_names.h"
 #include "tests/format-spec/stack_fixture.h"
 #include "tests/sampled_places.h"
 
@@ -341,4 +342,130 @@ TEST_CASE("stacks: damaged names cost no event") {
   CHECK_THROWS_AS(reader.read(), FormatError);
   CHECK(read_all(bytes).lines.size() == 1);
   CHECK(read_all(bytes).error == "");
+}
+
+namespace {
+
+/// A trace in blocks of two events: each of `lines` lines of Python, called by native code, allocates once. The names
+/// of the native code, and the last one of the first line, are set at the end.
+std::string file_with_python(std::uint32_t lines, std::string_view first_renamed = {}) {
+  StackTable table;
+  const ModuleId native = table.add_module({.path = "/bin/python", .begin = 0x1000, .end = 0x2000});
+  const ModuleId python = table.add_module({.path = std::string(python_module_path)});
+  const FrameId loop = table.add_frame({native, 0x1100});
+  const StackId outer = table.add_node({0, loop});
+  const int fd = file_of("");
+  Writer writer(fd, {}, in_blocks_of(2));
+  writer.use_stacks(table);
+  for (std::uint32_t line = 1; line <= lines; ++line) {
+    const FrameId frame = table.add_frame({python, line + 1, true});
+    const std::string function = "f" + std::to_string(line / 2);
+    table.set_names(frame, std::vector<FrameName>{{function, "/app/a.py", line}});
+    writer.add({.kind = Kind::malloc, .size = 8, .tag = line, .stack = table.add_node({outer, frame})});
+  }
+  table.set_names(loop, std::vector<FrameName>{{"loop", "ceval.c", 9}});
+  if (!first_renamed.empty()) table.set_names(loop + 1, std::vector<FrameName>{{first_renamed, "", 0}});
+  writer.finish();
+  return bytes_of(fd);
+}
+
+constexpr std::string_view python_names = "2 f0 /app/a.py 1; 3 f1 /app/a.py 2; 4 f1 /app/a.py 3; 5 f2 /app/a.py 4; ";
+
+}  // namespace
+
+TEST_CASE("stacks: a trace without an end has the names of an interpreter's lines, and of no native code") {
+  const std::string bytes = file_with_python(4), cut = bytes.substr(0, bytes.find("NAME"));
+  for (const unsigned threads : {1u, 3u}) {
+    Reader whole(file_of(bytes), "app", with_stacks(threads)), reader(file_of(cut), "app", with_stacks(threads));
+    stacks_from_here(whole);
+    CHECK(names_text(whole.stacks()) == "4352 loop ceval.c 9; " + std::string(python_names));
+    stacks_from_here(reader);
+    CHECK(reader.truncated());
+    CHECK(names_text(reader.stacks()) == python_names);
+  }
+}
+
+TEST_CASE("stacks: where only the section of names is damaged, an interpreter's lines have names in any block") {
+  std::string bytes = file_with_python(4);
+  bytes[bytes.find("NAME") + 30] ^= 1;
+  Reader reader(file_of(bytes), "app", with_stacks());
+  reader.seek(2);
+  CHECK(reader.read().size() == 2);
+  CHECK(names_text(reader.stacks()) == python_names);
+  Reader all(file_of(bytes), "app", with_stacks());
+  CHECK(all.read_stacks());
+  CHECK(names_text(all.stacks()) == python_names);
+}
+
+TEST_CASE("stacks: the names of an interpreter's lines survive text") {
+  const std::string bytes = file_with_python(5);
+  const auto to_form = [](std::string_view trace, Format format) {
+    Reader reader(file_of(trace), "app", with_stacks());
+    const int fd = file_of("");
+    Writer writer(fd, reader.header(), {.format = format, .block_events = 2});
+    writer.use_stacks(reader.stacks());
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      for (const Event& event : events) writer.add(event);
+    }
+    writer.finish();
+    return bytes_of(fd);
+  };
+  CHECK(to_form(to_form(bytes, Format::text), Format::cmt) == bytes);
+}
+
+TEST_CASE("stacks: where the section of names is there too, it counts") {
+  const std::string bytes = file_with_python(3, "renamed");
+  Reader whole(file_of(bytes), "app", with_stacks());
+  stacks_from_here(whole);
+  CHECK(names_text(whole.stacks()).find("2 renamed  0; 3 f1 /app/a.py 2; ") != std::string::npos);
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  REQUIRE(write(ends[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  close(ends[1]);
+  Reader piped(ends[0], "pipe", with_stacks());
+  REQUIRE(piped.read().size() == 2);
+  CHECK(names_text(piped.stacks()) == "2 f0 /app/a.py 1; 3 f1 /app/a.py 2; ");
+  stacks_from_here(piped);
+  CHECK(names_text(piped.stacks()) == names_text(whole.stacks()));
+}
+
+TEST_CASE("stacks: a stream of names that are of no frame is refused") {
+  StackTable table;
+  table.add_frame({0, 5});
+  const std::string name("\1\1\0\0\1f\0\0\2", 9);  // a function "f" at frame 1, line 1
+  format::take_frame_names(name, table);
+  CHECK(names_text(table) == "5 f  1; ");
+  CHECK_THROWS_AS(format::take_frame_names("\2" + name.substr(1), table), format::WireError);
+  CHECK_THROWS_AS(format::take_frame_names(name.substr(0, 8), table), format::WireError);
+}
+
+TEST_CASE("stacks: a name may follow thousands of frames without, and no step in the section is above its size") {
+  StackTable table;
+  const ModuleId native = table.add_module({.path = "/bin/python", .begin = 0x1000, .end = 0x9000});
+  const ModuleId python = table.add_module({.path = std::string(python_module_path)});
+  StackId stack = 0;
+  for (std::uint32_t i = 0; i < 5000; ++i) stack = table.add_node({stack, table.add_frame({native, 0x1000 + i})});
+  const FrameId line = table.add_frame({python, 2, true});
+  table.set_names(line, std::vector<FrameName>{{"f", "a.py", 1}});
+  format::StackEncoder encoder;
+  encoder.use(table);
+  encoder.add(Kind::malloc, table.add_node({stack, line}));
+  StackTable read = table, read_stream = table;
+  for (StackTable* each : {&read, &read_stream}) each->set_names(line, {});
+  format::take_frame_names(format::put_frame_names(encoder), read_stream);
+  CHECK(names_text(read_stream) == "2 f a.py 1; ");
+  encoder.finish_definitions();
+  CHECK(format::put_frame_names(encoder).empty());
+  const std::string section = format::put_names(encoder);
+  format::take_names(section, read);
+  CHECK(names_text(read) == "2 f a.py 1; ");
+  CHECK(section.size() < 300);
+  format::Cursor cursor(section);
+  cursor.varint();
+  for (std::uint64_t frame = 0; frame != line;) {
+    const std::uint64_t step = cursor.varint();
+    REQUIRE(step <= section.size());
+    frame += step;
+    REQUIRE(cursor.varint() == (frame == line ? 1 : 0));
+  }
 }

@@ -254,6 +254,15 @@ def files():
     yield "bad_names_line", with_names(numbers(0, 1, 1) + main[:-1] + numbers(1))
     yield "bad_names_unloaded", with_names(numbers(1, 2, 0))
     yield "bad_names_size", head + section(b"NAME", numbers(2**28 + 1))
+    # Names of an interpreter's lines.
+    line = numbers(0, 0, 1, 0, 0, 0, 8) + b"[python]" + numbers(0, 0, 0, 0, 0, 0, 2 * 1)
+
+    def with_frame_names(raw):
+        return head + block([(1, CORE), (6, numbers(1, 0)), (7, line), (10, raw)])
+
+    yield "cut_interpreter", with_frame_names(numbers(1, 1) + main)
+    yield "bad_frame_names_frame", with_frame_names(numbers(2, 1) + main)
+    yield "bad_frame_names_cut", with_frame_names(numbers(1, 1) + main[:-1])
     # Index, totals.
     yield "bad_index_cut", head + good + section(b"INDX", numbers(2, 45))
     yield "bad_totals_flag", head + good + section(b"TOTL", numbers(2))

@@ -29,7 +29,7 @@ struct BlockSize {
 
 constexpr BlockSize block_sizes[] = {
     {"blocks", 3},  {"touches_in_blocks", 3}, {"keyframe", 32}, {"stacks_in_blocks", 3}, {"streams_come_and_go", 4},
-    {"threads", 5}, {"origins", 8},           {"pools", 8}};
+    {"threads", 5}, {"origins", 8},           {"pools", 8},     {"interpreter", 3}};
 
 std::uint32_t block_events(std::string_view name) {
   for (const BlockSize& size : block_sizes) {

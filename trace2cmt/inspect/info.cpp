@@ -302,8 +302,9 @@ Info info_of(const TraceFile& file, unsigned jobs) {
 }
 
 std::string StreamSize::name() const {
-  constexpr std::array<const char*, 8> names{"core",         "addresses", "live_blocks",       "times",
-                                             "usable_sizes", "stacks",    "stack_definitions", "origins"};
+  constexpr std::array<const char*, 10> names{"core",         "addresses",  "live_blocks",       "times",
+                                              "usable_sizes", "stacks",     "stack_definitions", "origins",
+                                              "pool_stacks",  "frame_names"};
   if (id - 1 < names.size()) return names[id - 1];
   return "stream " + std::to_string(id);
 }

@@ -379,6 +379,8 @@ void CmtVerifier::start_stacks(const BlockHeader& block) {
   if (streams_.contains(StreamId::stack_nodes)) {
     in_stream(StreamId::stack_nodes, [&] { definitions_.take_block(streams_[StreamId::stack_nodes], block.events); });
   }
+  if (streams_.contains(StreamId::frame_names))
+    in_stream(StreamId::frame_names, [&] { take_frame_names(streams_[StreamId::frame_names], stack_table_); });
   has_all_stacks_ = true;
   in_stream(StreamId::stacks, [&] { stacks_.start(streams_[StreamId::stacks], definitions_, known); });
 }

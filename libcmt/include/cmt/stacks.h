@@ -19,14 +19,21 @@ using FrameId = std::uint32_t;
 /// A file of code in a StackTable. 0: none, as of code that a JIT compiler has made.
 using ModuleId = std::uint32_t;
 
+/// The path of the module of all lines of Python.
+inline constexpr std::string_view python_module_path = "[python]";
+
 /// A program or shared library in the recorded process's memory. The same file loaded twice is two modules.
 struct Module {
-  std::string path{};                   ///< as the loader has it; "[vdso]" is the kernel's
+  std::string path{};                   ///< as the loader has it; "[vdso]" is the kernel's, "[python]" an interpreter's
   std::string build_id{};               ///< the bytes of its GNU build id; empty: it has none
   std::uint64_t begin = 0, end = 0;     ///< its address range, without the end
   std::uint64_t bias = 0;               ///< address in memory less address in the file's symbol table
   std::uint64_t loaded_ns = unknown;    ///< when it was first seen, since the start of the recording
   std::uint64_t unloaded_ns = unknown;  ///< when it was unloaded; unknown: it stayed, or nobody saw it go
+
+  /// Whether its frames are lines of an interpreter's program. No file of code has such a line: the trace itself has
+  /// its names, and its address is only a number.
+  bool is_interpreter() const { return path == python_module_path; }
 
   bool operator==(const Module&) const = default;
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "libcmt/format/stack_names.h"
+
 namespace cmt {
 
 using format::SectionStart;
@@ -13,8 +15,9 @@ using format::WireError;
 
 namespace {
 
-constexpr std::array<std::string_view, 10> stream_names{
-    "", "core", "address", "live block", "time", "usable size", "stack", "stack definition", "origin", "pool stack"};
+constexpr std::array<std::string_view, 11> stream_names{"",       "core",        "address",   "live block",
+                                                        "time",   "usable size", "stack",     "stack definition",
+                                                        "origin", "pool stack",  "frame name"};
 
 }  // namespace
 
@@ -37,6 +40,7 @@ BlockBytes::BlockBytes(std::string_view section, const SectionStart& start, cons
   decompress(StreamId::stacks, section, decompressor);
   decompress(StreamId::stack_nodes, section, decompressor);
   decompress(StreamId::pool_stacks, section, decompressor);
+  decompress(StreamId::frame_names, section, decompressor);
 }
 
 void BlockBytes::place_frames(const SectionStart& start) {
@@ -96,7 +100,11 @@ void BlockDecoder::open_streams() {
   open(StreamId::times, [&](std::string_view stream) { times_.start(stream, header.time_ns); });
   open(StreamId::usable, [&](std::string_view stream) { usable_.start(stream); });
   if (!wanted_.stacks) return;
+  const bool are_new = !knows_stacks_of(header.first_event);
   open(StreamId::stack_nodes, [&](std::string_view stream) { define_stacks(header, stream); });
+  if (are_new)
+    open(StreamId::frame_names,
+         [&](std::string_view stream) { format::take_frame_names(stream, definitions_.table()); });
   open(StreamId::stacks,
        [&](std::string_view stream) { stacks_.start(stream, definitions_, stacks_before_.at(header.first_event)); });
   open(StreamId::pool_stacks, [&](std::string_view stream) {

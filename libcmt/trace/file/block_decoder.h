@@ -55,7 +55,7 @@ class BlockBytes {
   }
 
  private:
-  static constexpr std::size_t stream_count = 10;
+  static constexpr std::size_t stream_count = 11;
   struct Stream {
     std::unique_ptr<char[]> bytes;
     std::size_t size = 0;

@@ -270,6 +270,7 @@ void CmtSink::flush_block() {
   ++blocks_since_origins_;
   block.stack_numbers = stacks_.finish_numbers();
   block.pool_stacks = stacks_.finish_pool_numbers();
+  if (stacks_.is_used()) block.frame_names = format::put_frame_names(stacks_);
   block.stack_nodes = stacks_.finish_definitions();
   if (!has_thread_columns_) finish_columns(block);
   const auto write_block = [this, is_finished = !has_thread_columns_] {
@@ -294,18 +295,15 @@ void CmtSink::finish_columns(FullBlock& block) {
   add(format::StreamId::stacks, std::move(block.stack_numbers));
   add(format::StreamId::pool_stacks, std::move(block.pool_stacks));
   add(format::StreamId::stack_nodes, std::move(block.stack_nodes));
+  add(format::StreamId::frame_names, std::move(block.frame_names));
 }
 
 /// Notes in the file header which streams the first block has.
 void CmtSink::note_recorded(const format::BlockHeader& block) {
-  const auto has = [&](format::StreamId id) {
-    return std::any_of(block.streams.begin(), block.streams.end(),
-                       [&](const auto& stream) { return stream.id == static_cast<std::uint64_t>(id); });
-  };
-  header_.has_addresses = has(format::StreamId::addresses);
-  header_.has_times = has(format::StreamId::times);
-  header_.has_usable = has(format::StreamId::usable);
-  header_.has_stacks = has(format::StreamId::stacks) || has(format::StreamId::pool_stacks);
+  header_.has_addresses = block.has(format::StreamId::addresses);
+  header_.has_times = block.has(format::StreamId::times);
+  header_.has_usable = block.has(format::StreamId::usable);
+  header_.has_stacks = block.has(format::StreamId::stacks) || block.has(format::StreamId::pool_stacks);
 }
 
 void CmtSink::write(FullBlock& block) {
@@ -362,7 +360,9 @@ void CmtSink::append_block(FullBlock block, std::span<const EventStack> stacks) 
   };
   add(format::StreamId::stacks, stacks_.finish_numbers());
   add(format::StreamId::pool_stacks, stacks_.finish_pool_numbers());
+  std::string frame_names = stacks_.is_used() ? format::put_frame_names(stacks_) : std::string();
   add(format::StreamId::stack_nodes, stacks_.finish_definitions());
+  add(format::StreamId::frame_names, std::move(frame_names));
   compress(block);
   block.header.first_event = events_;
   events_ += block.header.events;

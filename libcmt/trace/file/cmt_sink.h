@@ -27,8 +27,8 @@ namespace cmt {
 /// A full block of the stream, before or after it was compressed.
 struct FullBlock {
   format::BlockHeader header;
-  std::vector<std::pair<format::StreamId, std::string>> streams;  // not compressed
-  std::string stack_numbers, pool_stacks, stack_nodes;            // streams too, which are after the others in the file
+  std::vector<std::pair<format::StreamId, std::string>> streams;     // not compressed
+  std::string stack_numbers, pool_stacks, stack_nodes, frame_names;  // streams too, after the others in the file
   std::string body;
   std::uint64_t address_bytes = 0, origin_bytes = 0;
   std::uint64_t origins = 0;       // the number of live blocks in the stream of origins

@@ -201,9 +201,14 @@ void CmtSource::define_stacks_before(std::uint64_t offset) {
 }
 
 void CmtSource::define_stacks_of(const BlockStart& block) {
-  take_stream_of(block, format::StreamId::stack_nodes, [this](const auto& header, std::string_view definitions) {
+  bool has_names = false;
+  take_stream_of(block, format::StreamId::stack_nodes, [&](const auto& header, std::string_view definitions) {
     decoder_.define_stacks(header, definitions);
+    has_names = header.has(format::StreamId::frame_names);
   });
+  if (!has_names || names_are_known_) return;
+  take_stream_of(block, format::StreamId::frame_names,
+                 [this](const auto&, std::string_view names) { format::take_frame_names(names, stacks_); });
 }
 
 std::vector<LiveBlock> CmtSource::list_live_before(const BlockStart& keyframe) {
