@@ -9,8 +9,20 @@
 #include <string>
 
 #include "cmt/event.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt::collector {
+namespace {
+
+/// The text at an offset of the interpreters' texts, of which the first is empty. It is valid UTF-8, and short, also in
+/// damaged rings.
+std::string interpreter_text(const InterpreterFrames& all, std::uint32_t at) {
+  if (at == 0 || at >= interpreter_text_bytes) return {};
+  const std::size_t most = std::min<std::size_t>(interpreter_text_bytes - at, RingStacks::name_bytes_max);
+  return text::to_line({all.text + at, ::strnlen(all.text + at, most)});
+}
+
+}  // namespace
 
 RingStacks::RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf time_of, std::uint32_t limit)
     : share_(share),
@@ -27,13 +39,33 @@ RingStacks::RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf
 }
 
 FrameId RingStacks::resolve(std::uint32_t index) {
-  if (share_ == nullptr || index >= unwind_rules_max) return 0;
+  if (share_ == nullptr) return 0;
+  if (index >= interpreter_frames_first) return frames_[index] = resolve_line(index - interpreter_frames_first);
+  if (index >= unwind_rules_max) return 0;
   const std::uint64_t key = __atomic_load_n(&share_->table.rule[index].key, __ATOMIC_RELAXED);
   if (key == 0) return 0;
   const Frame frame{.module = module_at(share_->module_of_rule[index]),
                     .address = key & ~UNWIND_EXACT,
                     .is_exact = (key & UNWIND_EXACT) != 0};
   return frames_[index] = table_.add_frame(frame);
+}
+
+/// A line of an interpreter's program. Its address is its number, counted from 1. A line without a name gets the
+/// interpreter's, since older readers look for a nameless frame in a file.
+FrameId RingStacks::resolve_line(std::uint32_t number) {
+  const InterpreterFrames& all = share_->interpreter;
+  InterpreterFrame line{};
+  if (number != 0) {  // the entry of the frame that has no name may have no memory
+    if (number >= interpreter_frames_max || number >= __atomic_load_n(&all.used, __ATOMIC_ACQUIRE)) return 0;
+    line = all.frame[number];
+  }
+  const std::string function = interpreter_text(all, line.function_at), file = interpreter_text(all, line.file_at);
+  const FrameName name{
+      .function = function.empty() ? python_module_path : std::string_view(function), .file = file, .line = line.line};
+  const ModuleId module = table_.add_module({.path = std::string(python_module_path)});
+  const FrameId id = table_.add_frame({.module = module, .address = number + std::uint64_t{1}, .is_exact = true});
+  table_.set_names(id, {&name, 1});
+  return id;
 }
 
 /// The module with a number of StackShare::module, counted from 1.
@@ -93,6 +125,7 @@ void RingStacks::restore(const StackTable& trace) {
     assert(frame.module < restored_modules_.size());
     frame.module = restored_modules_[frame.module];
     restored_frames_.push_back(table_.add_frame(frame));
+    if (!trace.names(id).empty()) table_.set_names(restored_frames_.back(), trace.names(id));
   }
   for (StackId id = static_cast<StackId>(restored_nodes_.size()); id < trace.node_count(); ++id) {
     const StackNode& node = trace.node(id);

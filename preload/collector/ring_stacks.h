@@ -20,6 +20,8 @@ namespace cmt::collector {
 /// The call stacks of a recording: turns the frames in the rings' records into nodes of a StackTable. protocol.h, "Call
 /// stacks", says what the records mean. Damaged rings give wrong stacks, or none, but nothing worse.
 ///
+/// Interpreters. A line of Python has its names from the shared memory, and is a frame of one module without a file.
+///
 /// Memory. The table has at most `nodes_max` nodes, 160 MB. Later new stacks are cut to the part that the table has. If
 /// the table has no part of a stack, the stack has no frames and is cut.
 ///
@@ -27,6 +29,9 @@ namespace cmt::collector {
 class RingStacks {
  public:
   static constexpr std::uint32_t nodes_max = 1 << 23;
+
+  /// The most bytes of a function's or file's name, which bounds the memory that damaged rings can ask for.
+  static constexpr std::size_t name_bytes_max = 4096;
 
   static constexpr std::uint32_t stack_index_mask = (1u << stack_index_bits) - 1;
 
@@ -48,7 +53,7 @@ class RingStacks {
     assert(kind < stack_masks_.size());
     return stack_masks_[kind];
   }
-  /// The frame of an index of UnwindTable::rule; 0: none.
+  /// The frame of an index of UnwindTable::rule or InterpreterFrames::frame; 0: none.
   FrameId frame(std::uint32_t index) {
     const FrameId known = frames_[index & stack_index_mask];
     return known != 0 ? known : resolve(index);
@@ -98,6 +103,7 @@ class RingStacks {
   };
 
   FrameId resolve(std::uint32_t index);
+  FrameId resolve_line(std::uint32_t number);
   ModuleId module_at(std::uint32_t number);
   ModuleId add_module(const StackModule& module);
 
@@ -106,7 +112,7 @@ class RingStacks {
   const std::uint32_t limit_;
   std::array<StackId, slot_kind_mask + 1> stack_masks_{};
   StackTable table_;
-  // By index of UnwindTable::rule; 0: not met yet. The memory is from calloc, which does not touch it before its use.
+  // By a record's index; 0: not met yet. The memory is from calloc, which does not touch it before its use.
   const std::unique_ptr<FrameId[], void (*)(void*)> frames_;
   std::vector<KnownModule> modules_;  // by number in StackShare, counted from 1
   std::vector<ModuleId> restored_modules_{0},

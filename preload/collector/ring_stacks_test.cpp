@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "preload/collector/drain/ring_events.h"
@@ -184,6 +185,31 @@ const Slot malloc_event = event_of(stack_malloc);
 StackRecord kept_frames(std::uint32_t kept, std::uint32_t number) {
   return {.kept = kept, .added = 0, .number = number, .is_cut = false, .is_apart = false};
 }
+
+/// Enters a line of Python, whose texts end with a zero, as the program does.
+void add_line(InterpreterFrames& all, const std::string& function, const std::string& file, std::uint32_t line) {
+  const auto add_text = [&](const std::string& text) {
+    const std::uint32_t at = all.text_used;
+    std::copy_n(text.c_str(), text.size() + 1, all.text + at);
+    all.text_used += static_cast<std::uint32_t>(text.size()) + 1;
+    return at;
+  };
+  if (all.used == 0) all.used = all.text_used = 1;
+  const std::uint32_t function_at = add_text(function);
+  all.frame[all.used++] = {.function_at = function_at, .file_at = add_text(file), .line = line};
+}
+constexpr std::uint32_t line_index(std::uint32_t number) { return interpreter_frames_first + number; }
+
+/// "f a.py 3; ", for each line of a table.
+std::string lines_text(const cmt::StackTable& table) {
+  std::string text;
+  for (cmt::FrameId id = 1; id < table.frame_count(); ++id) {
+    for (const cmt::FrameName& name : table.names(id))
+      text += std::string(name.function) + " " + std::string(name.file) + " " + std::to_string(name.line) + "; ";
+  }
+  return text;
+}
+
 constexpr StackRecord apart_stack{.kept = 0, .added = 0, .number = 0, .is_cut = false, .is_apart = true};
 
 std::vector<Slot> stack_and_malloc(StackRecord stack, const Frames& added) {
@@ -336,4 +362,58 @@ TEST_CASE("ring stacks: a damaged share or ring gives no stacks, and nothing wor
   CHECK(ring.all.unknown_events() != 0);
   CHECK(without.all.table().frame_count() == 1);
   CHECK(ring.read(stack_and_malloc(kept_frames(0, 0), {3, 4})) == std::vector<Frames>{{3, 4}});
+}
+
+TEST_CASE("ring stacks: lines of Python are frames of one module, with names, also in a recovery") {
+  const auto share = share_of(3);
+  add_line(share->interpreter, "App.run", "/app/a.py", 12);
+  add_line(share->interpreter, "caf\xc3\xa9\x1b[m\xff", "", 0);
+  RingOfStacks ring(share.get());
+  ring.read(stack_and_malloc(kept_frames(0, 0), {1, line_index(1), line_index(2), 2, line_index(0)}));
+  const cmt::StackTable& table = ring.all.table();
+  CHECK(ring.all.unknown_events() == 0);
+  REQUIRE(table.frame_count() == 6);
+  REQUIRE(table.module_count() == 2);
+  CHECK(table.module(1).is_interpreter());
+  CHECK(table.module(1) == cmt::Module{.path = "[python]"});
+  CHECK(table.frame(2) == cmt::Frame{.module = 1, .address = 2, .is_exact = true});
+  CHECK(table.frame(5) == cmt::Frame{.module = 1, .address = 1, .is_exact = true});
+  const std::string lines = "App.run /app/a.py 12; caf\xc3\xa9 [m\xef\xbf\xbd  0; [python]  0; ";
+  CHECK(lines_text(table) == lines);
+  for (const bool is_share_missing : {false, true}) {
+    RingOfStacks recovered(is_share_missing ? nullptr : share.get());
+    recovered.all.restore(table);
+    CHECK(lines_text(recovered.all.table()) == lines);
+    if (is_share_missing) continue;
+    recovered.read(stack_and_malloc(kept_frames(0, 0), {1, line_index(1), line_index(2)}));
+    CHECK(recovered.all.table().frame_count() == 6);
+    CHECK(recovered.all.table().node_count() == table.node_count());
+  }
+}
+
+TEST_CASE("ring stacks: a line that the program has not entered is no frame, and damaged names are short") {
+  const auto share = share_of(2);
+  InterpreterFrames& all = share->interpreter;
+  add_line(all, "f", "a.py", 1);
+  add_line(all, "g", "a.py", 2);
+  std::fill_n(all.text, interpreter_text_bytes, 'x');
+  all.frame[1].function_at = interpreter_text_bytes - 5;
+  all.frame[2] = {.function_at = ~0u, .file_at = 1, .line = 7};
+  RingOfStacks ring(share.get());
+  ring.read(stack_and_malloc(kept_frames(0, 0), {line_index(1), line_index(2)}));
+  CHECK(ring.all.unknown_events() == 0);
+  const auto names = [&](cmt::FrameId id) { return ring.all.table().names(id)[0]; };
+  CHECK(names(1).function == "xxxxx");
+  CHECK(names(2).function == "[python]");
+  CHECK(names(2).file == std::string(RingStacks::name_bytes_max, 'x'));
+  for (const std::uint32_t number : {3u, interpreter_frames_max - 1u}) {
+    ring.read(stack_and_malloc(kept_frames(0, 0), {line_index(number)}));
+    CHECK(ring.all.table().frame_count() == 3);
+  }
+  CHECK(ring.all.unknown_events() == 2);
+  all.used = ~0u;
+  ring.read(stack_and_malloc(kept_frames(0, 0), {line_index(interpreter_frames_max - 1)}));
+  all.used = 0;
+  ring.read(stack_and_malloc(kept_frames(0, 0), {line_index(0)}));
+  CHECK(ring.all.unknown_events() == 2);
 }

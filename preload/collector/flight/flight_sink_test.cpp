@@ -24,8 +24,12 @@ namespace {
 struct Recording {
   explicit Recording(FlightLimits limits, unsigned seed = 7)
       : random(seed), sink(output, header(), ledger, "/tmp", limits) {
+    const ModuleId python = stacks.add_module({.path = std::string(python_module_path)});
     for (FrameId frame = 1; frame <= 50; ++frame) {
-      stacks.add_frame({.module = 0, .address = 0x1000 * frame});
+      const bool is_line = frame % 2 == 0;
+      stacks.add_frame({.module = is_line ? python : 0, .address = 0x1000 * frame});
+      const FrameName name{.function = "f", .file = "a.py", .line = frame};
+      if (is_line) stacks.set_names(frame, {&name, 1});
       stacks.add_node({frame / 3, frame});
     }
   }
@@ -76,8 +80,11 @@ struct Recording {
 /// The frames of a stack, innermost first.
 std::string frames_of(const StackTable& stacks, StackId stack) {
   std::string text;
-  for (; stack != 0; stack = stacks.node(stack).parent)
-    text += " " + std::to_string(stacks.frame(stacks.node(stack).frame).address);
+  for (; stack != 0; stack = stacks.node(stack).parent) {
+    const FrameId frame = stacks.node(stack).frame;
+    text += " " + std::to_string(stacks.frame(frame).address);
+    for (const FrameName& name : stacks.names(frame)) text += ":" + std::to_string(name.line);
+  }
   return text;
 }
 
