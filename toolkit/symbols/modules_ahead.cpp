@@ -21,13 +21,12 @@ void ModulesAhead::end() {
 }
 
 void ModulesAhead::open_modules_of(const StackTable& stacks) {
-  if (stacks.has_names()) return;
   assert(seen_frames_ <= stacks.frame_count());
   for (; seen_frames_ < stacks.frame_count(); ++seen_frames_) {
     const ModuleId id = stacks.frame(seen_frames_).module;
-    if (id == 0) continue;
+    if (id == 0 || last_ == id || !stacks.names(seen_frames_).empty()) continue;
     const Module& module = stacks.module(id);
-    if (last_ == id) continue;
+    if (module.is_interpreter()) continue;
     last_ = id;
     if (known_.insert({module.path, module.build_id}).second) ask_for(module);
   }

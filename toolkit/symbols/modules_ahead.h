@@ -30,7 +30,7 @@ class ModulesAhead {
   ModulesAhead(const ModulesAhead&) = delete;
   ModulesAhead& operator=(const ModulesAhead&) = delete;
 
-  /// To be called with one table, again when it may have grown. Does nothing where the trace has names.
+  /// To be called with one table, again when it may have grown. Skips frames that have names.
   void open_modules_of(const StackTable& stacks);
 
   /// The module, open, or null. Waits for all that is asked for so far; nothing more is opened then.

@@ -129,6 +129,7 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   for (const FrameId id : frames) {
     const Frame& frame = stacks.frame(id);
     if (id == 0 || has_function(stacks.names(id), stacks.module(frame.module).path)) continue;
+    if (stacks.module(frame.module).is_interpreter()) continue;
     ++counts.frames;
     if (frame.module == 0) {
       of_no_module.push_back({frame.instruction(), id});

@@ -330,6 +330,16 @@ TEST_CASE("names that a frame has stay, and a file that is loaded twice is looke
   CHECK(names_text(stacks, c) == "known");
 }
 
+TEST_CASE("an interpreter's lines are looked up in no file") {
+  StackTable stacks;
+  const ModuleId python = stacks.add_module({.path = std::string(python_module_path)});
+  stacks.add_frame({python, 1, true});
+  std::string said;
+  CHECK(name_all_frames(stacks, {.say = [&](const std::string& message) { said += message; }}).frames == 0);
+  CHECK(said.empty());
+  CHECK(stacks.names(1).empty());
+}
+
 TEST_CASE("the kernel's own code in a process has names") {
   void* const vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (vdso == nullptr) return;

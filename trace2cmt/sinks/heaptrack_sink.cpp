@@ -54,8 +54,8 @@ class HeaptrackTree {
   /// The number of a stack's node; 0 if the stack is not known.
   std::uint32_t number_of(cmt::StackId stack);
 
-  bool has_nodes() const { return !nodes_.empty(); }
-  bool has_names() const { return stacks_ != nullptr && stacks_->has_names(); }
+  /// Whether there are frames that --symbolise could name, and none of them has names.
+  bool lacks_names() const;
 
   /// Writes the strings, the addresses and the nodes.
   void write(const std::function<void(std::string&)>& flush_if_full, std::string& out);
@@ -84,6 +84,17 @@ std::uint32_t HeaptrackTree::number_of(cmt::StackId stack) {
     numbers_[*at] = static_cast<std::uint32_t>(nodes_.size());
   }
   return numbers_[stack];
+}
+
+bool HeaptrackTree::lacks_names() const {
+  bool has_code = false;
+  for (const cmt::StackId node : nodes_) {
+    const cmt::FrameId frame = stacks_->node(node).frame;
+    if (stacks_->module(stacks_->frame(frame).module).is_interpreter()) continue;
+    if (!stacks_->names(frame).empty()) return false;
+    has_code = true;
+  }
+  return has_code;
 }
 
 /// The number of a text, which is made one line; 0 for an empty text.
@@ -252,8 +263,7 @@ void HeaptrackSink::finish(const cmt::Repairs&, bool) {
   events_.flush();
   write_file();
   calls_.report_losses("heaptrack", say_);
-  if (tree_.has_nodes() && !tree_.has_names())
-    say_("the call stacks have no names of functions; --symbolise looks for them");
+  if (tree_.lacks_names()) say_("the call stacks have no names of functions; --symbolise looks for them");
 }
 
 std::unique_ptr<Sink> make_heaptrack_sink(SinkSettings settings) {
