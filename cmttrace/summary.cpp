@@ -32,6 +32,13 @@ std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
          " live at the end";
 }
 
+/// "2,852 lines of Python named; ", over all traces. Empty: no program was one of Python.
+std::string interpreter_lines_of(const launch::RecordedTraces& recorded) {
+  std::uint64_t named = 0;
+  for (const launch::BegunTrace& trace : recorded.traces) named += trace.lines_named;
+  return named == 0 ? std::string() : counted(named, "line") + " of Python named; ";
+}
+
 std::string losses_of(const launch::RecordedTraces& recorded) {
   std::vector<std::string> losses = launch::list_losses(recorded);
   if (losses.empty()) losses.push_back("nothing was lost");
@@ -114,7 +121,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
       figures_of(first, recorded.files.size() == 1) + "; " + output::time_text(recording.seconds * 1e9) + "; ";
   if (const char* const name = recording.signal == 0 ? nullptr : ::sigabbrev_np(recording.signal))
     line += "ended by SIG" + std::string(name) + "; ";
-  std::vector<std::string> lines{line + losses_of(recorded)};
+  std::vector<std::string> lines{line + interpreter_lines_of(recorded) + losses_of(recorded)};
   if (std::string others = others_of(recorded, recording); !others.empty()) lines.push_back(std::move(others));
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())

@@ -25,3 +25,20 @@ TEST_CASE("standstill: a collector that reports nothing new for 30 s is named on
   CHECK(standstill.look(traces, begin + seconds(500)).empty());
   CHECK(standstill.look(traces, begin + seconds(600)).empty());
 }
+
+TEST_CASE("summary: how many lines of Python were named, and what was not") {
+  cmt::launch::RecordedTraces recorded;
+  recorded.events = 5;
+  recorded.files.push_back({.path = "app.cmt", .events = 5, .threads = 1});
+  recorded.traces.push_back({.path = "app.cmt", .ended = true});
+  const auto first_line = [&] { return cmt::trace_launcher::summarise(recorded, {.seconds = 2})[0]; };
+  CHECK(first_line() == "app.cmt: 5 events of 1 thread; 2.00 s; nothing was lost");
+  recorded.traces.push_back({.path = "a.cmt", .ended = true, .lines_named = 2851});
+  recorded.traces[0].lines_named = 1;
+  CHECK(first_line() == "app.cmt: 5 events of 1 thread; 2.00 s; 2,852 lines of Python named; nothing was lost");
+  recorded.traces[0].lines_unplaced = 1;
+  recorded.traces[1].lines_nameless = 1200;
+  CHECK(first_line() ==
+        "app.cmt: 5 events of 1 thread; 2.00 s; 2,852 lines of Python named; the lines of Python in 1 call stack not "
+        "known; 1,200 lines of Python not named, as there are too many");
+}

@@ -219,11 +219,15 @@ std::string Encoder::pool_fields() const {
   return unseen != 0 ? " pool_unseen=" + std::to_string(unseen) : "";
 }
 
-/// The fields of missing call stacks.
+/// The fields of missing call stacks, and of an interpreter's lines if there are any.
 std::string Encoder::stack_fields() const {
   if (!stacks_) return "";
-  return " stacks_unknown=" + std::to_string(stacks_->unknown_events()) +
-         " stacks_cut=" + std::to_string(stacks_->cut_events());
+  const InterpreterCounts lines = memory_.interpreter_counts();
+  std::string fields = " stacks_unknown=" + std::to_string(stacks_->unknown_events()) +
+                       " stacks_cut=" + std::to_string(stacks_->cut_events());
+  if (lines.named + lines.unplaced + lines.nameless == 0) return fields;
+  return fields + " lines_named=" + std::to_string(lines.named) + " lines_unplaced=" + std::to_string(lines.unplaced) +
+         " lines_nameless=" + std::to_string(lines.nameless);
 }
 
 /// The fields of how much of the recording a file has.

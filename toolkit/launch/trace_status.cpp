@@ -113,6 +113,9 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " bypasses=", trace.bypasses);
   parse_number(fields, " stacks_unknown=", trace.stacks_unknown);
   parse_number(fields, " stacks_cut=", trace.stacks_cut);
+  parse_number(fields, " lines_named=", trace.lines_named);
+  parse_number(fields, " lines_unplaced=", trace.lines_unplaced);
+  parse_number(fields, " lines_nameless=", trace.lines_nameless);
   parse_number(fields, " kept_ns=", trace.kept_ns);
   parse_number(fields, " dropped_events=", trace.dropped_events);
   trace.stopped = word_after(fields, " stopped=");
@@ -479,6 +482,7 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   std::vector<std::string> losses;
   if (recorded.repairs != 0) losses.push_back(output::counted(recorded.repairs, "event") + " lost or in doubt");
   std::uint64_t dropped = 0, kept_ns = 0, unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
+  std::uint64_t lines_unplaced = 0, lines_nameless = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
   for (const BegunTrace& trace : recorded.traces) {
@@ -487,6 +491,8 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
     unseen += trace.unseen;
     stacks_unknown += trace.stacks_unknown;
     stacks_cut += trace.stacks_cut;
+    lines_unplaced += trace.lines_unplaced;
+    lines_nameless += trace.lines_nameless;
     bypasses += trace.bypasses;
     if (bypass.empty()) bypass = trace.bypass;
     if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
@@ -505,6 +511,10 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
     losses.push_back("the call stacks of " + output::counted(stacks_unknown, "event") + " not known");
   if (stacks_cut != 0)
     losses.push_back("the call stacks of " + output::counted(stacks_cut, "event") + " cut, as there are too many");
+  if (lines_unplaced != 0)
+    losses.push_back("the lines of Python in " + output::counted(lines_unplaced, "call stack") + " not known");
+  if (lines_nameless != 0)
+    losses.push_back(output::counted(lines_nameless, "line") + " of Python not named, as there are too many");
   for (const auto& [reason, end] : stopped) {
     const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
     losses.push_back(end.first == 1

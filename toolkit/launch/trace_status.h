@@ -38,6 +38,9 @@ struct BegunTrace {
   std::string bypass{};            ///< the first of them
   std::uint64_t stacks_unknown = 0;  ///< events whose call stacks were to be recorded, and are not known
   std::uint64_t stacks_cut = 0;      ///< events whose call stacks are cut, since there were too many different ones
+  std::uint64_t lines_named = 0;     ///< of interpreters' programs, in call stacks
+  std::uint64_t lines_unplaced = 0;  ///< call stacks that have no such lines, since their places were not known
+  std::uint64_t lines_nameless = 0;  ///< lines that have no name, since there were too many
   std::uint64_t encoded = 0;         ///< before `ended`: events in the trace, by the collector's last report
   std::uint64_t waiting = 0;         ///< about how many events are not in the trace yet; 0: no report so far
   int collector = 0;                 ///< its process, if it takes SIGUSR1; else 0

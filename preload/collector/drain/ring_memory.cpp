@@ -15,6 +15,7 @@
 #include <cassert>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstring>
 #include <system_error>
 
@@ -105,6 +106,22 @@ const StackShare* RingMemory::stack_share() const {
   const bool is_there =
       at != 0 && at % alignof(StackShare) == 0 && bytes_ >= sizeof(StackShare) && at <= bytes_ - sizeof(StackShare);
   return is_there ? reinterpret_cast<const StackShare*>(reinterpret_cast<const char*>(control_) + at) : nullptr;
+}
+
+// A read through the mapping would back the first page with memory in a recording without an interpreter.
+InterpreterCounts RingMemory::interpreter_counts() const {
+  constexpr std::size_t head_bytes = offsetof(InterpreterFrames, frame);
+  alignas(InterpreterFrames) char bytes[head_bytes];
+  const std::uint64_t at = control_->stacks_at + offsetof(StackShare, interpreter);
+  if (stack_share() == nullptr || ::pread(fd_, bytes, head_bytes, static_cast<off_t>(at)) != ssize_t{head_bytes})
+    return {};
+  InterpreterCounts counts;
+  std::uint32_t used = 0;
+  std::memcpy(&used, bytes + offsetof(InterpreterFrames, used), sizeof used);
+  std::memcpy(&counts.unplaced, bytes + offsetof(InterpreterFrames, unplaced), sizeof counts.unplaced);
+  std::memcpy(&counts.nameless, bytes + offsetof(InterpreterFrames, nameless), sizeof counts.nameless);
+  counts.named = used == 0 ? 0 : std::min<std::uint32_t>(used, interpreter_frames_max) - 1;
+  return counts;
 }
 
 std::uint64_t RingMemory::lost_events() {

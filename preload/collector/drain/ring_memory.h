@@ -16,6 +16,12 @@ std::uint64_t clock_ns(clockid_t clock = CLOCK_MONOTONIC);
 /// The clock that the program's threads read for their stamps.
 std::uint64_t clock_stamp(const Control& control);
 
+/// Counts lines of interpreters' programs (InterpreterFrames).
+struct InterpreterCounts {
+  std::uint32_t named = 0;
+  std::uint64_t unplaced = 0, nameless = 0;
+};
+
 /// The memory that program and collector share (preload/protocol.h), mapped here.
 ///
 /// Threads: all threads may call all functions at once. Each access to the control block and the rings has the memory
@@ -51,6 +57,8 @@ class RingMemory {
   Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
   /// The frames and modules of call stacks; null: no stacks are recorded, or the file is cut off.
   const StackShare* stack_share() const;
+  /// The counts of all lines so far: zeros if no interpreter's frames are recorded.
+  InterpreterCounts interpreter_counts() const;
   /// The number of events that are in no ring, because the ring was full or there was none.
   std::uint64_t lost_events();
 
