@@ -10,7 +10,7 @@
 
 namespace cmt::collector {
 
-RingsMapping find_rings(const RingMemory& memory) {
+RingsMapping find_rings(const RingMemory& memory, std::uint64_t at) {
   struct stat status {};
   if (::fstat(memory.descriptor(), &status) != 0) return {};
   std::ifstream maps("/proc/" + std::to_string(process_of(&memory.control())) + "/maps");
@@ -19,14 +19,16 @@ RingsMapping find_rings(const RingMemory& memory) {
     std::istringstream words(line);
     std::string addresses, access, offset, device, inode;
     words >> addresses >> access >> offset >> device >> inode;
-    if (inode == std::to_string(status.st_ino)) found.address = std::strtoull(addresses.c_str(), nullptr, 16);
+    const bool begins_there = std::strtoull(offset.c_str(), nullptr, 16) == at;
+    if (begins_there && inode == std::to_string(status.st_ino))
+      found.address = std::strtoull(addresses.c_str(), nullptr, 16);
   }
   return found;
 }
 
-std::uint64_t ResidentRings::count_range(std::uint64_t offset, std::uint64_t bytes) {
+std::uint64_t ResidentRings::count_range(std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t pages = 0;
-  for (const PageRun& run : pages_->read(address_ + offset, bytes).value_or(std::vector<PageRun>{})) pages += run.count;
+  for (const PageRun& run : pages_->read(address, bytes).value_or(std::vector<PageRun>{})) pages += run.count;
   return pages * block_page_bytes;
 }
 
@@ -35,21 +37,23 @@ std::uint64_t ResidentRings::count() {
   if (!pages_) {
     pages_.emplace(static_cast<pid_t>(process_of(&control)));
     address_ = find_rings(memory_).address;
+    if (memory_.stack_share() != nullptr) stacks_ = find_rings(memory_, control.stacks_at).address;
+    if (stacks_ == 0) stacks_ = address_ + control.stacks_at;
   }
   if (!pages_->is_open() || address_ == 0) return 0;
-  std::uint64_t sum = count_range(0, rings_control_bytes(control.rings_limit));
+  std::uint64_t sum = count_range(address_, rings_control_bytes(control.rings_limit));
   std::uint64_t begin = 0, end = 0;  // of rings side by side
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
     const Ring& ring = memory_.ring(i);
     if (ring.slots == 0 || !memory_.has_slots(ring)) continue;
     if (ring.slots_at != end) {
-      sum += count_range(begin, end - begin);
+      sum += count_range(address_ + begin, end - begin);
       begin = ring.slots_at;
     }
     end = ring.slots_at + std::uint64_t{ring.slots} * slot_bytes;
   }
-  sum += count_range(begin, end - begin);
-  if (memory_.stack_share() != nullptr) sum += count_range(control.stacks_at, sizeof(StackShare));
+  sum += count_range(address_ + begin, end - begin);
+  if (memory_.stack_share() != nullptr) sum += count_range(stacks_, sizeof(StackShare));
   return sum;
 }
 

@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::uint32_t ring_count = 3, slots_each = 4096;
 
+const std::uint64_t stacks_at =
+    (rings_control_bytes(ring_count) + ring_count * slots_each * slot_bytes + 4095) & ~std::uint64_t{4095};
+
 int make_shared_rings() {
   const int fd = ::memfd_create("rings", MFD_CLOEXEC);
-  REQUIRE(::ftruncate(fd, static_cast<off_t>(rings_control_bytes(ring_count) + ring_count * slots_each * slot_bytes)) ==
-          0);
+  REQUIRE(::ftruncate(fd, static_cast<off_t>(stacks_at + sizeof(StackShare))) == 0);
   void* at = ::mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   REQUIRE(at != MAP_FAILED);
   auto* control = static_cast<Control*>(at);
@@ -38,11 +40,12 @@ std::uint64_t rss_by_smaps(int fd) {
   REQUIRE(::fstat(fd, &status) == 0);
   std::ifstream smaps("/proc/self/smaps");
   bool is_here = false;
+  std::uint64_t bytes = 0;
   for (std::string line; std::getline(smaps, line);) {
     if (line.find('-') < line.find(':')) is_here = line.find(" " + std::to_string(status.st_ino) + " ") != line.npos;
-    if (is_here && line.starts_with("Rss:")) return std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
+    if (is_here && line.starts_with("Rss:")) bytes += std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
   }
-  return 0;
+  return bytes;
 }
 
 void touch_page_at(RingMemory& memory, std::uint64_t offset) {
@@ -72,6 +75,29 @@ TEST_CASE("resident rings: the count is the kernel's") {
   memory.release(memory.ring(1), 0, slots_each);
   CHECK(resident.count() == rss_by_smaps(memory.descriptor()));
   CHECK(resident.count() < control + 4 * 4096);
+}
+
+TEST_CASE("resident rings: the table of call stacks counts where it is mapped, and only the pages in use") {
+  for (const bool has_own_place : {false, true}) {
+    RingMemory memory(make_shared_rings(), RingMemory::Access::shared, "rings");
+    memory.control().stacks_at = stacks_at;
+    void* const place = has_own_place ? ::mmap(nullptr, sizeof(StackShare), PROT_READ | PROT_WRITE, MAP_SHARED,
+                                               memory.descriptor(), static_cast<off_t>(stacks_at))
+                                      : reinterpret_cast<char*>(&memory.control()) + stacks_at;
+    REQUIRE(place != MAP_FAILED);
+    ResidentRings resident(memory);
+    const std::uint64_t before = resident.count();
+    static_cast<volatile StackShare*>(place)->interpreter.used = 1;
+    static_cast<volatile StackShare*>(place)->interpreter.text[1 << 20] = 'a';
+    CHECK(resident.count() == rss_by_smaps(memory.descriptor()));
+    CHECK(resident.count() == before + 2 * 4096);
+    CHECK(memory.interpreter_counts().named == 0);
+    static_cast<volatile StackShare*>(place)->interpreter.used = 5;
+    static_cast<volatile StackShare*>(place)->interpreter.unplaced = 7;
+    CHECK((memory.interpreter_counts().named == 4 && memory.interpreter_counts().unplaced == 7));
+    CHECK(resident.count() == before + 2 * 4096);
+    if (has_own_place) ::munmap(place, sizeof(StackShare));
+  }
 }
 
 TEST_CASE("resident rings: nothing of a process that has none") {
