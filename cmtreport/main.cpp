@@ -76,6 +76,10 @@ lists them).
                  new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
                  need no --skip
   --raw          charge these functions themselves, not their callers
+  --native=WHICH which native frames to show in stacks of a Python program: fold
+                 (the default) leaves out those of the interpreter that call
+                 Python, and charges the innermost Python function, or the
+                 extension module that it calls; all; or none
   --debug-dir=DIR
                  also look in DIR for separate debug files; may be given more
                  than once
@@ -160,7 +164,8 @@ Maker maker_of(const CommandLine& line) {
   for (const char* const option : {"pages", "raw", "strict"}) {
     if (line.has(option)) command += std::string(" --") + option;
   }
-  for (const char* const option : {"diff", "overhead", "replay", "watch", "focus", "hide", "skip", "debug-dir"}) {
+  for (const char* const option :
+       {"diff", "overhead", "replay", "watch", "focus", "hide", "skip", "native", "debug-dir"}) {
     for (const std::string& value : line.values(option))
       command += " " + command::shell_word(std::string("--") + option + "=" + value);
   }
@@ -295,6 +300,7 @@ int run(const CommandLine& line) {
   ReadSettings settings{.tool = tool, .strict = line.has("strict"), .jobs = command::jobs_of(line)};
   settings.functions = {.charges = analysis::charge_options(line),
                         .hidden = pattern_option(line, "hide"),
+                        .native = analysis::native_option(line),
                         .focus = pattern_option(line, "focus")};
   settings.debug_directories = line.values("debug-dir");
   if (line.has("diff")) return compare(line, settings);
@@ -347,6 +353,7 @@ int main(int argc, char** argv) {
                              {"hide", Takes::value},
                              {"skip", Takes::values},
                              {"raw"},
+                             {"native", Takes::value},
                              {"debug-dir", Takes::values},
                              {"pages"},
                              {"strict"},

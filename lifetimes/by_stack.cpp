@@ -5,6 +5,7 @@
 
 #include "analysis/groups/options.h"
 #include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/native_frames.h"
 #include "analysis/stacks/selection.h"
 #include "analysis/stacks/stack_tree.h"
 #include "toolkit/command/command_line.h"
@@ -111,15 +112,20 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
   }
   Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min}, options.path);
   if (needs_stacks) require_stacks(trace.stacks(), trace.header(), options.path);
-  const StackTable stacks =
-      needs_stacks ? named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming)
-                   : StackTable();
-  if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);
+  ShownStacks shown;
+  if (needs_stacks) {
+    StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming);
+    uses = select_stacks(std::move(uses), named, asked.focus, asked.ignored);
+    shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));
+    uses = shown_uses(std::move(uses), shown);
+  }
+  StackOptions charged = stack_options;
+  charged.contributors.charges = shown.charges(asked.charges);
   if (is_export) {
-    exported.write(stacks, uses, asked.charges, asked.hidden,
+    exported.write(shown.stacks, uses, charged.contributors.charges, asked.hidden,
                    {trace.header(), file_name(options.path), comments(trace, options, stack_options, uses)});
   } else {
-    print_contributors(contributors_of(trace, options, stack_options, stacks, uses), options.form);
+    print_contributors(contributors_of(trace, options, charged, shown.stacks, uses), options.form);
   }
   trace.complaints().say_count();
 }

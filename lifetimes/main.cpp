@@ -98,6 +98,10 @@ Who allocates:
                  new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
                  need no --skip
   --raw          charge these functions themselves, not their callers
+  --native=WHICH which native frames to show in stacks of a Python program: fold
+                 (the default) leaves out those of the interpreter that call
+                 Python, and charges the innermost Python function, or the
+                 extension module that it calls; all; or none
   --diff=TRACE   print what changed from TRACE to FILE, the largest change
                  first, by function or by the WHAT of --by. The traces may be of
                  different builds
@@ -235,7 +239,7 @@ bool refuse_stack_options(const CommandLine& line) {
   }
   analysis::refuse_without(line, {"sort", "inclusive", "top", "min"}, "--by or --diff");
   analysis::refuse_without(line, {"skip", "raw"}, "--by, --diff or --pprof");
-  analysis::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
+  analysis::refuse_without(line, {"slice", "native", "focus", "ignore", "hide", "debug-dir"},
                            "--by, --diff, --folded, --pprof or --speedscope");
   return false;
 }

@@ -100,6 +100,7 @@ class PprofWriter {
       : stacks_(stacks),
         allocation_functions_(charges),
         hidden_(hidden),
+        handing_on_from_(charges.handing_on_from),
         write_(write),
         has_location_(2 * std::size_t{stacks.frame_count()}) {
     text_number("");
@@ -161,6 +162,7 @@ class PprofWriter {
   const StackTable& stacks_;
   AllocationFunctions allocation_functions_;
   NamePattern hidden_;
+  ModuleId handing_on_from_;
   const std::function<void(std::string_view)>& write_;
   std::string buffer_;
   protozero::pbf_builder<ProfileField> profile_{buffer_};
@@ -203,7 +205,7 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   bool is_after_allocation = false;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (hidden_.matches(names[i].function)) continue;
-    if (!allocation_functions_.has(names[i].function)) return is_after_allocation ? i : 0;
+    if (!allocation_functions_.has(stacks_, frame, names[i].function)) return is_after_allocation ? i : 0;
     is_after_allocation = true;
   }
   return names.size();
@@ -223,8 +225,9 @@ std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::v
     }
     const FrameId frame = stacks_.node(at).frame;
     const std::span<const FrameName> names = stacks_.names(frame);
-    const bool is_left_out =
-        !names.empty() && (locations.empty() ? first_callers[frame] == names.size() : is_hidden(names));
+    const bool hands_on =
+        names.empty() ? allocation_functions_.has(stacks_, frame, "") : first_callers[frame] == names.size();
+    const bool is_left_out = locations.empty() ? hands_on : !names.empty() && is_hidden(names);
     if (names.empty() || !is_hidden(names)) outermost = frame;
     if (is_left_out) continue;
     const bool is_cut = locations.empty() && first_callers[frame] != 0;
@@ -258,7 +261,7 @@ void PprofWriter::put_samples(const Uses& uses) {
 std::size_t PprofWriter::first_charged(FrameId frame) {
   const std::span<const FrameName> names = stacks_.names(frame);
   const std::size_t first = first_caller(frame);
-  if (first != names.size()) return first;
+  if (first != names.size() || names.empty()) return names.empty() ? 0 : first;
   std::size_t last = names.size() - 1;
   while (hidden_.matches(names[last].function)) --last;
   return last;
@@ -337,7 +340,8 @@ void PprofWriter::put_mappings(std::string_view program) {
   };
   for (const bool wanted : {true, false}) {
     for (ModuleId id = 1; id < stacks_.module_count(); ++id) {
-      if (is_program(id) == wanted && (wanted || symbols_[id].is_used)) put_mapping(id);
+      const bool is_needed = symbols_[id].is_used || (wanted && id < handing_on_from_);
+      if (is_program(id) == wanted && is_needed) put_mapping(id);
     }
   }
 }

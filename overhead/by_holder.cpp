@@ -8,6 +8,7 @@
 #include "analysis/places/block_keys.h"
 #include "analysis/places/summarise.h"
 #include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/native_frames.h"
 #include "analysis/stacks/selection.h"
 #include "analysis/stacks/stack_tree.h"
 #include "cmt/reader.h"
@@ -133,21 +134,24 @@ HolderOptions parse_holder_options(const command::CommandLine& line, const std::
 }
 
 void report_holders(const trace::Options& options, const HolderOptions& holder_options, int page_shift) {
-  const GroupOptions<PageUse>& asked = holder_options.groups;
+  GroupOptions<PageUse> asked = holder_options.groups;
   const bool needs_stacks = is_of_stacks(asked.by);
   std::optional<trace::SliceRange> until = holder_options.moment.until;
   if (holder_options.moment.is_peak) until = find_peak(options.path);
   trace::Trace trace(options, true, needs_stacks);
   MomentFinder finder(trace, options, holder_options, page_shift);
   HeldAtMoment held = until ? finder.at_end_of(*until) : finder.at_most_unused();
-  StackTable stacks;
+  ShownStacks shown;
   if (needs_stacks) {
     require_stacks(trace.stacks(), trace.header(), options.path);
-    stacks = named_stacks(trace.stacks(), StackTree(trace.stacks(), held.uses).frames(), trace.header(),
-                          {options.tool, holder_options.debug_directories});
-    held.uses = select_stacks(std::move(held.uses), stacks, asked.focus, asked.ignored);
+    StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), held.uses).frames(), trace.header(),
+                                    {options.tool, holder_options.debug_directories});
+    held.uses = select_stacks(std::move(held.uses), named, asked.focus, asked.ignored);
+    shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));
+    held.uses = shown_uses(std::move(held.uses), shown);
+    asked.charges = shown.charges(asked.charges);
   }
-  PageHolders report = find_page_holders(stacks, held.uses, asked);
+  PageHolders report = find_page_holders(shown.stacks, held.uses, asked);
   report.name = std::filesystem::path(options.path).filename().string();
   report.at = holder_options.moment.text;
   report.event = held.event;

@@ -6,6 +6,7 @@
 
 #include "analysis/stacks/labels.h"
 #include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/native_frames.h"
 #include "analysis/stacks/short_name.h"
 #include "libcmt/text/utf8.h"
 #include "overhead/forms.h"
@@ -49,10 +50,11 @@ void name_functions(HeapTops& tops, const Reader& reader, const trace::Options& 
   if (frames.empty()) return;
   std::sort(frames.begin(), frames.end());
   frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
-  const StackTable named = named_stacks(stacks, frames, reader.header(), {.tool = options.tool});
-  Labels labels(named, Key::function, {});
+  const ShownStacks shown = show_stacks(named_stacks(stacks, frames, reader.header(), {.tool = options.tool}),
+                                        stacks.nodes(), NativeFrames::fold, Key::function);
+  Labels labels(shown.stacks, Key::function, shown.charges({}));
   for (HeapTop& heap : tops.heaps) {
-    for (TopBlock& top : heap.highest) top.functions = functions_of(top.stack, named, labels);
+    for (TopBlock& top : heap.highest) top.functions = functions_of(shown.of(top.stack), shown.stacks, labels);
   }
 }
 

@@ -91,6 +91,10 @@ Who holds the pages:
                  new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
                  need no --skip
   --raw          charge these functions themselves, not their callers
+  --native=WHICH which native frames to show in stacks of a Python program: fold
+                 (the default) leaves out those of the interpreter that call
+                 Python, and charges the innermost Python function, or the
+                 extension module that it calls; all; or none
   --debug-dir=DIR
                  also look in DIR for separate debug files; may be given more
                  than once
@@ -178,7 +182,8 @@ bool asks_for_holders(const CommandLine& line) {
   line.refuse_together("by", {"summary", "plot", "clock", "annotate", "huge-pages", "leaks", "totals"});
   if (line.has("by")) return true;
   analysis::refuse_without(
-      line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "raw", "debug-dir"}, "--by");
+      line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "raw", "native", "debug-dir"},
+      "--by");
   return false;
 }
 

@@ -57,9 +57,11 @@ void ComparedTrace::name_stacks() {
       std::find_if(counted_.begin(), counted_.end(), [](const Counted& counted) { return is_of_stacks(counted.kind); });
   if (found == counted_.end()) return;
   Uses& uses = found->uses;
-  stacks_ = named_stacks(trace_.stacks(), StackTree(trace_.stacks(), uses).frames(), trace_.header(),
-                         {options_.tool, asked_.debug_directories});
-  uses = select_stacks(std::move(uses), stacks_, asked_.groups.focus, asked_.groups.ignored);
+  StackTable named = named_stacks(trace_.stacks(), StackTree(trace_.stacks(), uses).frames(), trace_.header(),
+                                  {options_.tool, asked_.debug_directories});
+  uses = select_stacks(std::move(uses), named, asked_.groups.focus, asked_.groups.ignored);
+  shown_ = show_stacks(std::move(named), trace_.stacks().nodes(), asked_.groups.native, key_of(asked_.groups.by));
+  uses = shown_uses(std::move(uses), shown_);
 }
 
 const Uses& ComparedTrace::uses(By kind) const {

@@ -8,6 +8,7 @@
 #include "analysis/differences/difference.h"
 #include "analysis/differences/merged_stacks.h"
 #include "analysis/fates/use.h"
+#include "analysis/stacks/native_frames.h"
 #include "toolkit/trace/slice.h"
 #include "toolkit/trace/trace_tool.h"
 
@@ -43,7 +44,7 @@ class ComparedTrace {
 
   const Uses& uses(By kind) const;
   /// The stacks, and the allocations of each.
-  DiffSide side() const { return {stacks_, uses_of_stacks()}; }
+  DiffSide side() const { return {shown_.stacks, uses_of_stacks(), shown_.handing_on_from}; }
   DiffTrace facts();
   void say_defects() { trace_.complaints().say_count(); }
 
@@ -58,7 +59,7 @@ class ComparedTrace {
   const trace::Options options_;
   trace::Trace trace_;
   std::vector<Counted> counted_;
-  StackTable stacks_;
+  ShownStacks shown_;
   std::uint64_t stack_count_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/stacks/python_frames.h"
 #include "analysis/stacks/short_name.h"
 #include "analysis/stacks/stack_tree.h"
 
@@ -106,10 +107,13 @@ class FunctionKeys {
 class StackMerger {
  public:
   StackMerger(const GroupOptions<DiffUse>& options, const FunctionKeys& keys)
-      : by_(options.by), allocation_functions_(options.charges), hidden_(options.hidden), keys_(keys) {}
+      : by_(options.by), charges_(options.charges), hidden_(options.hidden), keys_(keys) {}
 
   /// Returns the node in the merged table for each of the table's nodes that are in the tree.
-  std::vector<StackId> add(const StackTable& stacks, const StackTree& tree, const LibraryKeys& libraries) {
+  std::vector<StackId> add(const DiffSide& side, const StackTree& tree, const LibraryKeys& libraries) {
+    const StackTable& stacks = side.stacks;
+    charges_.handing_on_from = side.handing_on_from;
+    AllocationFunctions allocation_functions(charges_);
     std::vector<std::optional<std::vector<Function>>> frames(stacks.frame_count());
     std::vector<StackId> merged(stacks.node_count());
     for (StackId id = 1; id < stacks.node_count(); ++id) {
@@ -121,7 +125,7 @@ class StackMerger {
         continue;
       }
       auto& functions = frames[node.frame];
-      if (!functions) functions = functions_of(stacks, node.frame, libraries);
+      if (!functions) functions = functions_of(stacks, node.frame, libraries, allocation_functions);
       for (const auto& [function, is_allocation] : *functions) {
         if (!is_allocation || merged[id] == 0) merged[id] = merged_.add_node({merged[id], function});
       }
@@ -138,13 +142,15 @@ class StackMerger {
   };
 
   /// The functions at a frame, the outermost first.
-  std::vector<Function> functions_of(const StackTable& stacks, FrameId frame, const LibraryKeys& libraries) {
+  std::vector<Function> functions_of(const StackTable& stacks, FrameId frame, const LibraryKeys& libraries,
+                                     AllocationFunctions& allocation) {
     std::vector<Function> functions;
     const std::span<const FrameName> names = stacks.names(frame);
-    if (names.empty()) return {{function_of(stacks, frame, {}, libraries), false}};
+    if (names.empty()) return {{function_of(stacks, frame, {}, libraries), allocation.has(stacks, frame, "")}};
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
       if (hidden_.matches(name->function)) continue;
-      functions.push_back({function_of(stacks, frame, *name, libraries), allocation_functions_.has(name->function)});
+      functions.push_back(
+          {function_of(stacks, frame, *name, libraries), allocation.has(stacks, frame, name->function)});
     }
     return functions;
   }
@@ -156,6 +162,7 @@ class StackMerger {
     const bool is_of_library = function.empty() || by_ == By::library || keys_.is_shared(key);
     key += '\0';
     if (is_of_library) key += libraries.of(module);
+    if (is_python(stacks, frame)) key += python_file(name.file);
     if (by_ == By::line) {
       key += '\0';
       key += name.file.substr(name.file.rfind('/') + 1);
@@ -184,7 +191,7 @@ class StackMerger {
   }
 
   By by_;
-  AllocationFunctions allocation_functions_;
+  ChargeRule charges_;
   NamePattern hidden_;
   const FunctionKeys& keys_;
   StackTable merged_;
@@ -243,8 +250,8 @@ MergedStacks merge_stacks(const DiffSide& before, const DiffSide& after, const G
   keys.add_libraries(before.stacks, before_tree, before_libraries);
   keys.add_libraries(after.stacks, after_tree, after_libraries);
   StackMerger merger(options, keys);
-  const std::vector<StackId> after_nodes = merger.add(after.stacks, after_tree, after_libraries);
-  const std::vector<StackId> before_nodes = merger.add(before.stacks, before_tree, before_libraries);
+  const std::vector<StackId> after_nodes = merger.add(after, after_tree, after_libraries);
+  const std::vector<StackId> before_nodes = merger.add(before, before_tree, before_libraries);
 
   std::map<StackId, DiffUses::Entry> entries;
   const auto entry_of = [&](StackId key) -> DiffUses::Entry& {

@@ -46,6 +46,7 @@ BareName bare_name(std::string_view function);
 struct DiffSide {
   const StackTable& stacks;
   const Uses& uses;
+  ModuleId handing_on_from = no_modules;  ///< see ChargeRule
 };
 
 /// The functions of both traces.

@@ -18,6 +18,7 @@
 
 #include "analysis/fates/use.h"
 #include "analysis/stacks/labels.h"
+#include "analysis/stacks/native_frames.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::analysis {
@@ -92,6 +93,7 @@ struct GroupOptions {
   typename Figures::Metric metric = Figures::metric_default;
   bool inclusive = false;  ///< sorts by what functions have with those that they call
   ChargeRule charges{};
+  NativeFrames native = NativeFrames::fold;
   std::string focus{};    ///< only stacks with a function that matches; empty: all
   std::string ignored{};  ///< no stacks with a function that matches
   std::string hidden{};   ///< functions that are taken out of stacks

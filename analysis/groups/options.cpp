@@ -23,7 +23,7 @@ std::optional<double> parse_share(const std::string& text) {
 
 std::vector<command::Option> group_options(std::vector<command::Option> own) {
   using Takes = command::Option::Takes;
-  for (const char* const name : {"by", "sort", "focus", "ignore", "hide", "min", "top"})
+  for (const char* const name : {"by", "sort", "focus", "ignore", "hide", "native", "min", "top"})
     own.push_back({name, Takes::value});
   own.push_back({"inclusive"});
   own.push_back({"raw"});
@@ -49,10 +49,14 @@ ChargeRule charge_options(const command::CommandLine& line) {
   return {.skipped = pattern_option(line, "skip"), .raw = line.has("raw")};
 }
 
+NativeFrames native_option(const command::CommandLine& line) {
+  return line.parsed("native", "fold", "all, fold or none", parse_native);
+}
+
 By parse_by_option(const command::CommandLine& line) {
   const By by = line.parsed("by", "function", "function, caller, line, library, thread, size or phase", parse_by);
   if (is_of_stacks(by)) return by;
-  for (const char* const option : {"inclusive", "skip", "raw", "focus", "ignore", "hide", "debug-dir"}) {
+  for (const char* const option : {"inclusive", "skip", "raw", "native", "focus", "ignore", "hide", "debug-dir"}) {
     if (line.has(option))
       throw command::UsageError(std::string("--") + option +
                                 " is about call stacks: not with --by=" + std::string(name(by)));

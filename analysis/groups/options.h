@@ -11,9 +11,8 @@
 
 namespace cmt::analysis {
 
-/// Returns the tool's own options with --by, --sort, --inclusive, --skip, --raw, --focus, --ignore, --hide, --min,
-/// --top and
-/// --debug-dir.
+/// Returns the tool's own options with --by, --sort, --inclusive, --skip, --raw, --native, --focus, --ignore, --hide,
+/// --min, --top and --debug-dir.
 std::vector<command::Option> group_options(std::vector<command::Option> own);
 
 By parse_by_option(const command::CommandLine& line);
@@ -22,6 +21,8 @@ By parse_by_option(const command::CommandLine& line);
 std::string pattern_option(const command::CommandLine& line, const char* option);
 /// Returns the values of --skip and --raw. Throws UsageError.
 ChargeRule charge_options(const command::CommandLine& line);
+/// Returns the value of --native. Throws UsageError.
+NativeFrames native_option(const command::CommandLine& line);
 /// Returns the value of --min as a share of 1. Throws UsageError.
 double parse_min_option(const command::CommandLine& line, By by);
 std::size_t parse_top_option(const command::CommandLine& line);
@@ -37,6 +38,7 @@ GroupOptions<Figures> parse_group_options(const command::CommandLine& line) {
   options.by = parse_by_option(line);
   options.inclusive = line.has("inclusive");
   options.charges = charge_options(line);
+  options.native = native_option(line);
   options.focus = pattern_option(line, "focus");
   options.ignored = pattern_option(line, "ignore");
   options.hidden = pattern_option(line, "hide");

@@ -10,7 +10,8 @@ namespace {
 std::string line_text(const StackLine& line) {
   std::string text = line.function;
   if (line.file) text += " at " + *line.file + (line.line ? ":" + std::to_string(*line.line) : "");
-  return text::to_line(text + " in " + line.library);
+  const bool has_folder = line.file && line.file->starts_with(line.library + "/");  // of Python: the same folder
+  return text::to_line(has_folder ? text : text + " in " + line.library);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -182,6 +184,27 @@ PageUses find_page_uses(const heap::AddressIndex& live, int page_shift, std::uin
   PageUseCounter counter(page_shift, old_before, key_of);
   walk_pages(live, page_shift, counter);
   return counter.finish();
+}
+
+PageUses shown_uses(PageUses uses, const ShownStacks& shown) {
+  if (shown.nodes.empty()) return uses;
+  std::map<KeyId, PageUse> by_key;
+  for (const PageUses::Entry& entry : uses.entries) by_key[shown.of(entry.key)] += entry.use;
+  std::vector<KeyId> shared;
+  for (std::size_t at = 0; at < uses.shared_pages.size(); at += uses.shared_pages[at] + std::size_t{1}) {
+    std::set<KeyId> keys;
+    for (std::size_t i = 1; i <= uses.shared_pages[at]; ++i) keys.insert(shown.of(uses.shared_pages[at + i]));
+    if (keys.size() == 1) {
+      by_key[*keys.begin()].sole_bytes += uses.page_size;
+      continue;
+    }
+    shared.push_back(static_cast<KeyId>(keys.size()));
+    shared.insert(shared.end(), keys.begin(), keys.end());
+  }
+  uses.entries.clear();
+  for (const auto& [key, use] : by_key) uses.entries.push_back({.key = key, .use = use});
+  uses.shared_pages = std::move(shared);
+  return uses;
 }
 
 }  // namespace cmt::analysis

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "analysis/fates/use.h"
+#include "analysis/stacks/native_frames.h"
 #include "libcmt/heap/address_index.h"
 #include "toolkit/output/fields.h"
 
@@ -96,5 +97,8 @@ struct PageUses {
 /// `old_before`, by the clock of its `born`. Memory: 150 bytes a key, and 4 for each key on each page that keys share.
 PageUses find_page_uses(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before,
                         const std::function<KeyId(const heap::PlacedBlock&)>& key_of);
+
+/// Returns the pages of shown stacks, as shown_uses() of native_frames.h.
+PageUses shown_uses(PageUses uses, const ShownStacks& shown);
 
 }  // namespace cmt::analysis

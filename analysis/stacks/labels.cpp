@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/stacks/python_frames.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::analysis {
@@ -15,10 +16,28 @@ namespace {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+/// Returns the name of a frame's library or package, for --by=library.
+std::string group_of_library(const StackTable& stacks, FrameId frame) {
+  const std::string& path = stacks.module(stacks.frame(frame).module).path;
+  return is_of_python_package(path) ? python_package(path).name : library_text(stacks, frame);
+}
+
+/// Returns the library by which functions of one name differ.
+std::string library_of_function(const StackTable& stacks, FrameId frame, const FrameName* name) {
+  if (is_python(stacks, frame) && name != nullptr) return std::string(name->file);
+  return stacks.module(stacks.frame(frame).module).path;
+}
+
+std::string_view library_suffix(std::string_view library) {
+  return library.ends_with(".py") ? library : base_name(library);
+}
+
 }  // namespace
 
 std::string library_text(const StackTable& stacks, FrameId frame) {
   const ModuleId module = stacks.frame(frame).module;
+  if (is_python(stacks, frame) && !stacks.names(frame).empty())
+    return python_package(stacks.names(frame).front().file).name;
   return module == 0 ? "[no module]" : std::string(base_name(stacks.module(module).path));
 }
 
@@ -69,6 +88,14 @@ bool NamePattern::matches(std::string_view name) {
   return at->second;
 }
 
+bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, std::string_view function) {
+  const auto hands_on = [&] {
+    return stacks.frame(frame).module >= handing_on_from_ ||
+           (is_allocation_function(function) && !is_python(stacks, frame));
+  };
+  return (!raw_ && hands_on()) || skipped_.matches(function);
+}
+
 Labels::Labels(const StackTable& stacks, Key key, const ChargeRule& charges, const std::string& hidden)
     : stacks_(stacks), key_(key), allocation_functions_(charges), hidden_(hidden), by_frame_(stacks.frame_count()) {}
 
@@ -78,19 +105,23 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
   std::vector<Label>& labels = by_frame_[frame].emplace();
   const auto add_label = [&](const FrameName* name) {
     const bool has_line = name != nullptr && !name->file.empty() && name->line != 0;
+    const bool is_of_python = name != nullptr && is_python(stacks_, frame);
     std::string text;
     if (frame == 0)
       text = "[cut]";
     else if (key_ == Key::library)
-      text = library_text(stacks_, frame);
+      text = group_of_library(stacks_, frame);
+    else if (is_of_python)
+      text = python_function(*name, key_ == Key::line);
     else if (key_ == Key::line && has_line)
       text = std::string(name->file) + ":" + std::to_string(name->line);
     else
       text = function_text(stacks_, frame, name);
-    const bool is_function = key_ == Key::function && frame != 0;
-    const std::string library = is_function ? stacks_.module(stacks_.frame(frame).module).path : "";
+    const bool is_function = (key_ == Key::function || (key_ == Key::line && is_of_python)) && frame != 0;
+    const std::string library = is_function ? library_of_function(stacks_, frame, name) : "";
     const auto index = static_cast<std::uint32_t>(name == nullptr ? 0 : name - stacks_.names(frame).data());
-    labels.push_back({intern(text, library), name != nullptr && allocation_functions_.has(name->function), index});
+    const std::string_view function = name == nullptr ? std::string_view() : name->function;
+    labels.push_back({intern(text, library), allocation_functions_.has(stacks_, frame, function), index});
   };
   const std::span<const FrameName> names = stacks_.names(frame);
   for (const FrameName& name : names) {
@@ -111,7 +142,7 @@ LabelId Labels::intern(const std::string& text, const std::string& library) {
   if (first == id) return id;
   for (const LabelId each : {first, id}) {
     if (libraries_[each].empty() || texts_[each].size() != own_lengths_[each]) continue;
-    texts_[each] += " [" + std::string(base_name(libraries_[each])) + "]";
+    texts_[each] += " [" + std::string(library_suffix(libraries_[each])) + "]";
   }
   return id;
 }

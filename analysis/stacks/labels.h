@@ -49,27 +49,34 @@ class NamePattern {
   std::unique_ptr<Compiled> compiled_;  // null: empty
 };
 
+/// Above the number of any module.
+inline constexpr ModuleId no_modules = ~ModuleId{0};
+
 /// Which function of a stack its blocks are charged to: the innermost one that is no allocation function, and the
 /// outermost one if all are. For example, xmalloc is charged if it has no caller.
+///
+/// Modules from the number `handing_on_from` on also only hand memory on (native_frames.h), unless `raw` is set.
 struct ChargeRule {
   std::string skipped{};  ///< functions that count as allocation functions too, an extended regular expression
   bool raw = false;       ///< only these do: the list of allocation_functions.cpp is not used
+  ModuleId handing_on_from = no_modules;
 };
 
 /// The allocation functions of a rule.
 class AllocationFunctions {
  public:
   /// Throws std::invalid_argument for a bad expression.
-  explicit AllocationFunctions(const ChargeRule& charges) : skipped_(charges.skipped), raw_(charges.raw) {}
+  explicit AllocationFunctions(const ChargeRule& charges)
+      : skipped_(charges.skipped), raw_(charges.raw), handing_on_from_(charges.handing_on_from) {}
 
-  /// The name must live as long as this.
-  bool has(std::string_view function) {
-    return (!raw_ && is_allocation_function(function)) || skipped_.matches(function);
-  }
+  /// Whether one of the functions of a frame only hands memory on. The name must live as long as this; it is empty for
+  /// a frame without names.
+  bool has(const StackTable& stacks, FrameId frame, std::string_view function);
 
  private:
   NamePattern skipped_;
   bool raw_;
+  ModuleId handing_on_from_;
 };
 
 /// The labels of frames. A frame has several where functions are inlined. Each text has one number.
@@ -92,7 +99,7 @@ class Labels {
   std::size_t count() const { return texts_.size(); }
 
   /// Returns the number of a text. Functions of the same name in several libraries have different numbers, and the
-  /// library's name after their own: "init [liba.so]".
+  /// library's name after their own: "init [liba.so]". The library of a function of Python is its file.
   LabelId intern(const std::string& text, const std::string& library = {});
 
  private:
@@ -116,7 +123,8 @@ std::string function_text(const StackTable& stacks, FrameId frame, const FrameNa
 /// mark.
 std::string part_text(std::string_view function);
 
-/// Returns the file's name of a frame's module: "libx.so.1", or "[no module]".
+/// Returns the file's name of a frame's module: "libx.so.1", or "[no module]". A frame of Python has its package's name
+/// (python_frames.h).
 std::string library_text(const StackTable& stacks, FrameId frame);
 
 }  // namespace cmt::analysis

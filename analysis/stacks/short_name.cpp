@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/stacks/python_frames.h"
+
 namespace cmt::analysis {
 namespace {
 
@@ -146,6 +148,7 @@ bool drop_number(std::string_view& text) {
 /// Shortens a function of Python or JavaScript, as their perf maps name it (toolkit/symbols/perf_map.h). Returns an
 /// empty text for others.
 std::string script_name(std::string_view function) {
+  if (is_python_function(function)) return std::string(function);
   if (function.starts_with("py::")) {
     const std::size_t colon = function.find(':', 4);
     if (colon == std::string_view::npos) return {};

@@ -15,6 +15,7 @@ namespace cmt::analysis {
 ///     main.(*Server).Handle                                                    main.(*Server).Handle
 ///     py::load:/app/rows.py                                                    load (rows.py)
 ///     load /app/rows.js:12:3                                                   load (rows.js:12)
+///     main.<locals>.load (app/rows.py)                                         the same: of python_frames.h
 ///
 /// A name without arguments, such as those of C, loses only its template arguments.
 std::string short_name(std::string_view function);

@@ -134,6 +134,7 @@ DiffSideFacts facts_of(ComparedTrace& trace) {
 DiffReport compare_traces(const std::string& before_path, const std::string& after_path, const ReadSettings& settings) {
   analysis::GroupOptions<DiffUse> groups{.metric = Metric::bytes,
                                          .charges = settings.functions.charges,
+                                         .native = settings.functions.native,
                                          .focus = settings.functions.focus,
                                          .hidden = settings.functions.hidden};
   analysis::CompareOptions options;

@@ -91,7 +91,8 @@ class Finder {
         calls_(report.total.allocated_blocks),
         callers_(tree_, programs_of(recording)),
         functions_(totals_by_function(tree_, totals)) {
-    for (const Function& function : tree_.functions()) ++short_names_[analysis::short_name(function.name)];
+    for (const Function& function : tree_.functions())
+      short_names_[analysis::short_name(function.name)].insert(function.name + '\0' + function.library);
   }
 
   std::vector<Finding> find() {
@@ -116,10 +117,13 @@ class Finder {
 
  private:
   std::string name_of(FrameNumber function) const {
-    const std::string_view full = tree_.functions()[function].name;
-    const std::string short_name = analysis::short_name(full);
-    const bool is_unique = short_names_.at(short_name) < 2;
-    const std::string name = output::shortened(text::to_line(is_unique ? short_name : std::string(full)), name_columns);
+    const Function& called = tree_.functions()[function];
+    std::string short_name = analysis::short_name(called.name);
+    const bool is_unique = short_names_.at(short_name).size() < 2;
+    if (called.is_python && called.line != 0)
+      short_name.insert(short_name.size() - 1, ":" + std::to_string(called.line));
+    const bool is_short = is_unique || called.is_python;
+    const std::string name = output::shortened(text::to_line(is_short ? short_name : called.name), name_columns);
     return report_.total.has_stacks ? name : "blocks of " + name;
   }
 
@@ -634,7 +638,7 @@ class Finder {
   std::uint64_t calls_;
   Callers callers_;
   std::vector<FunctionTotals> functions_;
-  std::unordered_map<std::string, std::uint32_t> short_names_;  // how many functions have it
+  std::unordered_map<std::string, std::set<std::string>> short_names_;  // the functions that have it
   // For the finding that was added last:
   std::string caller_;  // empty: none
   std::uint64_t caller_amount_ = 0, own_amount_ = 0;

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "analysis/stacks/python_frames.h"
 #include "analysis/stacks/short_name.h"
 
 namespace cmt::report {
@@ -30,9 +31,12 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(beginnings.begin(), beginnings.end(), [text](auto each) { return text.starts_with(each); });
 }
 
-/// Whether a function that no file contains is of a script, and no part of the language.
+/// Whether a function of Python, or one that no file contains, is of a script and no part of the language.
 bool is_of_users_script(const Function& function) {
   const std::string_view name = function.name;
+  if (function.is_python)
+    return !function.file.starts_with('<') &&
+           analysis::python_package(function.file).origin == analysis::PythonOrigin::own;
   if (function.library != "[no module]" || name.empty() ||
       name.find_first_not_of("0123456789abcdef") == std::string_view::npos)
     return false;

@@ -165,12 +165,26 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const trace::Trace&
   figures.process.lost.unknown_stack_blocks = uses.unknown_blocks;
   figures.process.lost.cut_stack_bytes = uses.cut_bytes;
   const std::string& focus = settings.functions.focus;
-  const StackTable named = (focus.empty() ? analysis::named_frames : analysis::named_stacks)(
+  StackTable named = (focus.empty() ? analysis::named_frames : analysis::named_stacks)(
       trace.stacks(), used_frames(trace.stacks(), uses.weights), trace.header(),
       {.tool = settings.tool, .debug_directories = settings.debug_directories});
   give_back_freed_memory();
   if (!focus.empty()) focus_on(focus, named, uses);
-  figures.node_of_key = tree.add_stacks(trace.stacks().nodes(), named, std::move(uses.weights), settings.functions);
+  const analysis::ShownStacks shown = analysis::show_stacks(std::move(named), trace.stacks().nodes(),
+                                                            settings.functions.native, analysis::Key::function);
+  if (shown.nodes.empty()) {
+    figures.node_of_key =
+        tree.add_stacks(trace.stacks().nodes(), shown.stacks, std::move(uses.weights), settings.functions);
+    return;
+  }
+  FunctionOptions functions = settings.functions;
+  functions.charges = shown.charges(functions.charges);
+  std::vector<std::uint64_t> weights(shown.stacks.node_count());
+  for (StackId id = 0; id < uses.weights.size(); ++id) weights[shown.of(id)] += uses.weights[id];
+  const std::vector<NodeNumber> node_of =
+      tree.add_stacks(shown.stacks.nodes(), shown.stacks, std::move(weights), functions);
+  for (StackId id = 0; id < uses.weights.size(); ++id)
+    figures.node_of_key.push_back(uses.weights[id] == 0 ? CallTree::left_out : node_of[shown.of(id)]);
 }
 
 void add_sizes(TraceFigures& figures, CallTree& tree) {

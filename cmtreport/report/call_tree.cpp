@@ -9,6 +9,7 @@
 #include <span>
 
 #include "analysis/stacks/labels.h"
+#include "analysis/stacks/python_frames.h"
 
 namespace cmt::report {
 
@@ -75,11 +76,14 @@ class CallTree::FrameFunctions {
   }
 
   FrameNumber function_of(FrameId frame, const Label& label) {
-    if (label.text >= function_of_label_.size()) function_of_label_.resize(labels_.count());
-    FrameNumber& known = function_of_label_[label.text];
+    const std::size_t index = 2 * std::size_t{label.text} + (label.is_allocation ? 1 : 0);
+    if (index >= function_of_label_.size()) function_of_label_.resize(2 * labels_.count());
+    FrameNumber& known = function_of_label_[index];
     if (known == 0) {
       const std::string library = frame == 0 ? "" : analysis::library_text(stacks_, frame);
-      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation) + 1;
+      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation,
+                                analysis::is_python(stacks_, frame)) +
+              1;
     }
     return known - 1;
   }
@@ -87,7 +91,7 @@ class CallTree::FrameFunctions {
   CallTree& tree_;
   const StackTable& stacks_;
   Labels labels_;
-  std::vector<FrameNumber> function_of_label_;  // +1; 0: not yet
+  std::vector<FrameNumber> function_of_label_;  // +1; 0: not yet; two of a label, by is_allocation
   std::vector<std::uint32_t> places_;           // by frame, in lists_
   std::vector<std::vector<Entry>> lists_;
 };
@@ -97,11 +101,14 @@ CallTree::CallTree() : nodes_(1), slots_(1024) {
   child_of(0, function_of("[unknown]", ""));
 }
 
-FrameNumber CallTree::function_of(std::string name, std::string library, bool is_allocation) {
+FrameNumber CallTree::function_of(std::string name, std::string library, bool is_allocation, bool is_python) {
   const auto next = static_cast<FrameNumber>(functions_.size());
-  const auto [found, is_new] = function_ids_.try_emplace(name + '\0' + library, next);
+  const auto [found, is_new] = function_ids_.try_emplace(name + '\0' + library + (is_allocation ? "1" : ""), next);
   if (is_new)
-    functions_.push_back({.name = std::move(name), .library = std::move(library), .is_allocation = is_allocation});
+    functions_.push_back({.name = std::move(name),
+                          .library = std::move(library),
+                          .is_allocation = is_allocation,
+                          .is_python = is_python});
   return found->second;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/stacks/labels.h"
+#include "analysis/stacks/native_frames.h"
 #include "cmt/stacks.h"
 #include "cmtreport/model/measures.h"
 #include "cmtreport/report/report.h"
@@ -23,19 +24,22 @@ struct Function {
   std::string file{};
   std::uint32_t line = 0;
   bool is_allocation = false;  ///< only hands memory on
-  std::uint64_t weight = 0;    ///< of the call that file and line are of
+  bool is_python = false;
+  std::uint64_t weight = 0;  ///< of the call that file and line are of
 };
 
 /// How frames become functions, as lifetimes --by=function has it.
 struct FunctionOptions {
   analysis::ChargeRule charges{};
   std::string hidden{};  ///< functions that are left out of stacks
-  std::string focus{};   ///< only stacks with a function, file or library that matches
+  analysis::NativeFrames native = analysis::NativeFrames::fold;
+  std::string focus{};  ///< only stacks with a function, file or library that matches
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses. The functions of the C library that start a program or a thread are left out: each stack has them. Node 0
-/// is the root. Memory: 8 to 16 bytes a node, and 8 once all stacks are added.
+/// addresses, unless it only hands memory on in some of its stacks (ChargeRule). The functions of the C library that
+/// start a program or a thread are left out: each stack has them. Node 0 is the root. Memory: 8 to 16 bytes a node, and
+/// 8 once all stacks are added.
 class CallTree {
  public:
   struct Node {
@@ -74,7 +78,7 @@ class CallTree {
   static constexpr NodeNumber left_out = ~NodeNumber{0};
 
  private:
-  FrameNumber function_of(std::string name, std::string library, bool is_allocation = false);
+  FrameNumber function_of(std::string name, std::string library, bool is_allocation = false, bool is_python = false);
   NodeNumber child_of(NodeNumber parent, FrameNumber function) {
     assert(parent < nodes_.size() && function < functions_.size());
     const Node node{parent, function};
@@ -93,7 +97,7 @@ class CallTree {
   std::vector<NodeNumber> slots_;
   std::size_t used_slots_ = 0;
   std::vector<Function> functions_;
-  std::unordered_map<std::string, FrameNumber> function_ids_;  // by name, a zero byte, and library
+  std::unordered_map<std::string, FrameNumber> function_ids_;  // by name, a zero byte, library, and is_allocation
 };
 
 }  // namespace cmt::report

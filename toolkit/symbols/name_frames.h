@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmt/header.h"
@@ -21,6 +22,9 @@
 namespace cmt::symbols {
 
 class ModulesAhead;
+
+/// The path of the module of Python's frames. No file has them; the recorder names them.
+inline constexpr std::string_view python_module = "[python]";
 
 struct NamingOptions {
   /// Where separate debug files are, in .build-id/ or by their names.

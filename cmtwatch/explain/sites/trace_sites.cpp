@@ -7,9 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/stacks/allocation_functions.h"
 #include "analysis/stacks/labels.h"
 #include "analysis/stacks/named_stacks.h"
+#include "analysis/stacks/native_frames.h"
+#include "analysis/stacks/python_frames.h"
 #include "analysis/stacks/stack_tree.h"
 #include "cmt/error.h"
 #include "cmtwatch/explain/memory/address_space.h"
@@ -86,33 +87,44 @@ class SitesReader {
     sites_.blocks.for_each([&](const TracedBlock& block) { used.entries.push_back({block.stack}); });
     for (const auto& [bytes, freed] : sites_.freed) used.entries.push_back({freed.stack});
     const StackTable& stacks = trace_.stacks();
-    const StackTable named = analysis::named_stacks(stacks, analysis::StackTree(stacks, used).frames(), trace_.header(),
-                                                    {.tool = options_.tool});
+    const analysis::ShownStacks shown =
+        analysis::show_stacks(analysis::named_stacks(stacks, analysis::StackTree(stacks, used).frames(),
+                                                     trace_.header(), {.tool = options_.tool}),
+                              stacks.nodes(), analysis::NativeFrames::fold, analysis::Key::line);
+    analysis::AllocationFunctions allocation(shown.charges({}));
     sites_.by_stack.resize(stacks.node_count(), BlockSites::not_known);
     std::unordered_map<std::string, SiteId> ids;
     for (const StacksToName::Entry& entry : used.entries) {
       SiteId& site = sites_.by_stack[entry.key];
       if (entry.key == 0 || site != BlockSites::not_known) continue;
-      const std::string name = text::to_line(site_name(named, entry.key));
+      const std::string name = text::to_line(site_name(shown.stacks, shown.of(entry.key), allocation));
       const auto [known, is_new] = ids.try_emplace(name, static_cast<SiteId>(sites_.names.size()));
       if (is_new) sites_.names.push_back(name);
       site = known->second;
     }
   }
 
-  static std::string site_name(const StackTable& stacks, StackId stack) {
+  static std::string site_name(const StackTable& stacks, StackId stack, analysis::AllocationFunctions& allocation) {
     std::string site;
     for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
       const FrameId frame = stacks.node(at).frame;
-      if (stacks.names(frame).empty()) return analysis::function_text(stacks, frame, nullptr);
+      if (stacks.names(frame).empty()) {
+        site = analysis::function_text(stacks, frame, nullptr);
+        if (!allocation.has(stacks, frame, "")) return site;
+      }
       for (const FrameName& name : stacks.names(frame)) {
-        site = analysis::function_text(stacks, frame, &name);
-        const std::string_view file = name.file.substr(name.file.rfind('/') + 1);
-        if (name.line != 0) site += " (" + std::string(file) + ":" + std::to_string(name.line) + ")";
-        if (!analysis::is_allocation_function(name.function)) return site;
+        site = name_with_line(stacks, frame, name);
+        if (!allocation.has(stacks, frame, name.function)) return site;
       }
     }
     return site;
+  }
+
+  static std::string name_with_line(const StackTable& stacks, FrameId frame, const FrameName& name) {
+    if (analysis::is_python(stacks, frame)) return analysis::python_function(name, true);
+    const std::string function = analysis::function_text(stacks, frame, &name);
+    const std::string_view file = name.file.substr(name.file.rfind('/') + 1);
+    return name.line == 0 ? function : function + " (" + std::string(file) + ":" + std::to_string(name.line) + ")";
   }
 
   const trace::Options options_;

@@ -1,0 +1,156 @@
+// Builds the table of shown stacks. A recorded node may be two shown ones: with a frame of Python further inside, and
+// as one of the frames further inside than all of Python's.
+#include "analysis/stacks/native_frames.h"
+
+#include <array>
+#include <cassert>
+#include <string>
+
+#include "analysis/stacks/python_frames.h"
+
+namespace cmt::analysis {
+namespace {
+
+/// A path without its folder.
+std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_c_library(std::string_view path) {
+  constexpr std::array<std::string_view, 7> names{"libc.so", "libc-",     "libpthread", "ld-linux",
+                                                  "ld-musl", "libc.musl", "libdl.so"};
+  const std::string_view name = file_of(path);
+  return std::any_of(names.begin(), names.end(), [name](std::string_view each) { return name.starts_with(each); });
+}
+
+/// The part that a frame has in a stack with frames of Python.
+enum class Part : std::uint8_t { python, interpreter, c_library, program, other };
+
+/// Returns the module that most often calls Python, or else 0.
+ModuleId find_interpreter(const StackTable& table, std::span<const StackNode> nodes) {
+  std::vector<std::size_t> calls(table.module_count());
+  for (StackId id = 1; id < nodes.size(); ++id) {
+    const StackId caller = nodes[id].parent;
+    if (caller == 0 || !is_python(table, nodes[id].frame) || is_python(table, nodes[caller].frame)) continue;
+    ++calls[table.frame(nodes[caller].frame).module];
+  }
+  calls[0] = 0;  // code of a JIT compiler
+  const auto most = std::max_element(calls.begin(), calls.end());
+  return *most == 0 ? 0 : static_cast<ModuleId>(most - calls.begin());
+}
+
+std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> nodes) {
+  const std::string& interpreter = table.module(find_interpreter(table, nodes)).path;
+  std::vector<Part> parts(table.module_count(), Part::other);
+  for (ModuleId id = 1; id < parts.size(); ++id) {
+    const std::string& path = table.module(id).path;
+    if (path == python_module)
+      parts[id] = Part::python;
+    else if (path == interpreter || is_of_standard_library(path))
+      parts[id] = Part::interpreter;
+    else if (is_c_library(path))
+      parts[id] = Part::c_library;
+    else if (file_of(path).starts_with("python3"))
+      parts[id] = Part::program;  // of a shared libpython3
+  }
+  return parts;
+}
+
+class ShownTable {
+ public:
+  ShownTable(const StackTable& named, std::span<const StackNode> nodes, NativeFrames native, Key key)
+      : named_(named), nodes_(nodes), native_(native), key_(key), parts_(parts_of(named, nodes)) {
+    for (ModuleId id = 1; id < named.module_count(); ++id) table_.append_module(named.module(id));
+    for (ModuleId id = 1; id < named.module_count(); ++id) table_.append_module(named.module(id));
+    for (FrameId id = 0; id < named.frame_count(); ++id)
+      frames_.push_back(id == 0 ? 0 : copy_of(id, named.frame(id).module));
+    inner_frames_.resize(frames_.size());
+  }
+
+  ShownStacks build() {
+    std::vector<StackId> ends(nodes_.size()), callers(nodes_.size());  // the shown nodes: as a stack's end, and further
+    std::vector<bool> in_python(nodes_.size()), of_start(nodes_.size());
+    of_start[0] = true;
+    for (StackId id = 1; id < nodes_.size(); ++id) {
+      const auto [parent, frame] = nodes_[id];
+      assert(parent < id);
+      const Part part = parts_[named_.frame(frame).module];
+      in_python[id] = part == Part::python || in_python[parent];
+      of_start[id] = part != Part::other && of_start[parent];
+      if (part == Part::python) {
+        const bool begins_at_start = !in_python[parent] && of_start[parent];
+        ends[id] = callers[id] = table_.add_node({begins_at_start ? 0 : callers[parent], frames_[frame]});
+        continue;
+      }
+      const bool is_left_out = frame != 0 && (native_ == NativeFrames::none || part == Part::interpreter);
+      callers[id] = is_left_out ? callers[parent] : table_.add_node({callers[parent], frames_[frame]});
+      if (in_python[id] && native_ == NativeFrames::none)
+        ends[id] = ends[parent];
+      else
+        ends[id] = table_.add_node({ends[parent], in_python[id] ? inner_frame(frame, part) : frames_[frame]});
+    }
+    return {std::move(table_), std::move(ends), named_.module_count()};
+  }
+
+ private:
+  FrameId copy_of(FrameId id, ModuleId module) {
+    const Frame& frame = named_.frame(id);
+    const FrameId copy = table_.add_frame({module, frame.address, frame.is_exact});
+    if (const auto names = named_.names(id); !names.empty()) table_.set_names(copy, names);
+    return copy;
+  }
+
+  /// Returns a frame as one that is further inside than all of Python's.
+  FrameId inner_frame(FrameId frame, Part part) {
+    const bool hands_on = key_ == Key::line || part == Part::interpreter || part == Part::c_library;
+    const ModuleId module = named_.frame(frame).module;
+    if (!hands_on || module == 0) return frames_[frame];
+    FrameId& inner = inner_frames_[frame];
+    if (inner == 0) inner = copy_of(frame, named_.module_count() - 1 + module);
+    return inner;
+  }
+
+  const StackTable& named_;
+  const std::span<const StackNode> nodes_;
+  const NativeFrames native_;
+  const Key key_;
+  const std::vector<Part> parts_;      // by module
+  StackTable table_;                   // has each module twice: the second time for frames that hand memory on
+  std::vector<FrameId> frames_;        // by frame of named_
+  std::vector<FrameId> inner_frames_;  // the same, of the second modules; 0: not yet
+};
+
+}  // namespace
+
+std::optional<NativeFrames> parse_native(std::string_view text) {
+  if (text == "all") return NativeFrames::all;
+  if (text == "fold") return NativeFrames::fold;
+  if (text == "none") return NativeFrames::none;
+  return std::nullopt;
+}
+
+ShownStacks show_stacks(StackTable named, std::span<const StackNode> nodes, NativeFrames native, Key key) {
+  bool has_python = false;
+  for (ModuleId id = 1; id < named.module_count(); ++id) has_python |= named.module(id).path == python_module;
+  if (!has_python || native == NativeFrames::all) return {std::move(named)};
+  return ShownTable(named, nodes, native, key).build();
+}
+
+Uses shown_uses(Uses uses, const ShownStacks& shown) {
+  if (shown.nodes.empty()) return uses;
+  for (Uses::Entry& entry : uses.entries) entry.key = shown.of(entry.key);
+  std::stable_sort(uses.entries.begin(), uses.entries.end(),
+                   [](const Uses::Entry& a, const Uses::Entry& b) { return a.key < b.key; });
+  std::vector<Uses::Entry> merged;
+  for (Uses::Entry& entry : uses.entries) {
+    if (merged.empty() || merged.back().key != entry.key) {
+      merged.push_back(std::move(entry));
+      continue;
+    }
+    merged.back().use += entry.use;
+    add_lifetimes(merged.back().lifetimes, entry.lifetimes);
+    merged.back().squared_bytes += entry.squared_bytes;
+  }
+  uses.entries = std::move(merged);
+  return uses;
+}
+
+}  // namespace cmt::analysis
