@@ -117,13 +117,10 @@ class Finder {
 
  private:
   std::string name_of(FrameNumber function) const {
-    const Function& called = tree_.functions()[function];
-    std::string short_name = analysis::short_name(called.name);
+    const std::string_view full = tree_.functions()[function].name;
+    const std::string short_name = analysis::short_name(full);
     const bool is_unique = short_names_.at(short_name).size() < 2;
-    if (called.is_python && called.line != 0)
-      short_name.insert(short_name.size() - 1, ":" + std::to_string(called.line));
-    const bool is_short = is_unique || called.is_python;
-    const std::string name = output::shortened(text::to_line(is_short ? short_name : called.name), name_columns);
+    const std::string name = output::shortened(text::to_line(is_unique ? short_name : std::string(full)), name_columns);
     return report_.total.has_stacks ? name : "blocks of " + name;
   }
 

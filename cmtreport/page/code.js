@@ -39,6 +39,7 @@
       this.shapeChoice = choice("shape", [["icicle", "Icicle"], ["flame", "Flame"]], values.shape, (shape) => state.set({shape}));
       this.back = el("button", {type: "button", class: "back", onclick: () => state.set({focus: []})}, "Show all");
       this.summary = el("p", {class: "summary"});
+      this.languages = this.legend();
       this.graph = el("div", {class: "graph"});
       this.tableChoice = choice("table", [["functions", "Functions"], ["top-down", "Top-down"], ["bottom-up", "Bottom-up"], ["callers", "Callers and callees"]], values.table, (table) => state.set({table}));
       this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
@@ -48,8 +49,14 @@
       this.place.append(
         el("div", {class: "controls"}, this.measureBox, this.ownChoices(), isTree ? ofTree : [],
           cmt.export.button("svg", () => this.fileName("graph"), () => cmt.export.ofFlame(this.flame, `${plain(this.model.report.name ?? "")}: ${this.summary.textContent}`))),
-        this.summary,
+        this.summary, this.languages,
         el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, isTree ? this.tableChoice : null, cmt.export.button("csv", () => this.fileName(this.state.values.table), () => cmt.export.csv(this.csvRows()))), this.tablePlace)));
+    }
+
+    /// The colours of the graph and the marks of the tables. Frames of a signed measure have other colours.
+    legend() {
+      const part = (kind, words) => el("span", {class: `language ${kind}`}, words);
+      return el("p", {class: "hint languages"}, part("python", "Python"), " ", part("native", "native code"));
     }
 
     fileName(what) { return `${plain(this.model.report.name || "report")}-${this.state.values.measure}-${what}`; }
@@ -117,6 +124,7 @@
       for (const [group, value] of [[this.treeChoice, values.tree], [this.shapeChoice, values.shape], [this.tableChoice, values.table]])
         for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value));
       this.showFound(values);
+      this.languages.hidden = !this.model.hasPython || Boolean(measure.signed);
       this.summary.replaceChildren(...this.summaryOf(values, measure));
     }
 
@@ -192,7 +200,8 @@
     functionButton(id) {
       const {name, short} = this.model.functions[id];
       const text = short.length > 44 ? [el("span", {class: "cut"}, short.slice(0, -18)), el("span", {class: "tail"}, short.slice(-18))] : short;
-      return el("button", {type: "button", class: "name" + (this.matches?.[id] ? " found" : ""), title: `${name}\n${this.placeOf(id)}`, onclick: () => this.choose(id)}, text);
+      const language = this.model.hasPython ? ` language ${this.model.functions[id].isPython ? "python" : "native"}` : "";
+      return el("button", {type: "button", class: "name" + language + (this.matches?.[id] ? " found" : ""), title: `${name}\n${this.placeOf(id)}`, onclick: () => this.choose(id)}, text);
     }
 
     bar(weight, whole) {

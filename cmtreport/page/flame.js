@@ -9,6 +9,9 @@
   const narrowest = 0.4;  // pixels of a frame that is drawn
   const narrowestLabel = 46;  // room for some four letters
   const hues = [206, 36, 152, 322, 262, 18, 100, 184];
+  // In a report with functions of Python: blue and green ones are Python's, warm ones native.
+  const pythonHues = [206, 160, 235, 182, 222, 140], nativeHues = [36, 12, 56, 350, 24, 46];
+  const pythonHue = 206, nativeHue = 36;
 
   const hash = (text) => {
     let sum = 7;
@@ -17,13 +20,16 @@
   };
 
   /// A strong colour for each of the largest functions, which memory over time has too. The others have a pale one for each
-  /// library, in shades by function. Frames of a signed measure are red for more and blue for less.
+  /// library, in shades by function; in a report with functions of Python, one for these and one for native functions.
+  /// Frames of a signed measure are red for more and blue for less.
   class Colours {
     constructor(model) {
       this.libraries = new Map();
       this.functions = model.functions;
       this.turns = model.functions.map(({name}) => hash(name) % 49);
-      this.largest = new Map((model.largest ?? []).map((id, i) => [id, hues[i]]));
+      const ownHues = (id) => (!model.hasPython ? hues : this.functions[id].isPython ? pythonHues : nativeHues);
+      this.largest = new Map((model.largest ?? []).map((id, i) => [id, ownHues(id)[i]]));
+      this.hasPython = model.hasPython;
       for (const {library} of model.functions) this.libraries.set(library, (this.libraries.get(library) ?? 0) + 1);
       [...this.libraries].sort((a, b) => b[1] - a[1]).forEach(([library], i) => this.libraries.set(library, hues[i]));
       this.readScheme();
@@ -46,8 +52,9 @@
       if (id < 0) return this.dark ? "#30363d" : "#d8dee4";
       const own = this.largest.get(id);
       if (own != null && !isFaint) return this.dark ? `hsl(${own},52%,38%)` : `hsl(${own},68%,68%)`;
-      const hue = this.libraries.get(this.functions[id].library);
-      return this.shade(hue ?? 210, hue == null || isFaint ? 9 : this.largest.size > 0 ? 28 : 58, this.turns[id]);
+      const hue = this.hasPython ? (this.functions[id].isPython ? pythonHue : nativeHue) : this.libraries.get(this.functions[id].library);
+      const isPale = this.largest.size > 0 && !this.hasPython;
+      return this.shade(hue ?? 210, hue == null || isFaint ? 9 : isPale ? 28 : 58, this.turns[id]);
     }
 
     /// `found`: whether the search matches it, or null without a search.

@@ -62,13 +62,13 @@
   const functionsOf = (report) => {
     const {frames} = report;
     const library = (frame) => (frames.library?.[frame] >= 0 ? plain(frames.libraries[frames.library[frame]]) : "");
-    const known = new Map(), list = [];
+    const known = new Map(), list = [], python = new Set(frames.python_functions);
     const ofFrame = Int32Array.from(frames.function, (name, frame) => {
       const key = name + "\0" + library(frame);
       if (!known.has(key)) {
         known.set(key, list.length);
         const short = frames.short_name?.[frame];
-        list.push({name: plain(name), short: plain(short || name), library: library(frame), file: plain(frames.file?.[frame] ?? ""), line: frames.line?.[frame] || null});
+        list.push({name: plain(name), short: plain(short || name), library: library(frame), file: plain(frames.file?.[frame] ?? ""), line: frames.line?.[frame] || null, isPython: python.has(frame)});
       }
       return known.get(key);
     });
@@ -93,14 +93,16 @@
       this.parent = Int32Array.from(nodes.parent);
       const {list, ofFrame} = functionsOf(report);
       this.functions = list;
+      this.hasPython = list.some(({isPython}) => isPython);
       this.functionOf = Int32Array.from(nodes.frame, (frame) => ofFrame[frame] ?? -1);
       this.functionOf[0] = -1;
-      this.handsOn = new Uint8Array(list.length);
-      for (const frame of report.frames.allocation_functions ?? []) this.handsOn[ofFrame[frame]] = 1;
+      const handingOn = new Set(report.frames.allocation_functions);
+      this.handsOn = new Uint8Array(list.length);  // in some stacks at least
+      for (const frame of handingOn) this.handsOn[ofFrame[frame]] = 1;
       // By node, the node that is charged with its own part: not a function that only hands memory on, but its caller.
       this.charged = new Int32Array(this.count);
       for (let node = 1; node < this.count; ++node)
-        this.charged[node] = this.handsOn[this.functionOf[node]] && this.parent[node] > 0 ? this.charged[this.parent[node]] : node;
+        this.charged[node] = handingOn.has(nodes.frame[node]) && this.parent[node] > 0 ? this.charged[this.parent[node]] : node;
       this.childStarts = new Int32Array(this.count + 1);
       for (let node = 1; node < this.count; ++node) ++this.childStarts[this.parent[node] + 1];
       for (let node = 0; node < this.count; ++node) this.childStarts[node + 1] += this.childStarts[node];

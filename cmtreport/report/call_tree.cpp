@@ -76,14 +76,16 @@ class CallTree::FrameFunctions {
   }
 
   FrameNumber function_of(FrameId frame, const Label& label) {
+    if (analysis::is_python(stacks_, frame) && !stacks_.names(frame).empty()) {
+      const std::string name = analysis::python_function(stacks_.names(frame)[label.name], true);
+      return tree_.function_of(name, analysis::library_text(stacks_, frame), label.is_allocation, true);
+    }
     const std::size_t index = 2 * std::size_t{label.text} + (label.is_allocation ? 1 : 0);
     if (index >= function_of_label_.size()) function_of_label_.resize(2 * labels_.count());
     FrameNumber& known = function_of_label_[index];
     if (known == 0) {
       const std::string library = frame == 0 ? "" : analysis::library_text(stacks_, frame);
-      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation,
-                                analysis::is_python(stacks_, frame)) +
-              1;
+      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation) + 1;
     }
     return known - 1;
   }

@@ -37,9 +37,9 @@ struct FunctionOptions {
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses, unless it only hands memory on in some of its stacks (ChargeRule). The functions of the C library that
-/// start a program or a thread are left out: each stack has them. Node 0 is the root. Memory: 8 to 16 bytes a node, and
-/// 8 once all stacks are added.
+/// addresses. A function that only hands memory on in some of its stacks (ChargeRule) is two, and each line of a
+/// function of Python is one. The functions of the C library that start a program or a thread are left out: each stack
+/// has them. Node 0 is the root. Memory: 8 to 16 bytes a node, and 8 once all stacks are added.
 class CallTree {
  public:
   struct Node {

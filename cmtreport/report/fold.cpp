@@ -40,6 +40,7 @@ class FrameNames {
     if (is_new) frames_.libraries.push_back(function.library);
     if (function.is_allocation)
       frames_.allocation_functions.push_back(static_cast<FrameNumber>(frames_.function.size()));
+    if (function.is_python) frames_.python_functions.push_back(static_cast<FrameNumber>(frames_.function.size()));
     frames_.function.push_back(function.name);
     frames_.short_name.push_back(analysis::short_name(function.name));
     frames_.library.push_back(library->second);

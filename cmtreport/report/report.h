@@ -209,6 +209,7 @@ struct Frames {
   std::vector<std::string> file;
   std::vector<std::uint32_t> line;
   std::vector<FrameNumber> allocation_functions;
+  std::vector<FrameNumber> python_functions;
 };
 
 template <class Visitor, output::DescribedAs<Frames> F>
@@ -226,6 +227,7 @@ void describe(Visitor& field, F& frames) {
         "the frames that only hand memory on: their allocations are charged to the nearest other frame outwards, or to "
         "the "
         "outermost");
+  field("python_functions", frames.python_functions, "the lines of Python; their library is their package");
 }
 
 /// The tree of calls, by number. Parents come before their children.

@@ -16,8 +16,10 @@ HOSTILE = [
 
 def tree(count, choose):
     names = HOSTILE + ["xmalloc"] + [f"space{i % 23}::Class{i % 211}::method{i}(int, char const*)" for i in range(max(8, min(count // 8, 4000)))]
+    names += [f"load{i} (shop/part{i}.py:{i})" for i in range(1, 13)]
     frames = {"function": names, "short_name": [name.split("(")[0] if name.startswith("space") else "" for name in names], "libraries": ["cc1plus", "libc.so.6", "libstdc++.so.6", "<b>lib</b>.so"],
               "library": [choose.choice([0, 0, 0, 1, 2, 3]) for _ in names], "file": [choose.choice(["reader.cpp", "<i>parser</i>.cpp", ""]) for _ in names], "line": [choose.randrange(1, 900) for _ in names]}
+    frames["python_functions"] = [number for number, name in enumerate(names) if ".py:" in name]
     parent, frame, depth = [0], [0], [0]
     while len(parent) < count:
         above = int(len(parent) * choose.random() ** 0.6)

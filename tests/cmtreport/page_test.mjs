@@ -359,6 +359,27 @@ const checkKeys = async (page, name) => {
   check(await page.$eval("#keys", (dialog) => !dialog.open), `${name}: Escape does not close the list of keys`);
 };
 
+/// Python and native code have different colours, in the graph and in the tables, which a legend names.
+const checkLanguages = async (page, name) => {
+  const {colours, lines, legend, marked, hidden} = await page.evaluate(async () => {
+    const {code, state, model} = cmt.shown, legendOf = () => document.querySelector("#code .languages");
+    const colours = model.functions.map(({isPython}, id) => [isPython, Number(/hsl\((\d+)/.exec(code.flame.colours.ofFunction(id))?.[1])]);
+    const marked = [...document.querySelectorAll("#code .rows button.language")].map((button) => [button.classList.contains("python"), button.textContent.includes(".py")]);
+    const legend = legendOf().checkVisibility() ? legendOf().textContent : "";
+    state.set({measure: "growth_bytes"});
+    const hidden = !legendOf().checkVisibility();
+    state.set({measure: "allocated_bytes"});
+    return {colours, lines: model.functions.filter(({isPython}) => isPython).length, legend, marked, hidden};
+  });
+  check(lines === (name === "made-up" ? 12 : 0), `${name}: ${lines} lines of Python`);
+  check(legend === (lines > 0 ? "Python native code" : ""), `${name}: the legend of languages is "${legend}"`);
+  if (lines === 0) return;
+  check(hidden, `${name}: the legend of languages explains the colours of growth`);
+  const isCool = (hue) => hue > 130 && hue < 290;
+  check(colours.every(([isPython, hue]) => isCool(hue) === isPython), `${name}: the colours of Python and native code are ${colours.join(" ")}`);
+  check(marked.length > 0 && marked.every(([isPython, is]) => isPython === is), `${name}: the marks of languages in the table are ${marked.join(" ")}`);
+};
+
 /// The colours that are chosen, which stay when the page is opened again.
 const checkTheme = async (page, name) => {
   const ground = () => page.evaluate(() => [getComputedStyle(document.body).backgroundColor, cmt.theme.isDark(), cmt.panels.look("f0", "fill"), cmt.shown.code.flame.colours.ground].join());
@@ -484,13 +505,17 @@ for (const name of process.argv.slice(2)) {
     await checkKeys(page, name);
     await checkExports(page, name, json);
     await checkTheme(page, name);
+    await checkLanguages(page, name);
     for (const table of ["top-down", "bottom-up", "callers", "functions"]) {
       await page.evaluate((one) => cmt.shown.state.set({table: one, chosen: 6}), table);
       await settled(page);
       check((await page.$$("#code .rows tr")).length > 2, `${name}: the table ${table} is empty`);
     }
   }
-  if (name === "recorded") await checkWithoutStacks(page, name);
+  if (name === "recorded") {
+    await checkWithoutStacks(page, name);
+    await checkLanguages(page, name);
+  }
   await checkProcesses(page, name);
   const made = await page.$eval("footer", (element) => element.textContent);
   check(name === "made-up" ? made.includes("unknown version") : /^Made by cmt \d\S* at 1970-01-01T00:00:05Z: cmtreport --overhead=overhead.json .*'<img src=x>.trace'$/.test(made), `${name}: the foot is ${made}`);
