@@ -73,9 +73,11 @@ static inline uintptr_t python_own_state(uintptr_t thread) {
     const uintptr_t current = python_symbols.current_state();
     if (current) return current;
   }
-  // The thread does not have the GIL. An interpreter that ends frees the states of such threads.
-  if (python_word((uintptr_t)python_symbols.runtime + python.finalizing)) return 0;
-  return python_symbols.state_of_thread();
+  // The thread does not have the GIL. An interpreter that ends frees the states of such threads. `finalizing` is the
+  // state of the thread that ends it. It is freed last, when state_of_thread() returns NULL.
+  const uintptr_t ending = python_word((uintptr_t)python_symbols.runtime + python.finalizing);
+  const uintptr_t state = python_symbols.state_of_thread();
+  return ending && ending != state ? 0 : state;
 }
 
 /// Whether the thread with the state holds the lock.

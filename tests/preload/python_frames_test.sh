@@ -1,0 +1,33 @@
+# The frames of Python in traces, against sys._getframe at each marked allocation, in the cases that python/scenes.py lists.
+# PYTHON: the interpreter. REPEAT: how often a scene runs in its process.
+python=${PYTHON:-/usr/bin/python3}
+version=$("$python" -c 'import ctypes, sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+  { echo "skipped: no Python with ctypes"; exit 77; }
+case $version in
+  3.9 | 3.1[0-4]) ;;
+  *) echo "skipped: Python $version"; exit 77 ;;
+esac
+
+failed=0
+# scene MOST_MISSING OPTION... NAME: compares the traces of all processes of the scene.
+scene() {
+  local missing=$1 name=${!#} log process
+  shift
+  mkdir "$name" && cd "$name" || exit 1
+  timeout 240 env CMTTRACE_STACKS=1 CMTTRACE_TOUCHED=off CMTTRACE_WAIT=1 CMTTRACE_OUT=%p.cmt LD_PRELOAD="$TRACER" \
+    "$python" "$SOURCE/tests/preload/python/scenes.py" log "$@" >out 2>&1 || { echo "$version $name: exit $?: $(tail -5 out)" >&2; failed=1; }
+  for log in log.*; do
+    process=${log#log.}
+    "$BUILD/trace2cmt/trace2cmt" --text -o "$process.trace" "$process.cmt" &&
+      /usr/bin/python3 "$SOURCE/tests/preload/python/check.py" --version="$version" --may-miss="$missing" "$process.trace" "$log" >checked 2>&1 ||
+      { echo "$version $name: $(cat checked)" >&2; failed=1; }
+  done
+  cd ..
+}
+for name in churn generators coroutines callbacks mixed compresses exceptions signals traced forks threads interpreters exits; do
+  scene 0 $name
+done
+scene 0 --repeat="${REPEAT:-20}" --seed=7 made
+scene 2 recursion  # in the limit, ctypes may refuse the call
+scene 3 daemons    # one for each thread
+exit $failed
