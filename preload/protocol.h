@@ -80,7 +80,7 @@
 ///
 /// # Pools
 ///
-/// pool_malloc and pool_free have the number of their pool in the bits of the alignment. pool_python is 0, so that its
+/// The number of an event's pool is in the bits of the alignment. That of pool_python is 0, so that its
 /// records are as short as those of malloc. Their stamps and stacks are as those of malloc and free. A realloc is a
 /// pool_free and a pool_malloc. Both may come after it if no other thread can get the old block meanwhile, as with
 /// CPython's lock. A call that returned NULL has no records.

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "preload/program/frames/frames.h"
 #include "preload/program/lifecycle.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
@@ -548,37 +549,88 @@ static __attribute__((noinline)) void record_short_stack_slowly(uint32_t kind, c
   record_short_stack_at(kind, address, size, stamp, &held, position, &stack);
 }
 
+static inline uint32_t frame_of_last(const struct Thread* self, const uint32_t* mixed, uint32_t number) {
+  return mixed ? mixed[number] : unwind_frame_of_last(self->unwinder, (int32_t)number);
+}
+
 // The frames of the last stack that do not fit its first record.
-static void publish_frames(const struct Thread* self, const struct HeldRing* held, uint32_t first, uint32_t end,
-                           uint64_t position) {
+static void publish_frames(const struct Thread* self, const uint32_t* mixed, const struct HeldRing* held,
+                           uint32_t first, uint32_t end, uint64_t position) {
   for (; first < end; first += stack_frames_more) {
     uint32_t frames[stack_frames_more];
-    for (uint32_t i = 0; i < stack_frames_more; i++) frames[i] = unwind_frame_of_last(self->unwinder, (int)(first + i));
+    for (uint32_t i = 0; i < stack_frames_more; i++) frames[i] = frame_of_last(self, mixed, first + i);
     const struct Slot slot = slot_of_frames(frames);
     held_publish(held, ++position, slot.head, slot.body);
   }
 }
 
-// The records of the last stack, which go on from those of the one before.
-__attribute__((always_inline)) static inline void publish_stack(struct Thread* self, const struct HeldRing* held,
-                                                                uint32_t kept, uint32_t added, uint64_t position) {
+// The records of the last stack, which go on from those of the one before. `mixed`: as in EventStack.
+__attribute__((always_inline)) static inline void publish_stack(struct Thread* self, const uint32_t* mixed,
+                                                                const struct HeldRing* held, uint32_t kept,
+                                                                uint32_t added, uint64_t position) {
   const struct StackRecord head = {kept, added, self->last_stack.number, self->last_stack.is_cut, false};
   uint32_t frames[stack_frames_first];
   // The reader ignores frames beyond `added`. A loop that ends there would be mispredicted.
-  for (uint32_t i = 0; i < stack_frames_first; i++)
-    frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(kept + i));
+  for (uint32_t i = 0; i < stack_frames_first; i++) frames[i] = frame_of_last(self, mixed, kept + i);
   const struct Slot slot = slot_of_stack(&head, frames);
   held_publish(held, position, slot.head, slot.body);
-  if (added > stack_frames_first) publish_frames(self, held, kept + stack_frames_first, kept + added, position);
+  if (added > stack_frames_first) publish_frames(self, mixed, held, kept + stack_frames_first, kept + added, position);
   self->last_stack.frames = kept + added;
   self->last_stack.number = (head.number + 1) % stack_numbers;
 }
 
-// Whether the last stack, which was captured in `generation`, can be recorded as a difference, in one reservation.
-static inline bool is_recorded_quickly(const struct Thread* self, int kept, int frames, uint32_t generation) {
-  return self->last_stack.is_followed && self->last_stack.is_cut == self->unwinder->is_cut && unwind_extras == 0 &&
-         !self->last_stack.is_mixed && (uint32_t)(frames - kept) <= stacks_frames_at_once &&
+// Whether the last stack, which was captured in `generation`, can be recorded as a difference.
+static inline bool is_followed(const struct Thread* self, uint32_t generation) {
+  return self->last_stack.is_followed && self->last_stack.is_cut == self->unwinder->is_cut &&
          generation == recording_generation();
+}
+
+// Records an event with the last stack, in one reservation.
+__attribute__((always_inline)) static inline void record_at_once(uint32_t kind, const void* address, uint64_t size,
+                                                                 const void* stack_frame, const uint32_t* mixed,
+                                                                 struct MixedStack now, uint32_t generation) {
+  struct Thread* self = &thread_self;
+  struct UnwindThread* unwinder = self->unwinder;
+  const uint32_t kept = now.kept, frames = now.frames, added = frames - kept;
+  must(kept <= frames && added <= stacks_frames_at_once);
+  const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
+  const uint64_t stamp = stamp_of_short(self, kind, address, size);
+  struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(&held, slots + 1);
+  const bool has_room = ring_is_below_soft(held.ring, position, slots + 1);
+  if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == recording_generation(), 1)) {
+    if (slots) publish_stack(self, mixed, &held, kept, added, position);
+    publish_short(&held, position + slots, kind, address, size, stamp);
+    unwind_release(unwinder, stack_frame);
+    return;
+  }
+  struct EventStack stack = {
+      .frame = stack_frame,
+      .captured = {(int32_t)kept, (int32_t)frames, unwinder->is_cut, false},
+      .head = {kept, added, self->last_stack.number, unwinder->is_cut, false},
+      .mixed = mixed,
+      .slots = slots,
+      .generation = generation,
+  };
+  record_short_stack_at(kind, address, size, stamp, &held, position, &stack);
+}
+
+// The same as record_short_stack() where the stack before had frames of an interpreter. `kept`: of the native ones.
+static __attribute__((noinline)) void record_short_stack_mixed(uint32_t kind, const void* address, uint64_t size,
+                                                               const void* stack_frame, int kept, uint32_t generation) {
+  struct Thread* self = &thread_self;
+  struct UnwindThread* unwinder = self->unwinder;
+  if (__builtin_expect(is_followed(self, generation), 1)) {
+    const struct UnwindStack native = {kept, unwinder->frames, unwinder->is_cut, false};
+    const struct MixedStack mixed = frames_mix(unwinder->mixed, unwinder, &native, stack_frame);
+    if (__builtin_expect(mixed.frames - mixed.kept <= stacks_frames_at_once && generation == recording_generation(),
+                         1)) {
+      record_at_once(kind, address, size, stack_frame, frames_of(unwinder->mixed), mixed, generation);
+      return;
+    }
+    kept = 0;  // mixed once, so the next one has to be whole
+  }
+  record_short_stack_slowly(kind, address, size, stack_frame, kept, generation);
 }
 
 void record_short_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
@@ -593,29 +645,14 @@ void record_short_stack(uint32_t kind, const void* address, uint64_t size, const
   const int kept = __builtin_expect(unwinder != NULL, 1) ? unwind_capture_quickly(unwinder, stack_frame) : -1;
   // Once: a signal handler may switch to another stack, whose captures change it.
   const int all = kept < 0 ? 0 : __atomic_load_n(&unwinder->frames, __ATOMIC_RELAXED);
-  if (__builtin_expect(kept < 0 || !is_recorded_quickly(self, kept, all, generation), 0)) {
+  const uint8_t extras = unwind_extras;
+  if (kept >= 0 && extras == unwind_has_interpreter && self->last_stack.is_mixed)
+    record_short_stack_mixed(kind, address, size, stack_frame, kept, generation);
+  else if (__builtin_expect(kept < 0 || extras || self->last_stack.is_mixed || !is_followed(self, generation) ||
+                                (uint32_t)(all - kept) > stacks_frames_at_once,
+                            0))
     record_short_stack_slowly(kind, address, size, stack_frame, kept, generation);
-    return;
-  }
-  const uint32_t frames = (uint32_t)all, added = frames - (uint32_t)kept;
-  must((uint32_t)kept <= frames && added <= stacks_frames_at_once);
-  const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
-  const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  struct HeldRing held = hold_ring(self);
-  const uint64_t position = ring_reserve(&held, slots + 1);
-  const bool has_room = ring_is_below_soft(held.ring, position, slots + 1);
-  if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == recording_generation(), 1)) {
-    if (slots) publish_stack(self, &held, (uint32_t)kept, added, position);
-    publish_short(&held, position + slots, kind, address, size, stamp);
-    unwind_release(unwinder, stack_frame);
-    return;
-  }
-  struct EventStack stack = {
-      .frame = stack_frame,
-      .captured = {kept, (int32_t)frames, unwinder->is_cut, false},
-      .head = {(uint32_t)kept, added, self->last_stack.number, unwinder->is_cut, false},
-      .slots = slots,
-      .generation = generation,
-  };
-  record_short_stack_at(kind, address, size, stamp, &held, position, &stack);
+  else
+    record_at_once(kind, address, size, stack_frame, NULL, (struct MixedStack){(uint32_t)kept, (uint32_t)all},
+                   generation);
 }

@@ -21,12 +21,17 @@ static uint32_t find_index(struct Chain* chain, uintptr_t code, uintptr_t instru
   return index;
 }
 
+// An instruction is at an even address, so that its lowest bit is free.
+static inline uintptr_t line_of(uintptr_t frame, enum PythonLayout layout) {
+  const uintptr_t instruction = python_instruction(frame);
+  return layout == python_entries ? instruction | python_begins_run(frame) : instruction;
+}
+
 static void remember(struct Chain* chain, int number, uintptr_t frame) {
   struct PythonFrame* const entry = &chain->frame[number];
   const uintptr_t instruction = python_instruction(frame);
   const bool is_shim = python_is_shim(frame);
-  entry->frame = frame;
-  entry->instruction = instruction;
+  chain->placed[number] = (struct PlacedFrame){frame, line_of(frame, python.layout)};
   entry->code = is_shim ? 0 : python_code(frame);
   entry->begins_run = python_begins_run(frame);
   entry->index = is_shim ? 0 : find_index(chain, entry->code, instruction);
@@ -34,11 +39,10 @@ static void remember(struct Chain* chain, int number, uintptr_t frame) {
 
 // Whether the frame, which is where it was, is at the same line in the same code. An instruction lies in its code
 // object, whose death is known.
-static inline bool is_same(const struct PythonFrame* entry) {
-  const uintptr_t frame = entry->frame;
-  if (python_instruction(frame) != entry->instruction) return false;
-  if (python.layout == python_entries) return python_begins_run(frame) == entry->begins_run;
-  return !python_has_objects() || python_code(frame) == entry->code;
+static inline bool is_same(const struct Chain* chain, int number, enum PythonLayout layout) {
+  const struct PlacedFrame* const placed = &chain->placed[number];
+  if (line_of(placed->frame, layout) != placed->line) return false;
+  return layout > python_cframes || python_code(placed->frame) == chain->frame[number].code;
 }
 
 // Follows the whole chain.
@@ -49,9 +53,8 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   first = frames < chain->frames ? frames : chain->frames;
   uintptr_t frame = innermost;
   for (int number = frames - 1; number >= 0; number--, frame = python_word(frame + python.previous)) {
-    const bool is_known =
-        number < chain->frames && chain->frame[number].frame == frame && is_same(&chain->frame[number]);
-    if (is_known) continue;
+    const bool is_there = number < chain->frames && chain->placed[number].frame == frame;
+    if (is_there && is_same(chain, number, python.layout)) continue;
     remember(chain, number, frame);
     if (number < first) first = number;
   }
@@ -59,43 +62,63 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   return first;
 }
 
+// Compares the frames from `number` outwards, until one has another caller: then `is_broken` is set. Returns the
+// outermost that is on another line, and was looked up again. A function for each layout, so that the loop has no
+// branches for others.
+__attribute__((always_inline)) static inline int compare(struct Chain* chain, int number, enum PythonLayout layout,
+                                                         bool* is_broken) {
+  const struct PlacedFrame* at = &chain->placed[number];
+  const uint16_t previous = python.previous;
+  int first = number + 1;
+  for (; number > 0; number--, at--) {
+    if (__builtin_expect(!is_same(chain, number, layout), 0)) remember(chain, first = number, at->frame);
+    if (__builtin_expect(python_word(at->frame + previous) != at[-1].frame, 0)) {
+      *is_broken = true;
+      return first;
+    }
+  }
+  if (!is_same(chain, 0, layout)) remember(chain, first = 0, at->frame);
+  *is_broken = python_word(at->frame + previous) != 0;
+  return first;
+}
+
+static inline int compare_as_laid_out(struct Chain* chain, int number, bool* is_broken) {
+  if (python.layout >= python_shims) return compare(chain, number, python_shims_alone, is_broken);
+  if (python.layout == python_entries) return compare(chain, number, python_entries, is_broken);
+  return compare(chain, number, python_cframes, is_broken);
+}
+
 int chain_capture(struct Chain* chain, uintptr_t innermost) {
-  struct PythonFrame* const all = chain->frame;
+  const struct PlacedFrame* const all = chain->placed;
   const uint32_t epoch = __atomic_load_n(&names_epoch, __ATOMIC_ACQUIRE);
   if (__builtin_expect(chain->epoch != epoch, 0)) {
     chain->frames = 0;
     memset(chain->near, 0, sizeof chain->near);
     chain->epoch = epoch;
   }
+  const int before = chain->frames;
   uintptr_t added[new_frames_max], frame = innermost;
-  int count = 0, met = chain->frames - 1;
+  int count = 0, met = before - 1;
   for (;; frame = python_word(frame + python.previous)) {
     if (!frame) return walk_all(chain, innermost);
-    int number = met;
     const int last = met < searched_max ? 0 : met - searched_max;
+    int number = met;
     while (number >= last && all[number].frame != frame) number--;
-    if (number >= last && number >= 0) {
+    if (number >= last) {
       met = number;
       break;
     }
     if (count == new_frames_max) return walk_all(chain, innermost);
     added[count++] = frame;
   }
-  int first = met + 1;
-  const uint16_t previous = python.previous;
-  for (int number = met; number >= 0; number--) {
-    if (__builtin_expect(!is_same(&all[number]), 0)) {
-      remember(chain, number, all[number].frame);
-      first = number;
-    }
-    const uintptr_t outer = number ? all[number - 1].frame : 0;
-    if (__builtin_expect(python_word(all[number].frame + previous) != outer, 0)) {
-      const int kept = walk_all(chain, innermost);
-      return kept < first ? kept : first;
-    }
-  }
   const int frames = met + 1 + count;
   if (frames > chain_frames_max) return walk_all(chain, innermost);
+  bool is_broken;
+  const int first = compare_as_laid_out(chain, met, &is_broken);
+  if (__builtin_expect(is_broken, 0)) {
+    const int kept = walk_all(chain, innermost);
+    return kept < first ? kept : first;
+  }
   for (int number = met + 1; count; number++) remember(chain, number, added[--count]);
   chain->frames = frames;
   return first;

@@ -14,8 +14,14 @@
 
 enum { chain_frames_max = 4096, chain_near_max = 256 };
 
+/// The part of a frame that each capture compares.
+struct PlacedFrame {
+  uintptr_t frame;
+  uintptr_t line;  ///< changes with the frame's line, and whether it begins a run
+};
+
 struct PythonFrame {
-  uintptr_t frame, instruction, code;
+  uintptr_t code;
   uint32_t index;  ///< as records have it; 0: it has no code
   bool begins_run;
 };
@@ -31,6 +37,7 @@ struct Chain {
   int32_t frames;
   uint32_t epoch;  ///< of names.h
   struct NearLine near[chain_near_max];
+  struct PlacedFrame placed[chain_frames_max];
   struct PythonFrame frame[chain_frames_max];
 };
 

@@ -22,7 +22,7 @@ struct MixedThread {
   int32_t runs;
   struct Run run[chain_frames_max];
   uint32_t at[unwind_frames_max + 1];  // of each native frame: its first mixed one; after the last, all
-  uint32_t mixed[mixed_frames_max + 1];
+  uint32_t mixed[mixed_frames_max + unwind_margin];
 };
 
 const size_t frames_thread_bytes = sizeof(struct MixedThread);
@@ -120,7 +120,7 @@ struct Anchors {
 
 // The anchor of run `number`. To be asked for from the innermost run outwards.
 static uintptr_t anchor_of(const struct MixedThread* mixed, struct Anchors* at, int number) {
-  if (python.layout >= python_shims) return mixed->chain.frame[mixed->run[number].first].frame;
+  if (python.layout >= python_shims) return mixed->chain.placed[mixed->run[number].first].frame;
   for (; at->cframe && at->run > number; at->run--) at->cframe = python_word(at->cframe + python.cframe_previous);
   return at->cframe;
 }
@@ -283,7 +283,8 @@ static void check_against_fresh(const struct MixedThread* mixed, struct MixedSta
   if (innermost && chain_capture(&fresh->chain, innermost) < 0) return;
   for (int i = 0; i < fresh->chain.frames; i++) {
     const struct PythonFrame* const frame = &fresh->chain.frame[i];
-    if (frame->index && !names_are_right(frame->code, frame->instruction, frame->index)) __builtin_trap();
+    const uintptr_t instruction = python_instruction(fresh->chain.placed[i].frame);
+    if (frame->index && !names_are_right(frame->code, instruction, frame->index)) __builtin_trap();
   }
   const struct MixedStack wanted = mix(fresh, native, 0, 0, 0, state);
   if (got.frames != wanted.frames || memcmp(mixed->mixed, fresh->mixed, got.frames * sizeof *mixed->mixed) != 0)
