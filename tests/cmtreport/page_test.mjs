@@ -418,7 +418,7 @@ const checkExports = async (page, name, json) => {
   const own = table.slice(1).reduce((sum, line) => sum + Number(line.split(",").at(-1)), 0);
   check(own === came(json, "allocated_bytes", [-1, json.moments.event.length]), `${name}: the saved table has ${own} bytes`);
   const memory = (await saved("#memory .save + .save", "memory.csv")).trim().split("\n"), {live_bytes: live, position} = json.moments;
-  const column = memory[0].split(",").indexOf('"all live bytes"'), last = memory.find((line) => line.startsWith(`${position.at(-1)},`));
+  const column = memory[0].match(/"[^"]*"/g).indexOf('"all live bytes"'), last = memory.find((line) => line.startsWith(`${position.at(-1)},`));
   check(column > 1 && Number(last.split(",")[column]) === live.at(-1), `${name}: the saved memory ends with ${last}`);
   for (const [button, part, words] of [["#memory .save", "memory.svg", "all live bytes"], ["#code .save", "allocated_bytes-graph.svg", "allocated bytes"]]) {
     const svg = await saved(button, part);
