@@ -42,7 +42,7 @@ std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> n
   std::vector<Part> parts(table.module_count(), Part::other);
   for (ModuleId id = 1; id < parts.size(); ++id) {
     const std::string& path = table.module(id).path;
-    if (path == python_module)
+    if (table.module(id).is_interpreter())
       parts[id] = Part::python;
     else if (path == interpreter || is_of_standard_library(path))
       parts[id] = Part::interpreter;
@@ -129,7 +129,7 @@ std::optional<NativeFrames> parse_native(std::string_view text) {
 
 ShownStacks show_stacks(StackTable named, std::span<const StackNode> nodes, NativeFrames native, Key key) {
   bool has_python = false;
-  for (ModuleId id = 1; id < named.module_count(); ++id) has_python |= named.module(id).path == python_module;
+  for (ModuleId id = 1; id < named.module_count(); ++id) has_python |= named.module(id).is_interpreter();
   if (!has_python || native == NativeFrames::all) return {std::move(named)};
   return ShownTable(named, nodes, native, key).build();
 }

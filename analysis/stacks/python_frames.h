@@ -7,14 +7,11 @@
 #include <string_view>
 
 #include "cmt/stacks.h"
-#include "toolkit/symbols/name_frames.h"
 
 namespace cmt::analysis {
 
-using symbols::python_module;
-
 inline bool is_python(const StackTable& stacks, FrameId frame) {
-  return stacks.module(stacks.frame(frame).module).path == python_module;
+  return stacks.module(stacks.frame(frame).module).is_interpreter();
 }
 
 /// The origin of a file of Python: the user, an installer of packages, or the interpreter.

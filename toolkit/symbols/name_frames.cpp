@@ -128,7 +128,6 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   WantedFrames of_no_module;
   for (const FrameId id : frames) {
     const Frame& frame = stacks.frame(id);
-    if (stacks.module(frame.module).path == python_module) continue;
     if (id == 0 || has_function(stacks.names(id), stacks.module(frame.module).path)) continue;
     if (stacks.module(frame.module).is_interpreter()) continue;
     ++counts.frames;

@@ -23,9 +23,6 @@ namespace cmt::symbols {
 
 class ModulesAhead;
 
-/// The path of the module of Python's frames. No file has them; the recorder names them.
-inline constexpr std::string_view python_module = "[python]";
-
 struct NamingOptions {
   /// Where separate debug files are, in .build-id/ or by their names.
   std::vector<std::string> debug_directories{"/usr/lib/debug"};
