@@ -10,11 +10,13 @@ namespace {
 constexpr std::string_view standard_prefix = "python stdlib: ", frozen = "<frozen ", dynamic = "lib-dynload/";
 constexpr std::array<std::string_view, 2> installed_folders{"/site-packages/", "/dist-packages/"};
 
-/// Returns the path below ".../python3.11/", or else an empty text.
+/// Returns the path below ".../lib/python3.11/" or ".../lib64/python3.11/", or else an empty text.
 std::string_view below_standard(std::string_view path) {
   const std::size_t at = path.rfind("/python3.");
   const std::size_t end = at == std::string_view::npos ? at : path.find('/', at + 1);
-  return end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
+  if (end == std::string_view::npos) return {};
+  const std::string_view folder = path.substr(0, at);
+  return folder.ends_with("/lib") || folder.ends_with("/lib64") ? path.substr(end + 1) : std::string_view();
 }
 
 std::string_view below_installed(std::string_view path) {

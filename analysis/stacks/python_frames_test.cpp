@@ -18,7 +18,7 @@ struct File {
   PythonOrigin origin;
 };
 
-constexpr std::array<File, 9> files{{
+constexpr std::array<File, 11> files{{
     {"/usr/lib/python3/dist-packages/numpy/core/numeric.py", "numpy", "numpy/core/numeric.py", PythonOrigin::installed},
     {"/opt/venv/lib/python3.11/site-packages/six.py", "six", "six.py", PythonOrigin::installed},
     {"/usr/lib/python3.11/json/decoder.py", "python stdlib: json", "json/decoder.py", PythonOrigin::standard},
@@ -27,6 +27,8 @@ constexpr std::array<File, 9> files{{
     {"<frozen importlib._bootstrap>", "python stdlib: importlib", "<frozen importlib._bootstrap>",
      PythonOrigin::standard},
     {"/srv/shop/db/rows.py", "/srv/shop/db", "db/rows.py", PythonOrigin::own},
+    {"/usr/lib64/python3.13/abc.py", "python stdlib: abc", "abc.py", PythonOrigin::standard},
+    {"/srv/python3.11/app.py", "/srv/python3.11", "python3.11/app.py", PythonOrigin::own},
     {"/app.py", "/", "/app.py", PythonOrigin::own},
     {"app.py", "(program)", "app.py", PythonOrigin::own},
     {"<string>", "(program)", "<string>", PythonOrigin::own},

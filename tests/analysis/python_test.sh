@@ -14,7 +14,7 @@ cat >frames <<'END'
 #module 2 begin=7f0000000000 end=7f0000200000 bias=7f0000000000 path=/nowhere/libc.so.6
 #module 3 begin=0 end=0 bias=0 path=[python]
 #module 4 begin=7f1000000000 end=7f1000200000 bias=7f1000000000 path=/opt/venv/lib/python3.11/site-packages/grid/_core.cpython-311-x.so
-#module 5 begin=7f2000000000 end=7f2000200000 bias=7f2000000000 path=/opt/python3.11/lib-dynload/_json.cpython-311-x.so
+#module 5 begin=7f2000000000 end=7f2000200000 bias=7f2000000000 path=/opt/lib/python3.11/lib-dynload/_json.cpython-311-x.so
 #frame 1 module=2 address=7f0000001000
 #name 1 function=__libc_start_call_main
 #frame 2 module=1 address=401000
@@ -38,7 +38,7 @@ cat >frames <<'END'
 #frame 11 module=4 address=7f1000001000
 #name 11 function=grid_new file=core.c line=12
 #frame 12 module=3 address=6
-#name 12 function=loads file=/opt/python3.11/json/__init__.py line=346
+#name 12 function=loads file=/opt/lib/python3.11/json/__init__.py line=346
 #frame 13 module=5 address=7f2000001000
 #name 13 function=scan_once
 #frame 14 module=3 address=7
