@@ -69,6 +69,10 @@ lists them).
   --pages        report which functions hold the pages of the trace, which must
                  be one file: it is read again, which can take far longer
 
+  --pool=NAME    report the blocks of a pool that the program cuts from malloc's or
+                 the system's memory, instead of malloc's: python has CPython's
+                 objects
+
   --focus=REGEX  show only stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions that match, too; may be given
@@ -297,12 +301,14 @@ std::optional<PagePass> pages_of(PageReading& reading) {
 
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
+  line.refuse_together("pool", {"pages", "overhead", "replay", "watch"});
   ReadSettings settings{.tool = tool, .strict = line.has("strict"), .jobs = command::jobs_of(line)};
   settings.functions = {.charges = analysis::charge_options(line),
                         .hidden = pattern_option(line, "hide"),
                         .native = analysis::native_option(line),
                         .focus = pattern_option(line, "focus")};
   settings.debug_directories = line.values("debug-dir");
+  settings.pool = line.value("pool", "");
   if (line.has("diff")) return compare(line, settings);
   std::vector<std::string> paths = line.files();
   if (paths.empty()) paths.emplace_back("-");
@@ -347,6 +353,7 @@ int main(int argc, char** argv) {
                              {"overhead", Takes::value},
                              {"replay", Takes::value},
                              {"watch", Takes::value},
+                             {"pool", Takes::value},
                              {"text"},
                              {"json"},
                              {"focus", Takes::value},

@@ -79,7 +79,7 @@ std::vector<std::string> comments(trace::Trace& trace, const trace::Options& opt
 Contributors contributors_of(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
                              const StackTable& stacks, const Uses& uses) {
   Contributors report = find_contributors(stacks, uses, asked.contributors);
-  report.name = file_name(options.path);
+  report.name = options.name_with_pool(file_name(options.path));
   if (asked.slice) report.slice = asked.slice->text;
   report.clock = options.clock;
   report.defects = trace.complaints().count();

@@ -69,6 +69,10 @@ Instead of annotating:
                  .svg, .html, .png or .pdf. With --summary, --json or --csv the
                  summary is printed too
 
+  --pool=NAME    count the blocks of a pool that the program cuts from malloc's
+                 or the system's memory, instead of malloc's: python has
+                 CPython's objects. Not for annotated lines
+
 Who allocates:
 
   --by=WHAT      a table by function, caller (functions with the tree of their
@@ -255,6 +259,7 @@ int run(const CommandLine& line) {
   refuse_baseline_options(line);
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "annotate", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "plot", "annotate", "leaks", "totals"});
+  line.refuse_together("pool", {"merge", "annotate", "leaks", "totals"});
   const bool asks_for_stacks = refuse_stack_options(line);
   Options options = trace::parse_options(tool, line, {"annotate", "leaks", "totals"});
   if (line.has("merge")) {
@@ -270,7 +275,8 @@ int run(const CommandLine& line) {
     report_stacks(options, parse_stack_options(line));
   else if (line.has("counts"))
     count_pairs(options);
-  else if (options.summarises || trace::prefers_summary(options, line, {"annotate", "leaks", "totals"}))
+  else if (options.summarises || !options.pool.empty() ||
+           trace::prefers_summary(options, line, {"annotate", "leaks", "totals"}))
     summarise(options);
   else
     annotate_trace(options);
@@ -281,6 +287,7 @@ std::vector<command::Option> options() {
   using Takes = command::Option::Takes;
   return trace::known_options(analysis::group_options({{"counts"},
                                                        {"merge"},
+                                                       {"pool", Takes::value},
                                                        {"slice", Takes::value},
                                                        {"folded", Takes::value_or_nothing},
                                                        {"pprof", Takes::value},

@@ -80,10 +80,10 @@
 ///
 /// # Pools
 ///
-/// The number of an event's pool is in the bits of the alignment. That of pool_python is 0, so that its
-/// records are as short as those of malloc. Their stamps and stacks are as those of malloc and free. A realloc is a
-/// pool_free and a pool_malloc. Both may come after it if no other thread can get the old block meanwhile, as with
-/// CPython's lock. A call that returned NULL has no records.
+/// The bits of the alignment of a pool_malloc or pool_free have the number of its pool. The number of pool_python is 0,
+/// so that its records are as short as those of malloc. Their stamps and stacks are as those of malloc and free. A
+/// realloc is a pool_free and a pool_malloc. Both may come after it if no other thread can get the old block meanwhile,
+/// as with CPython's lock. A call that returned NULL has no records.
 ///
 /// # Pages of large blocks
 ///

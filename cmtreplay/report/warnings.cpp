@@ -50,6 +50,9 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   add_count(warnings, facts.give_back_left_out,
             "calls of mallopt or mallctl might do more than give memory back, and are not replayed",
             "call of mallopt or mallctl might do more than give memory back, and is not replayed");
+  const auto events_of = [&facts](Kind kind) { return facts.by_kind[static_cast<std::size_t>(kind)]; };
+  add_count(warnings, events_of(Kind::pool_malloc) + events_of(Kind::pool_free), "events of pools are not replayed",
+            "event of a pool is not replayed");
   if (facts.defects != 0)
     warnings.push_back({"defects in the trace", output::counted(facts.defects, "defect") + " in the trace"});
   if (!facts.allocator.empty() && !is_of_libc(facts.allocator))

@@ -291,7 +291,11 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   CallTree tree;
   std::vector<TraceFigures> traces;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    trace::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict, .jobs = settings.jobs};
+    trace::Options options{.tool = settings.tool,
+                           .path = paths[i],
+                           .strict = settings.strict,
+                           .jobs = settings.jobs,
+                           .pool = settings.pool};
     std::optional<trace::Trace> trace;
     TraceFigures figures{.process = {}, .model = {}, .node_of_key = {}, .start = common.starts[i]};
     for (bool counted = false; !counted;) {
@@ -305,6 +309,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     }
     give_back_freed_memory();
     figures.process = process_of(paths[i], *trace, *figures.model);
+    figures.process.name = options.name_with_pool(figures.process.name);
     if (figures.model->is_by_stack())
       add_named_stacks(figures, tree, *trace, settings);
     else

@@ -14,7 +14,8 @@ struct ReadSettings {
   bool strict = false;
   FunctionOptions functions{};
   std::vector<std::string> debug_directories{};
-  unsigned jobs = 1;  ///< threads that may work at once
+  unsigned jobs = 1;   ///< threads that may work at once
+  std::string pool{};  ///< the pool whose blocks are counted; empty: malloc's are
 };
 
 /// Reads each trace once, one after the other, and puts all on one axis. The axis of one trace is time, or events if it

@@ -47,6 +47,7 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
   options.leaks = line.has("leaks");
   options.totals = line.has("totals");
   options.strict = line.has("strict");
+  options.pool = line.value("pool", "");
   options.jobs = command::jobs_of(line);
   if (!has_room_for_threads()) options.jobs = 1;
   options.plot = line.checked("plot", picture::PictureFile::fault_of);
@@ -70,6 +71,7 @@ bool prefers_summary(const Options& options, const command::CommandLine& line,
 Trace::Trace(const Options& options, bool addresses, bool stacks)
     : options_(options),
       progress_(std::make_unique<terminal::ProgressLine>(STDERR_FILENO)),
+      pools_(options.pool),
       complaints_(options.strict, [this](const std::string& message) { say(message); }),
       reader_(open(addresses, stacks)),
       reopen_([this, addresses, stacks] { return open(addresses, stacks); }) {
@@ -90,7 +92,7 @@ Reader Trace::open(bool addresses, bool stacks) {
 }
 
 std::optional<LateStart> Trace::start_late(const SliceRange& range) {
-  if (options_.strict || options_.path == "-") return std::nullopt;
+  if (options_.strict || options_.path == "-" || pools_.has_chosen()) return std::nullopt;
   return trace::start_late(reader_, range, reopen_);
 }
 
@@ -119,6 +121,12 @@ void Trace::say_what_is_missing() const {
   if (progress_) progress_->clear();
   if (truncated()) say(name() + ": breaks off before its end");
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
+  if (!pools_.is_chosen_known()) {
+    const std::string names = pools_.names();
+    throw FormatError(name(), "no events of pool " + options_.pool + "; " +
+                                  (names.empty() ? "no pools were recorded" : "the pools are " + names));
+  }
+  for (const std::string& line : pools_.lines()) say(name() + ": " + line);
 }
 
 SummaryOutput::SummaryOutput(const Options& options) : options_(options) {

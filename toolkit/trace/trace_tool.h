@@ -25,6 +25,7 @@
 #include "toolkit/picture/picture.h"
 #include "toolkit/terminal/progress.h"
 #include "toolkit/trace/late_start.h"
+#include "toolkit/trace/pools.h"
 #include "toolkit/trace/stages.h"
 #include "toolkit/trace/trace_batch.h"
 
@@ -45,6 +46,10 @@ struct Options {
   std::string plot{};  ///< the picture's file; empty: no picture
   bool prints = true;  ///< the summary too, or only a picture
   unsigned jobs = 1;   ///< threads that may work at once
+  std::string pool{};  ///< the pool whose blocks are counted; empty: malloc's are
+
+  /// The name of what is counted, for a report: a name of the trace's file, and the pool.
+  std::string name_with_pool(const std::string& name) const { return pool.empty() ? name : name + ", pool " + pool; }
 };
 
 /// The options of both tools, and those that only one has.
@@ -112,6 +117,7 @@ class Trace {
       if (i + near < count) fetch(batch.events[i + near], true);
       if (defects_reported_ < batch.defects.size()) report_defects(i);
       current_ = i;
+      pools_.count(batch.events[i]);
       visit(i);
     }
     report_defects(count);
@@ -149,7 +155,9 @@ class Trace {
       is_empty_ = false;
       show_progress(reader_.bytes_read(), reader_.bytes_total());
       for (std::size_t i = 0; i < events.size(); ++i) {
-        if (visit(events[current_ = i])) continue;
+        pools_.count(events[current_ = i]);
+        const Event* const event = pools_.view(events[i]);
+        if (event == nullptr || visit(*event)) continue;
         if (progress_) progress_->clear();
         return;
       }
@@ -172,7 +180,9 @@ class Trace {
                    {true,
                     [&](std::size_t place) {
                       const TraceBatch& batch = places[place];
-                      visit_batch(batch, fetch, [&](std::size_t i) { visit(batch.events[i]); });
+                      visit_batch(batch, fetch, [&](std::size_t i) {
+                        if (const Event* const event = pools_.view(batch.events[i])) visit(*event);
+                      });
                       if (batch.error) std::rethrow_exception(batch.error);
                       return true;
                     },
@@ -190,6 +200,7 @@ class Trace {
   std::size_t current_ = 0;                           // the event that is visited, in its batch
   const TraceBatch* visited_ = nullptr;               // null: the reader's own
   std::size_t defects_reported_ = 0;                  // of this batch
+  Pools pools_;
   std::function<void()> call_while_reading_;
   std::optional<BatchReader> batches_;
   command::Complaints complaints_;

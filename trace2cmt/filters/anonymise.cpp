@@ -11,7 +11,7 @@ namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::array<std::string_view, 5> harmless_keys{"kept", "origin", "page_size", "slice", "touched_min"};
-constexpr std::string_view slice_label = "slice ";
+constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
 
 /// The mark at the start of a slice identifies nobody, unless the slice was given by marks.
 bool is_slice_mark(std::string_view label) {
@@ -53,7 +53,8 @@ class AnonymisingFilter : public Filter {
       out.time_ns = out.time_ns < first_time_ns_ ? 0 : out.time_ns - first_time_ns_;
     }
     const bool names_things = out.kind == cmt::Kind::mark || out.kind == cmt::Kind::thread_name;
-    if (names_things && !is_slice_mark(out.label)) out.label = number_of_label(out.label);
+    const bool names_pool = cmt::is_of_pool(out.kind) && !out.label.starts_with(interpreter_pools);
+    if (names_pool || (names_things && !is_slice_mark(out.label))) out.label = number_of_label(out.label);
     emit(out);
   }
 

@@ -13,6 +13,7 @@ class ThreadFilter : public Filter {
   void filter(const cmt::Event& event, const Emit& emit) override {
     if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
     if (event.kind == cmt::Kind::mark) return emit(event);
+    if (cmt::is_of_pool(event.kind)) return filter_pool(event, emit);
     if (cmt::names_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
     threads_.contains(event.thread) ? filter_own(event, emit) : filter_other(event, emit);
   }
@@ -21,6 +22,16 @@ class ThreadFilter : public Filter {
   struct OwnBlock {
     cmt::Tag tag = 0;
   };
+
+  /// The numbers of pools' blocks are no tags, so their table is another one.
+  void filter_pool(const cmt::Event& event, const Emit& emit) {
+    const bool makes = event.kind == cmt::Kind::pool_malloc;
+    if (makes && first_pool_block_ == 0) first_pool_block_ = event.pool_block;
+    if (makes && !threads_.contains(event.thread)) return;
+    if (makes) pool_blocks_.insert({event.pool_block});
+    const bool is_older = threads_.contains(event.thread) && event.pool_block < first_pool_block_;
+    if (makes || pool_blocks_.erase(event.pool_block) || is_older) emit(event);
+  }
 
   void filter_own(cmt::Event event, const Emit& emit) {
     const bool is_of_others = event.old_tag >= first_tag_ && blocks_.find(event.old_tag) == nullptr;
@@ -45,7 +56,8 @@ class ThreadFilter : public Filter {
   }
 
   std::set<std::uint32_t> threads_;
-  cmt::BlockTable<OwnBlock> blocks_;  // that live, of the chosen threads
+  cmt::BlockTable<OwnBlock> blocks_, pool_blocks_;  // that live, of the chosen threads
+  std::uint64_t first_pool_block_ = 0;              // of all threads
   cmt::Tag first_tag_ = cmt::unknown;
 };
 

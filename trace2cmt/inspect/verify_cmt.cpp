@@ -110,7 +110,7 @@ class CmtVerifier {
   UsableDecoder usable_;
   cmt::StackTable stack_table_;
   StackDefinitions definitions_{stack_table_};
-  StackNumberDecoder stacks_;
+  StackNumberDecoder stacks_, pool_stacks_{StackOwner::pools};
   bool has_all_stacks_ = true;  // no block's definitions were damaged
   DecodedBlocks live_{addresses_.live()};
   cmt::OriginTable origins_{cmt::unknown, live_};
@@ -383,6 +383,7 @@ void CmtVerifier::start_stacks(const BlockHeader& block) {
     in_stream(StreamId::frame_names, [&] { take_frame_names(streams_[StreamId::frame_names], stack_table_); });
   has_all_stacks_ = true;
   in_stream(StreamId::stacks, [&] { stacks_.start(streams_[StreamId::stacks], definitions_, known); });
+  in_stream(StreamId::pool_stacks, [&] { pool_stacks_.start(streams_[StreamId::pool_stacks], definitions_, known); });
 }
 
 void CmtVerifier::check_names(const Section& section) {
@@ -402,8 +403,8 @@ void CmtVerifier::check_names(const Section& section) {
 }
 
 void CmtVerifier::decode(const BlockHeader& block) {
-  auto core =
-      in_stream(StreamId::core, [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events); });
+  auto core = in_stream(StreamId::core,
+                        [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events, block.pools); });
   const auto fill = [&](StreamId id, auto& decoder, std::span<cmt::Event> events) {
     if (!streams_[id].empty()) in_stream(id, [&] { decoder.fill(events); });
   };
@@ -422,6 +423,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
     fill(StreamId::times, times_, events);
     fill(StreamId::usable, usable_, events);
     if (has_all_stacks_) fill(StreamId::stacks, stacks_, events);
+    if (has_all_stacks_) fill(StreamId::pool_stacks, pool_stacks_, events);
     if (intact_ && checks_origins_) {
       for (std::size_t i = 0; i < count; ++i) origins_.add(events[i], batch.given[i], events[i].stack);
     }
@@ -437,6 +439,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
   check_end(StreamId::times, times_);
   check_end(StreamId::usable, usable_);
   if (has_all_stacks_) check_end(StreamId::stacks, stacks_);
+  if (has_all_stacks_) check_end(StreamId::pool_stacks, pool_stacks_);
 }
 
 /// The batch that was used longest ago, whose checks are done. Fields of streams that a section lacks have defaults.

@@ -50,7 +50,7 @@ EventRow EventRows::next(const cmt::Event& event, const cmt::format::LiveBlock* 
                  where(old != nullptr, old != nullptr ? old->size : 0),
                  where(ends, event_ - birth.event),
                  where(timed, event.time_ns - birth.time_ns)};
-  if (kind.labels) row.label = event.label;
+  if (kind.labels || cmt::is_of_pool(event.kind)) row.label = event.label;
   return row;
 }
 

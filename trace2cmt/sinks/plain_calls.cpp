@@ -26,6 +26,7 @@ constexpr std::array<LossWords, loss_count> loss_words{{
     {"sample", "samples", "left out"},
     {"run of touched pages, or call that gives memory back", "touched pages, and calls that give memory back",
      "left out"},
+    {"event of a pool", "events of pools", "left out"},
     {"call of another kind", "calls of other kinds", "written as the nearest of malloc, realloc and free"},
     {"alignment", "alignments", "dropped"},
     {"size of 0", "sizes of 0", "written as 1"},
@@ -53,6 +54,7 @@ PlainCall::Kind PlainCalls::kind_of(const cmt::Event& event, bool old_known) {
   if (cmt::names_pages(event.kind) || cmt::gives_memory_back(event.kind))
     return count(Loss::memory), PlainCall::Kind::none;
   if (event.kind == cmt::Kind::sample) return count(Loss::sample), PlainCall::Kind::none;
+  if (cmt::is_of_pool(event.kind)) return count(Loss::pool), PlainCall::Kind::none;
   if (!kind.allocates && !kind.releases) return count(Loss::no_call), PlainCall::Kind::none;
   if (event.failed()) return count(Loss::refused), PlainCall::Kind::none;
   if (event.tag == 0 && event.old_tag == 0) return count(Loss::null_block), PlainCall::Kind::none;

@@ -30,6 +30,7 @@ enum class Loss : std::uint8_t {
   no_call,
   sample,
   memory,
+  pool,
   other_kind,
   alignment,
   size_zero,
@@ -38,7 +39,7 @@ enum class Loss : std::uint8_t {
   too_old,
   alive_at_end,
 };
-inline constexpr std::size_t loss_count = 14;
+inline constexpr std::size_t loss_count = 15;
 
 /// The sizes that a form can express.
 struct SizeRange {

@@ -103,8 +103,11 @@ constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Ki
 constexpr bool is_of_pool(Kind kind) { return kind == Kind::pool_malloc || kind == Kind::pool_free; }
 
 /// Whether an event is of the thread that it names. Marks and samples have no thread. Touched pages have the thread
-/// that noticed them, which need not be the one that wrote.
-constexpr bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !names_pages(kind); }
+/// that noticed them, which need not be the one that wrote. Events of pools are left out, so that a block of malloc is
+/// as temporary as without them.
+constexpr bool is_of_thread(Kind kind) {
+  return kind != Kind::mark && kind != Kind::sample && !names_pages(kind) && !is_of_pool(kind);
+}
 
 /// Whether an event is a call that returns memory to the system, or that sets when the allocator does so.
 constexpr bool gives_memory_back(Kind kind) {

@@ -1,0 +1,117 @@
+# Events of pools: every form carries them or says that it leaves them out, and no tool adds their sums to malloc's.
+
+failed=0
+complain() { echo "wrong: $*" >&2; failed=1; }
+
+cat >head.trace <<'END'
+#cmt text=1
+#module 1 begin=1000 end=9000 bias=1000 path=/opt/app
+#frame 1 module=1 address=1010
+#name 1 function=main file=app.cpp line=30
+#node 1 parent=0 frame=1
+END
+cp head.trace plain.trace
+cat >>plain.trace <<'END'
+malloc(1000) = a000<1> time=10 stack=1
+#frame 2 module=1 address=1020
+#name 2 function=load file=db.py line=41
+#node 2 parent=1 frame=2
+malloc(50) = b000<2> thread=1 time=20 stack=2
+free(a000<1>) time=90
+#cmt end=complete
+END
+cp head.trace pools.trace
+cat >>pools.trace <<'END'
+pool_malloc(262144, "python arenas") = <1> time=5 stack=1
+malloc(1000) = a000<1> time=10 stack=1
+#frame 2 module=1 address=1020
+#name 2 function=load file=db.py line=41
+#node 2 parent=1 frame=2
+pool_malloc(512, "python") = <2> time=11 stack=2
+pool_malloc(24, "python") = <3> time=12 stack=1
+mark("loaded") time=13
+malloc(50) = b000<2> thread=1 time=20 stack=2
+pool_free(<3>, "python") thread=1 time=30
+pool_malloc(64, "python") = <4> thread=1 time=40 stack=2
+pool_malloc(9, "cache") = <5> time=50
+free(a000<1>) time=90
+pool_free(<4>, "python") time=91
+#cmt end=complete
+END
+
+# Both forms have all of it, and again.
+trace2cmt --strict -o pools.cmt pools.trace
+trace2cmt --strict --to=text pools.cmt | cmp - pools.trace || complain "text, .cmt, text"
+trace2cmt --verify pools.cmt >out 2>&1 || complain "--verify: $(cat out)"
+trace2cmt --to=text --slice=5:14 pools.cmt | sed '/^#/d' >out
+diff -u - out <<'END' || complain "a slice"
+malloc(1000) = a000<1> time=10 stack=1
+mark("slice 5:14") time=13
+malloc(50) = b000<2> thread=1 time=20 stack=2
+pool_free(<3>, "python") thread=1 time=30
+pool_malloc(64, "python") = <4> thread=1 time=40 stack=2
+pool_malloc(9, "cache") = <5> time=50
+free(a000<1>) time=90
+pool_free(<4>, "python") time=91
+END
+trace2cmt --to=text --thread=0 pools.cmt | grep '^pool' >out
+diff -u - out <<'END' || complain "the blocks of a thread"
+pool_malloc(262144, "python arenas") = <1> time=5 stack=1
+pool_malloc(512, "python") = <2> time=11 stack=2
+pool_malloc(24, "python") = <3> time=12 stack=1
+pool_free(<3>, "python") thread=1 time=30
+pool_malloc(9, "cache") = <5> time=50
+END
+trace2cmt --to=text --anonymise pools.cmt | grep '^pool_malloc(9, "[0-9]*") = <5>' >/dev/null || complain "a pool's name is not anonymous"
+trace2cmt --to=csv pools.cmt | grep -c ',"python"' >out
+[ "$(cat out)" = 5 ] || complain "rows of CSV: $(cat out)"
+for form in legacy rep heaptrack; do
+  trace2cmt --to=$form -o out pools.cmt 2>err
+  grep '7 events of pools: left out' err >/dev/null || complain "$form: $(cat err)"
+done
+
+# A number that is used again, and the end of a block that was not made, are no events.
+printf 'pool_malloc(8, "p") = <2>\npool_malloc(8, "p") = <2>\npool_free(<3>, "p")\npool_free(<2>, "p")\n' >wrong.trace
+trace2cmt --to=text wrong.trace 2>err | tr '\n' ' ' >out
+[ "$(cat out)" = 'pool_malloc(8, "p") = <2> pool_free(<2>, "p") ' ] || complain "wrong numbers: $(cat out)"
+trace2cmt --strict --to=text wrong.trace >out 2>err && complain "--strict takes wrong numbers"
+grep '^trace2cmt: wrong.trace:2: ' err >/dev/null || complain "wrong numbers: $(cat err)"
+
+# The figures of malloc are those of the same trace without pools. The tools report what they leave out.
+json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); i = d["inputs"][0]; print(i["peak_live_bytes"], i["peak_live_blocks"], [(s["size_bytes_min"], s["allocated_blocks"], s["leaked_bytes"] if "leaked_bytes" in s else s["end_live_bytes"]) for s in d["sizes"]])' "$1"; }
+lifetimes --json plain.trace >plain.json 2>err
+lifetimes --json pools.cmt >pools.json 2>err
+[ "$(json plain.json)" = "$(json pools.json)" ] || complain "sums of malloc: $(json plain.json) $(json pools.json)"
+diff -u - err <<'END' || complain "what lifetimes leaves out"
+lifetimes: pools.cmt: 5 events of pool python are not counted: 1 block with 512 bytes live at the end, at most 576 bytes; its arenas have 262,144 bytes, of which 0.2 % are in live blocks (--pool="python")
+lifetimes: pools.cmt: 1 event of pool cache is not counted: 1 block with 9 bytes live at the end, at most 9 bytes (--pool="cache")
+END
+overhead --summary pools.cmt >out 2>err
+grep -c 'not counted' err >out
+[ "$(cat out)" = 2 ] || complain "what overhead leaves out: $(cat err)"
+cmtreport --text pools.cmt >out 2>err
+grep '^cmtreport: pools.cmt: 5 events of pool python are not counted: ' err >/dev/null || complain "what cmtreport leaves out: $(cat err)"
+cmtreplay --runs=1 --alloc=libc pools.cmt >out 2>&1 || complain "cmtreplay: $(cat out)"
+grep '7 events of pools are not replayed' out >/dev/null || complain "what cmtreplay leaves out: $(cat out)"
+
+# One pool instead of malloc.
+for jobs in 1 2; do
+  lifetimes --by=function --pool=python --csv --jobs=$jobs pools.cmt >out 2>err || complain "--by --pool: $(cat err)"
+  python3 - out <<'END' || complain "functions of a pool: $(cat out)"
+import csv, sys
+rows = {row["function"] if "function" in row else list(row.values())[0]: row for row in csv.DictReader(open(sys.argv[1]))}
+assert set(rows) == {"load", "main"}, rows.keys()
+assert rows["load"]["allocated_bytes"] == "576" and rows["main"]["allocated_bytes"] == "24", rows
+END
+done
+lifetimes --pool=python pools.cmt >out 2>err || complain "--pool: $(cat err)"
+grep '^alive at the end  *1 ' out >/dev/null || complain "the summary of a pool: $(cat out)"
+grep '^lifetimes: pools.cmt: 5 events of pool python: ' err >/dev/null || complain "the line of a pool: $(cat err)"
+cmtreport --pool="python arenas" --json pools.cmt >out 2>err || complain "cmtreport --pool: $(cat err)"
+grep '"peak_live_bytes": 262144' out >/dev/null || complain "cmtreport --pool: other figures"
+lifetimes --summary --pool=ruby pools.cmt >out 2>err && complain "a pool that is not there"
+[ "$(cat err)" = 'lifetimes: pools.cmt: no events of pool ruby; the pools are python arenas, python, cache' ] || complain "a pool that is not there: $(cat err)"
+status=0
+lifetimes --annotate --pool=python pools.cmt >out 2>err || status=$?
+[ $status = 2 ] || complain "--annotate --pool: exit $status"
+exit $failed
