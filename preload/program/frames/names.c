@@ -49,8 +49,15 @@ static uint64_t backed_frames, backed_text;
 static void (*code_dealloc)(void*);
 
 static uint32_t scatter(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32); }
-// Neighbours stay near, so that few pages of the table are touched.
-static uint32_t first_site(uint64_t key) { return (uint32_t)(key >> 1) + scatter(key >> 16); }
+// Neighbours stay near, so that few pages of the tables are touched: each first touch is a fault. An interpreter that
+// ends looks all of its code objects up.
+static uint32_t first_site(uint64_t key) { return (uint32_t)(key >> 3) + scatter(key >> 21); }
+static uint32_t first_code(uint64_t address) { return (uint32_t)(address >> 8) + scatter(address >> 24); }
+// Where a text or a line is looked for: among few slots at first. None of these is ever freed.
+static uint32_t slot_of(uint32_t hash, int probes) {
+  enum { dense_slots = 2048, dense_probes = 16 };
+  return (probes < dense_probes ? hash & (dense_slots - 1) : hash) + (uint32_t)probes;
+}
 static uint64_t key_of(uintptr_t code, uintptr_t instruction) {
   return python_has_objects() ? (uint64_t)code << 16 ^ (uint32_t)instruction : instruction;
 }
@@ -82,9 +89,9 @@ static uint32_t hash_of_bytes(const char* text, uint32_t bytes) {
 // Where a text is that ends with a zero; 0: there is no room.
 static uint32_t keep_text(const char* text, uint32_t bytes) {
   if (bytes == 0) return 0;
-  uint32_t at = hash_of_bytes(text, bytes);
-  for (int probes = 0; probes < probes_max; probes++, at++) {
-    uint32_t* const slot = &tables->text[at & (texts_max - 1)];
+  const uint32_t hash = hash_of_bytes(text, bytes);
+  for (int probes = 0; probes < probes_max; probes++) {
+    uint32_t* const slot = &tables->text[slot_of(hash, probes) & (texts_max - 1)];
     if (*slot && strcmp(share->text + *slot, text) == 0) return *slot;
     if (*slot) continue;
     const uint32_t begin = share->text_used ? share->text_used : 1;
@@ -128,9 +135,9 @@ static uint32_t keep_string(uintptr_t string) {
 
 // The number of the frame of a line. 0: there is no room.
 static uint32_t keep_line(uint32_t function_at, uint32_t file_at, uint32_t line) {
-  uint32_t at = scatter(((uint64_t)function_at << 32 | file_at) + (uint64_t)line * 0x2545f4914f6cdd1du);
-  for (int probes = 0; probes < probes_max; probes++, at++) {
-    uint32_t* const slot = &tables->line[at & (lines_max - 1)];
+  const uint32_t hash = scatter(((uint64_t)function_at << 32 | file_at) + (uint64_t)line * 0x2545f4914f6cdd1du);
+  for (int probes = 0; probes < probes_max; probes++) {
+    uint32_t* const slot = &tables->line[slot_of(hash, probes) & (lines_max - 1)];
     const struct InterpreterFrame* const there = &share->frame[*slot];
     if (*slot && there->function_at == function_at && there->file_at == file_at && there->line == line) return *slot;
     if (*slot) continue;
@@ -145,7 +152,7 @@ static uint32_t keep_line(uint32_t function_at, uint32_t file_at, uint32_t line)
 }
 
 static struct Code* find_code(uintptr_t address) {
-  uint32_t at = scatter(address);
+  uint32_t at = first_code(address);
   for (int probes = 0; probes < probes_max; probes++, at++) {
     struct Code* const code = &tables->code[at & (codes_max - 1)];
     const uint64_t there = __atomic_load_n(&code->address, __ATOMIC_ACQUIRE);
@@ -159,7 +166,7 @@ static struct Code* find_code(uintptr_t address) {
 static struct Code* keep_code(uintptr_t address) {
   struct Code* const known = find_code(address);
   if (known) return known;
-  uint32_t at = scatter(address);
+  uint32_t at = first_code(address);
   for (int probes = 0; probes < probes_max; probes++, at++) {
     struct Code* const code = &tables->code[at & (codes_max - 1)];
     if (code->address > key_gone) continue;
