@@ -42,6 +42,7 @@ const std::vector<Command> commands{
      {"--by", "--folded", "--pprof", "--speedscope"}},
     {"pages", "overhead", "which functions hold the pages", {"--by=function"}, {"--by"}},
     {"replay", "cmtreplay", "the same calls on other allocators: time and memory"},
+    {"tune", "cmtreplay", "which allocator and settings are best for a program", {"--tune"}, {"--tune"}},
     {"verify", "cmtreplay", "check an allocator: alignment, overlap, contents", {"--verify"}},
     {"watch", "cmtwatch", "the memory of processes from outside"},
     {"explain", "cmtwatch", "why a process is so big, and what gives memory back", {"explain"}},

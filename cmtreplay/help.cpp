@@ -31,6 +31,7 @@ standard input. man cmtreplay explains the tables.
   --threads=1    replay all calls on one thread, in recorded order
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=TIME give an allocator up as hanging if no call returns for TIME
+  --tune         search allocators and settings: which to take, and how to set it
   --same-program the FILEs are recordings of one command
   --suite=quick  replay recorded programs, the corpus of cmt; --suite: all of it
   --results=DIR  of several FILEs: keep what is done, and continue from there
@@ -131,6 +132,22 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
   --color=auto|always|never
                  print headings on standard output in bold. auto, the default:
                  on a terminal, unless NO_COLOR is set
+
+A search for settings, on one trace or on several:
+
+  --tune[=AIM]   try allocators, by default all that are installed, and their
+                 settings. Print those that are best in time, peak or mean, and
+                 what to set: a line for a shell, for systemd and for a
+                 Dockerfile. AIM is
+                   memory  the least peak within 2 % of the default's time
+                   time    the least time within 5 % of the default's peak
+                   both    these two, and the least product (the default)
+                 The default is the first --alloc, or libc. Settings that the
+                 installed library ignores are listed. With --results the search
+                 continues where it was interrupted. --tasks lists the cells of
+                 the stage that is open. --json writes schema cmt.tune/1
+  --tune-budget=TIME
+                 for the search: 2min (default 10min)
 
 Many traces: several FILEs, folders of .cmt and .trace files, or one of the
 options below. Every trace is run on every allocator, and on libc, which ratios

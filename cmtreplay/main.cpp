@@ -5,7 +5,7 @@
 // 3. Replays them, each time in a fresh process (run/ starts it, worker/ is its code).
 // 4. Writes a report (report/).
 //
-// Many traces go another way: matrix_command.cpp.
+// Many traces go another way: matrix_command.cpp. So does a search for settings: tune_command.cpp.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,6 +30,8 @@
 #include "cmtreplay/report/same_program.h"
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/report/warnings.h"
+#include "cmtreplay/tune/understood.h"
+#include "cmtreplay/tune_command.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
@@ -293,6 +295,11 @@ int run(const Options& options, std::optional<cmt::command::Interrupts>& interru
                   .null = finder.find("null"),
                   .interrupts = interrupts,
                   .output = output};
+  for (const Allocator& allocator : session.allocators) {
+    if (allocator.settings.empty()) continue;
+    for (const std::string& text : ignored_lines(find_worker(), allocator, options.timeout_seconds))
+      print_message(text);
+  }
   return options.recordings.empty() ? replay_one(options, session) : replay_recordings(options, session);
 }
 
@@ -320,8 +327,9 @@ int main(int count, char** arguments) {
                               int status = 1;
                               try {
                                 const Options options = parse_options(line);
-                                status = options.matrix.is_asked ? run_matrix_command(options, interrupts)
-                                                                 : run(options, interrupts, output);
+                                status = options.tune.is_asked     ? run_tune_command(options, interrupts)
+                                         : options.matrix.is_asked ? run_matrix_command(options, interrupts)
+                                                                   : run(options, interrupts, output);
                               } catch (const Interrupted&) {
                                 print_message("interrupted");
                               }

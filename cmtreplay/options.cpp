@@ -43,6 +43,8 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"prepared"},
                                         {"stream"},
                                         {"same-program"},
+                                        {"tune", Option::Takes::value_or_nothing},
+                                        {"tune-budget", Option::Takes::value},
                                         {"results", Option::Takes::value},
                                         {"suite", Option::Takes::value_or_nothing},
                                         {"scoreboard", Option::Takes::value},
@@ -214,6 +216,30 @@ void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
     throw UsageError("standard input cannot be one of several traces");
 }
 
+/// Reads --tune, whose search decides how often each setting is run.
+void read_tune(const CommandLine& line, Options& options) {
+  TuneChoice& tune = options.tune;
+  tune.is_asked = line.has("tune");
+  if (!tune.is_asked && line.has("tune-budget")) throw UsageError("--tune-budget needs --tune");
+  if (!tune.is_asked) return;
+  line.refuse_together("tune", {"verify", "new-trace", "output", "plot", "same-program", "scoreboard", "against",
+                                "baseline", "runs", "budget", "prefix"});
+  const std::string aim = line.value("tune", "").empty() ? "both" : line.word("tune", {"both", "memory", "time"});
+  if (aim != "time") tune.aims.push_back(Aim::memory);
+  if (aim != "memory") tune.aims.push_back(Aim::time);
+  if (aim == "both") tune.aims.push_back(Aim::both);
+  tune.budget_seconds = line.parsed("tune-budget", "10min", "a time of at least 1s, such as 2min", whole_seconds);
+  if (options.matrix.suite.empty() && options.matrix.traces.empty()) throw UsageError("--tune needs a trace in a file");
+  if (std::count(options.matrix.traces.begin(), options.matrix.traces.end(), "-") != 0)
+    throw UsageError("--tune reads a trace more than once, so it cannot be standard input");
+  if (!line.has("alloc")) options.allocators = {"all"};
+  for (const std::string& name : options.allocators) {
+    if (!parse_allocator_name(name).settings.empty())
+      throw UsageError("--tune searches the settings itself: give " + name + " without them");
+    if (name == "null") throw UsageError("--tune needs memory, and null hands out none");
+  }
+}
+
 /// Reads the allocators, and what to write about them.
 void read_allocators(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
@@ -272,6 +298,7 @@ Options parse_options(const CommandLine& line) {
   read_recordings(line, options);
   if (options.recordings.empty()) read_matrix(line, options.matrix);
   read_allocators(line, options);
+  read_tune(line, options);
   if (!options.matrix.is_asked && options.recordings.empty()) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
   for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
@@ -288,7 +315,7 @@ Options parse_options(const CommandLine& line) {
   options.touch = line.word("touch", {"page", "none", "first", "all"});
   options.counterparts = line.word("give-back", {"preloaded", "counterpart"}) == "counterpart";
   options.pace = pace(line);
-  options.clock = clock_runs(line);
+  options.clock = options.tune.is_asked && !line.has("clock") && !line.has("pace") ? ClockRuns::all : clock_runs(line);
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;
   options.cpus = cpus(line);
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);

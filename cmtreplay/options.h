@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmtreplay/run/worker_process.h"
+#include "cmtreplay/tune/search.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/limits.h"
 
@@ -31,6 +32,13 @@ struct MatrixChoice {
   TaskRange tasks = {};
 };
 
+/// The options of a search for settings (tune_command.cpp).
+struct TuneChoice {
+  bool is_asked = false;
+  std::vector<Aim> aims = {};
+  double budget_seconds = 0;
+};
+
 /// The options of the command line.
 struct Options : ReplayOptions {
   std::vector<std::string> allocators;  ///< as given; libc by default
@@ -49,6 +57,7 @@ struct Options : ReplayOptions {
 
   TraceOptions trace;
   MatrixChoice matrix;
+  TuneChoice tune;
   bool has_runs = false;         ///< --runs or --budget is given
   bool has_run_options = false;  ///< one of these, --suite, or another that changes how a trace is replayed
   bool force = false;            ///< replay even if memory is short

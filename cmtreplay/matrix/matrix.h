@@ -41,6 +41,7 @@ struct MatrixSettings {
   bool verifies = false;       ///< instead of measuring
   bool is_gate = false;        ///< cells are never stored, and builds of one name are named by their paths
   bool force = false;          ///< replay even if memory is short
+  bool needs_times = true;     ///< refuse a trace without times if the clock should be recorded; else a warning says so
   double confirm_memory = -1;  ///< peaks or fragmentation greater by this share are measured again; -1: none
   std::function<void(const std::string&)> show = [](const std::string&) {};    ///< the current step, for a terminal
   std::function<void(const std::string&)> remark = [](const std::string&) {};  ///< a message

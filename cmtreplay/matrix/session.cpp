@@ -162,7 +162,7 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
   const PreparedTrace trace = prepare(source, settings.trace, [](std::uint64_t, std::uint64_t) {});
   if (trace.plan().facts.calls == 0) throw std::runtime_error(file.path + ": has no calls to replay");
   const bool has_times = trace.plan().facts.recorded_ns != unknown;
-  if (!has_times && (settings.options.pace > 0 || settings.options.clock == ClockRuns::all))
+  if (!has_times && settings.needs_times && (settings.options.pace > 0 || settings.options.clock == ClockRuns::all))
     throw std::runtime_error(file.path + ": has no recorded times (needed by --pace and --clock=recorded)");
   const ReplaySettings replay{
       .worker = settings.worker, .trace = trace, .interrupts = settings.interrupts, .options = settings.options};
@@ -174,6 +174,8 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
     describe_trace(cell.trace, trace.plan());
     cell.session = session;
     cell.warnings = trace_warnings(trace);
+    if (!has_times && !settings.needs_times)
+      cell.warnings->push_back({std::string(no_times_warning), file.name + ": " + std::string(no_times_warning)});
     if (!settings.verifies) add_all(*cell.warnings, memory_warnings(trace, settings.options));
   }
   try {

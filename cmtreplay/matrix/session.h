@@ -5,11 +5,15 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmtreplay/matrix/matrix.h"
 
 namespace cmt::replay {
+
+/// The warning of a trace without times, where MatrixSettings::needs_times is not set.
+inline constexpr std::string_view no_times_warning = "has no recorded times";
 
 /// Runs cells of one trace in one session, and fills in `results`, one for each cell. Calls `show` with each step and
 /// the share that is done. Returns false on Ctrl-C. Throws what reading and planning the trace throws, and

@@ -142,6 +142,22 @@ launch::SpawnOptions worker_command(const std::string& worker, const std::string
   return options;
 }
 
+std::optional<Captured> run_captured(launch::SpawnOptions command, unsigned timeout_seconds) {
+  const Fd output(memfd_create("captured-output", MFD_CLOEXEC));
+  const Fd error(memfd_create("captured-error", MFD_CLOEXEC));
+  const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  command.input_fd = no_input.get();
+  command.output_fd = output.get();
+  command.error_fd = error.get();
+  launch::ChildProcess child(command);
+  if (!child.ends_within(timeout_seconds)) return std::nullopt;
+  Captured captured{.ended = child.wait()};
+  std::string buffer;
+  captured.output = process::read_again(output.get(), buffer);
+  captured.error = process::read_again(error.get(), buffer);
+  return captured;
+}
+
 AllocatorFinder::~AllocatorFinder() {
   std::error_code ignored;
   if (!links_.empty()) fs::remove_all(links_, ignored);
@@ -274,21 +290,12 @@ std::string AllocatorFinder::preload_path(const std::string& path) {
 }
 
 AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const {
-  const Fd output(memfd_create("probe-output", MFD_CLOEXEC));
-  const Fd error(memfd_create("probe-error", MFD_CLOEXEC));
-  const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  launch::SpawnOptions options = worker_command(worker_, "--probe", allocator);
-  options.input_fd = no_input.get();
-  options.output_fd = output.get();
-  options.error_fd = error.get();
-  launch::ChildProcess child(options);
-  if (!child.ends_within(timeout_seconds_))
+  const auto captured = run_captured(worker_command(worker_, "--probe", allocator), timeout_seconds_);
+  if (!captured)
     throw AllocatorError(allocator.name + ": a process that loads it has not started for " +
                          std::to_string(timeout_seconds_) + " s");
-  Probe probe{.ending = child.wait()};
-  std::string buffer;
-  probe.messages = process::read_again(error.get(), buffer);
-  std::istringstream lines{std::string(process::read_again(output.get(), buffer))};
+  Probe probe{.ending = captured->ended, .messages = captured->error};
+  std::istringstream lines{captured->output};
   for (std::string line; std::getline(lines, line);) {
     const auto blank = line.find(' ');
     const std::string word = line.substr(0, blank);

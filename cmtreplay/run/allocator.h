@@ -55,6 +55,16 @@ std::string find_worker();
 /// The command that starts a worker with an allocator preloaded.
 launch::SpawnOptions worker_command(const std::string& worker, const std::string& argument, const Allocator& allocator);
 
+/// The outputs of a command that has ended.
+struct Captured {
+  launch::Ended ended = {};
+  std::string output = {}, error = {};
+};
+
+/// Runs a command without input and keeps its outputs. Returns nothing if it takes longer than that, and ends it.
+/// Throws std::system_error.
+std::optional<Captured> run_captured(launch::SpawnOptions command, unsigned timeout_seconds);
+
 /// Finds allocators by name. A name is "null", "libc", the short name of a packaged allocator, a path, or a file of the
 /// working directory. Any other name is a soname, which the loader searches as it does for any program. Settings of the
 /// allocator's environment may follow the name. Each allocator is tried in a process of its own.

@@ -227,12 +227,15 @@ RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResu
 }
 
 MemoryFigures figures_of(const MemoryRun& run) {
+  std::uint64_t huge = 0;
+  for (const MarkSample& sample : run.marks) huge = std::max(huge, sample.memory.huge_page_bytes);
   return {.start = run.start_bytes,
           .peak = run.peak_bytes(),
           .mean = run.mean_bytes(),
           .end = run.end_bytes(),
           .before_teardown = run.before_teardown_bytes(),
-          .fragmentation = run.fragmentation()};
+          .fragmentation = run.fragmentation(),
+          .huge_pages = huge};
 }
 
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {

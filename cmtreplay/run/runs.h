@@ -61,6 +61,7 @@ struct MemoryFigures {
   std::uint64_t end = 0;
   std::optional<std::uint64_t> before_teardown = {};  ///< cells of older versions lack it
   double fragmentation = LatencySummary::none;
+  std::optional<std::uint64_t> huge_pages = {};  ///< cells of older versions lack it
 
   static bool has_lower_peak(const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; }
 };
@@ -74,6 +75,8 @@ void describe(Visitor& field, Figures& figures) {
   field("before_teardown_resident_bytes", output::omit_if_empty(figures.before_teardown),
         "at the last moment before the tear-down, or at the end; cells of older versions lack it");
   field("fragmentation", figures.fragmentation, "resident over live bytes where most are live; null: not known");
+  field("huge_page_bytes", output::omit_if_empty(figures.huge_pages),
+        "the most in transparent huge pages at any mark; cells of older versions lack it");
 }
 
 MemoryFigures figures_of(const MemoryRun& run);

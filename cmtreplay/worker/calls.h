@@ -61,6 +61,10 @@ int is_of_target(const void* function);
 /* Prints where malloc and the other calls come from, and which objects are loaded. Returns an exit status. */
 int probe(void);
 
+/* Prints "NAME VALUE" for each of the names, up to a null, that is a setting of the allocator: of jemalloc's mallctl,
+ * or a numeric property of tcmalloc. Returns an exit status. */
+int ask_settings(char** names);
+
 /* The calls of the library under test, with emulated ones. Bit i of `replaced` says that the library lacks call i. Its
  * own calls then emulate that call: a library with only malloc and free must not be mixed with libc's calloc. Emulated
  * calls promise less:

@@ -133,3 +133,57 @@ int probe(void) {
   dl_iterate_phdr(say_object, NULL);
   return 0;
 }
+
+/* Asking for settings. A name is one of mallctl (jemalloc) or of a numeric property (tcmalloc). */
+
+__attribute__((weak)) int MallocExtension_GetNumericProperty(const char*, size_t*);
+__attribute__((weak)) int mallctl(const char*, void*, size_t*, void*, size_t);
+
+/* jemalloc does not say which of its values of 8 bytes are texts. */
+static int is_text(const char* name) {
+  static const char* const names[] = {"version", "opt.dss", "opt.metadata_thp", "opt.percpu_arena", "opt.thp"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (strcmp(name, names[i]) == 0) return 1;
+  }
+  return 0;
+}
+
+static void say_number(const char* name, int64_t number) {
+  char text[24];
+  char* at = text + sizeof text - 1;
+  uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  *at = '\0';
+  do *--at = (char)('0' + rest % 10);
+  while (rest /= 10);
+  if (number < 0) *--at = '-';
+  say(name, at);
+}
+
+static void say_setting(const char* name) {
+  union {
+    const char* text;
+    int64_t wide;
+    uint32_t narrow;
+    uint8_t flag;
+  } value = {.wide = 0};
+  static const size_t widths[] = {8, 4, 1};
+  if (mallctl) {
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i) {
+      size_t width = widths[i];
+      if (mallctl(name, &value, &width, NULL, 0) != 0) continue;
+      if (is_text(name))
+        say(name, value.text);
+      else
+        say_number(name, width == 8 ? value.wide : width == 4 ? (int64_t)value.narrow : value.flag);
+      return;
+    }
+  }
+  size_t number = 0;
+  if (MallocExtension_GetNumericProperty && MallocExtension_GetNumericProperty(name, &number))
+    say_number(name, (int64_t)number);
+}
+
+int ask_settings(char** names) {
+  for (; *names; ++names) say_setting(*names);
+  return 0;
+}

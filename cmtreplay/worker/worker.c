@@ -3,6 +3,7 @@
  *     cmtreplay-worker CONTROL_FD [PREFIX LIBRARY]     replays
  *     cmtreplay-worker --probe [PREFIX LIBRARY]        prints where malloc and the other calls come from, and which
  *                                                      objects are loaded
+ *     cmtreplay-worker --ask NAME...                   prints the values that the allocator has for these settings
  *
  * With a prefix the calls are those of a library that has them under other names (target.c).
  *
@@ -243,6 +244,7 @@ static int run(int control_fd) {
 
 int main(int count, char** arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (count > 1 && strcmp(arguments[1], "--ask") == 0) _exit(ask_settings(arguments + 2));
   if (count != 2 && count != 4) return 2;
   if (count == 4 && !use_prefix(arguments[2], arguments[3])) return 1;
   const int status = strcmp(arguments[1], "--probe") == 0 ? probe() : run(atoi(arguments[1]));

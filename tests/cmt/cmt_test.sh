@@ -23,6 +23,8 @@ starts 'overhead [--by=function --top=3 x]' pages --top=3 x
 starts 'overhead [--by=thread x]' pages --by=thread x
 starts 'cmtreplay []' replay
 starts 'cmtreplay [--verify --alloc=x y]' verify --alloc=x y
+starts 'cmtreplay [--tune --results=x y]' tune --results=x y
+starts 'cmtreplay [--tune=memory y]' tune --tune=memory y
 starts 'cmtwatch [run -r -- app]' watch run -r -- app
 starts 'trace2cmt [-s x]' convert -s x
 starts 'trace2cmt [--info x]' info x

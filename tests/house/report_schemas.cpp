@@ -24,6 +24,7 @@
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
 #include "cmtreplay/run/statistics.h"
+#include "cmtreplay/tune/tune_report.h"
 #include "cmtreport/diff/diff_report.h"
 #include "cmtreport/report/report.h"
 #include "cmtwatch/explain/explain_fields.h"
@@ -216,6 +217,7 @@ int main(int argc, char** argv) {
     write_same_program();
     write_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
     write_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
+    write_report<cmt::replay::TuneReport>("cmt.tune/1", "cmtreplay --tune --json");
     write_info_report();
     write_report<cmt::watch::explain::ExplainReport>("cmt.explain/1", "cmtwatch explain --json");
   } catch (const std::exception& error) {

@@ -1,0 +1,177 @@
+// Picks the candidates of each stage.
+#include "cmtreplay/tune/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace cmt::replay {
+namespace {
+
+constexpr unsigned middle_runs = 4, last_runs = 12;
+constexpr std::size_t middle_count = 12, last_count = 6, last_least = 3;
+constexpr std::size_t helpers_max = 4;        // of each allocator and aim
+constexpr std::size_t combinations_max = 40;  // of all allocators
+constexpr double penalty = 5;
+
+double excess(double ratio, double allowed, double room) {
+  return penalty * std::max(0.0, std::log(ratio) - std::log(allowed) - room);
+}
+
+/// The gain of a choice over its allocator without settings, by an aim: above 0 if it helped by more than chance,
+/// mostly.
+double gain(Aim aim, const Measured& single, const Measured& plain) {
+  const double peak = std::log(plain.peak.ratio / single.peak.ratio);
+  const double time = std::log(plain.time.ratio / single.time.ratio);
+  if (aim == Aim::memory) return peak - 0.003;
+  if (aim == Aim::time) return time - 0.01;
+  return peak + time - 0.01;
+}
+
+struct Helper {
+  const Measured* single;
+  double gain;
+};
+
+/// The choices of an allocator that helped most by an aim.
+std::vector<Helper> helpers(Aim aim, const Measured& plain, const std::vector<Measured>& singles) {
+  std::vector<Helper> found;
+  for (const Measured& single : singles) {
+    if (!single.is_measured() || single.candidate.allocator != plain.candidate.allocator) continue;
+    if (const double by = gain(aim, single, plain); by > 0) found.push_back({&single, by});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Helper& a, const Helper& b) { return a.gain > b.gain; });
+  found.resize(std::min(found.size(), helpers_max));
+  return found;
+}
+
+/// A combination, and its score if the gains of its parts add up.
+struct Promise {
+  Candidate candidate;
+  double score;
+};
+
+bool contains(const std::vector<Candidate>& list, const Candidate& candidate) {
+  return std::find(list.begin(), list.end(), candidate) != list.end();
+}
+
+/// The first of each list, then the second of each: a budget that ends early has tried some of every allocator.
+std::vector<Candidate> in_turn(const std::vector<std::vector<Candidate>>& lists) {
+  std::vector<Candidate> all;
+  for (std::size_t i = 0, before = SIZE_MAX; before != all.size(); ++i) {
+    before = all.size();
+    for (const std::vector<Candidate>& list : lists) {
+      if (i < list.size()) all.push_back(list[i]);
+    }
+  }
+  return all;
+}
+
+void replace(std::vector<Measured>& all, std::vector<Measured> better) {
+  for (Measured& each : better) {
+    std::erase_if(all, [&each](const Measured& other) { return other.candidate == each.candidate; });
+    all.push_back(std::move(each));
+  }
+}
+
+}  // namespace
+
+double score(Aim aim, const Measured& measured) {
+  if (!measured.is_measured()) return std::numeric_limits<double>::infinity();
+  const double room = measured.runs >= last_runs ? 0 : 0.3 / std::sqrt(static_cast<double>(measured.runs));
+  const double time = measured.time.ratio, peak = measured.peak.ratio;
+  if (aim == Aim::memory) return std::log(peak) + excess(time, time_allowed, room);
+  if (aim == Aim::time) return std::log(time) + excess(peak, peak_allowed, 0);
+  return std::log(time) + std::log(peak);
+}
+
+std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count) {
+  std::vector<Candidate> best;
+  for (bool is_more = true; is_more && best.size() < count;) {
+    is_more = false;
+    for (const Aim aim : aims) {
+      const Measured* next = nullptr;
+      for (const Measured& each : all) {
+        if (each.is_measured() && !contains(best, each.candidate) && (!next || score(aim, each) < score(aim, *next)))
+          next = &each;
+      }
+      if (!next || best.size() == count) continue;
+      best.push_back(next->candidate);
+      is_more = true;
+    }
+  }
+  return best;
+}
+
+std::vector<Candidate> combinations(const std::vector<Measured>& defaults, const std::vector<Measured>& singles,
+                                    const std::vector<Aim>& aims) {
+  std::vector<Promise> promises;
+  const auto add = [&promises](const Candidate& candidate, double promised) {
+    const auto same = std::find_if(promises.begin(), promises.end(),
+                                   [&](const Promise& each) { return each.candidate == candidate; });
+    if (same == promises.end())
+      promises.push_back({candidate, promised});
+    else
+      same->score = std::min(same->score, promised);
+  };
+  for (const Measured& plain : defaults) {
+    if (!plain.is_measured()) continue;
+    for (const Aim aim : aims) {
+      const std::vector<Helper> helping = helpers(aim, plain, singles);
+      if (helping.empty()) continue;
+      Candidate whole = helping.front().single->candidate;
+      double whole_score = score(aim, plain) - helping.front().gain;
+      for (std::size_t i = 0; i < helping.size(); ++i) {
+        for (std::size_t k = i + 1; k < helping.size(); ++k) {
+          const Candidate &one = helping[i].single->candidate, &other = helping[k].single->candidate;
+          if (can_join(one, other)) add(joined(one, other), score(aim, plain) - helping[i].gain - helping[k].gain);
+        }
+        if (!can_join(whole, helping[i].single->candidate)) continue;
+        whole = joined(whole, helping[i].single->candidate);
+        whole_score -= helping[i].gain;
+      }
+      if (whole.choices.size() > 2) add(whole, whole_score);
+    }
+  }
+  std::stable_sort(promises.begin(), promises.end(),
+                   [](const Promise& a, const Promise& b) { return a.score < b.score; });
+  promises.resize(std::min(promises.size(), combinations_max));
+  std::vector<Candidate> candidates;
+  for (const Promise& promise : promises) candidates.push_back(promise.candidate);
+  return candidates;
+}
+
+SearchResult search(const std::vector<Candidate>& allocators, const std::vector<Aim>& aims, Meter& meter) {
+  const bool is_memory_alone = aims == std::vector<Aim>{Aim::memory};
+  const unsigned first_runs = is_memory_alone ? 1 : 2;  // one run says little about time
+  SearchResult result;
+  const std::vector<Measured> plain = meter.measure("allocators", allocators, first_runs, 1);
+  std::vector<std::vector<Candidate>> lists;
+  for (const Measured& each : plain) {
+    if (each.is_measured()) lists.push_back(meter.singles_of(each.candidate));
+  }
+  const std::vector<Candidate> wanted = in_turn(lists);
+  const std::vector<Measured> singles = meter.measure("one setting", wanted, first_runs, 0.4);
+  const std::vector<Candidate> several = combinations(plain, singles, aims);
+  result.asked = allocators.size() + wanted.size() + several.size();
+  result.all = plain;
+  result.all.insert(result.all.end(), singles.begin(), singles.end());
+  replace(result.all, meter.measure("several settings", several, first_runs, 0.55));
+  const std::size_t middle = std::min(meter.affordable(middle_runs, 0.75), middle_count);
+  if (middle > last_count)
+    replace(result.all,
+            meter.measure("the best " + std::to_string(middle), best_of(result.all, aims, middle), middle_runs, 0.75));
+  std::vector<Measured> better;
+  for (const Measured& each : result.all) {
+    if (each.runs >= middle_runs) better.push_back(each);
+  }
+  const std::size_t last = std::clamp(meter.affordable(last_runs, 1), last_least, last_count);
+  std::vector<Measured> final = meter.measure("the best " + std::to_string(last),
+                                              best_of(better.empty() ? result.all : better, aims, last), last_runs, 1);
+  result.finalists = final.size();
+  replace(result.all, std::move(final));
+  return result;
+}
+
+}  // namespace cmt::replay

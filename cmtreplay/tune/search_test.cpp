@@ -1,0 +1,124 @@
+// A made-up allocator, whose settings change time and peak by known factors, takes the place of replays.
+#include "cmtreplay/tune/search.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "cmtreplay/tune/tune_report.h"
+
+using namespace cmt::replay;
+
+namespace {
+
+using Factors = std::pair<double, double>;  // of time and peak
+
+Ratio exact(double ratio) { return {.ratio = ratio, .low = ratio, .high = ratio, .interval = interval_of_95}; }
+
+struct MadeUp : Meter {
+  std::map<std::string, Factors> factors = {};  ///< by the title of a candidate with one setting
+  std::map<std::string, Factors> plain = {{"libc", {1, 1}}};
+  std::size_t pays_for = 1000;
+  std::size_t runs_done = 0;
+
+  Measured measured(const Candidate& candidate, unsigned runs) const {
+    auto [time, peak] = plain.at(candidate.allocator);
+    for (const Choice& choice : candidate.choices) {
+      const auto found = factors.find(Candidate{candidate.allocator, {choice}}.title());
+      if (found == factors.end()) continue;
+      time *= found->second.first;
+      peak *= found->second.second;
+    }
+    return {.candidate = candidate, .runs = runs, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};
+  }
+
+  std::vector<Measured> measure(const std::string&, const std::vector<Candidate>& candidates, unsigned runs,
+                                double share) override {
+    std::vector<Measured> all;
+    for (const Candidate& candidate : candidates) {
+      if (share < 1 && all.size() == pays_for) break;
+      all.push_back(measured(candidate, runs));
+      runs_done += runs;
+    }
+    return all;
+  }
+  std::size_t affordable(unsigned, double) const override { return pays_for; }
+  std::vector<Candidate> singles_of(const Candidate& allocator) override {
+    return single_choices(allocator.allocator, allocator.allocator);
+  }
+};
+
+std::vector<Measured> finalists(const SearchResult& result) {
+  return {result.all.end() - static_cast<std::ptrdiff_t>(result.finalists), result.all.end()};
+}
+
+const std::vector<Aim> all_aims{Aim::memory, Aim::time, Aim::both};
+
+}  // namespace
+
+TEST_CASE("search: it finds the pair of settings that is best together, with a tenth of the runs of a grid") {
+  MadeUp meter;
+  meter.factors = {{"libc arena_max=1", {1.01, 0.9}},
+                   {"libc tcache_count=0", {1.3, 0.95}},
+                   {"libc top_pad=0", {1.005, 0.92}},
+                   {"libc mxfast=160", {0.9, 1.0}}};
+  const SearchResult result = search({{.allocator = "libc"}}, all_aims, meter);
+  CHECK(recommend(Aim::memory, finalists(result)).peak.ratio == doctest::Approx(0.9 * 0.92));
+  CHECK(recommend(Aim::time, finalists(result)).title == "libc mxfast=160");
+  const Recommendation both = recommend(Aim::both, finalists(result));
+  CHECK(both.title == "libc arena_max=1 top_pad=0 mxfast=160");
+  CHECK(both.is_certain);
+  CHECK(meter.runs_done < 4 * 5 * 5 * 5 * 4 * 3 * 3 * 12 / 10);
+}
+
+TEST_CASE("search: where nothing helps, the default is best for every aim") {
+  MadeUp meter;
+  meter.plain = {{"libc", {1, 1}}, {"jemalloc", {1.2, 1.1}}};
+  meter.factors = {{"libc arena_max=1", {1, 0.99}}};  // less than a replay's accuracy
+  const SearchResult result = search({{.allocator = "libc"}, {.allocator = "jemalloc"}}, all_aims, meter);
+  for (const Aim aim : all_aims) CHECK(recommend(aim, finalists(result)).is_default);
+}
+
+TEST_CASE("search: a budget for three candidates still ends with a last stage, and has tried some of each allocator") {
+  MadeUp meter;
+  meter.plain = {{"libc", {1, 1}}, {"jemalloc", {0.8, 1.2}}};
+  meter.factors = {{"libc arena_max=1", {1, 0.5}}};
+  meter.pays_for = 2;
+  const SearchResult result = search({{.allocator = "libc"}, {.allocator = "jemalloc"}}, all_aims, meter);
+  CHECK(result.finalists == 3);
+  CHECK(result.all.size() == 4);
+  CHECK(result.asked > 30);
+  CHECK(recommend(Aim::memory, finalists(result)).title == "libc arena_max=1");
+  CHECK(finalists(result).front().runs == 12);
+}
+
+TEST_CASE("search: a candidate that crashed is neither combined nor recommended") {
+  Measured crashed{.candidate = single_choices("libc", "libc")[0], .runs = 12, .time = exact(0.1), .peak = exact(0.1)};
+  crashed.state = "died";
+  CHECK(best_of({crashed}, all_aims, 3).empty());
+  CHECK(recommend(Aim::memory, {crashed}).is_default);
+}
+
+TEST_CASE("recommendation: it is not certain where an interval reaches beyond what the aim allows") {
+  Measured each{.candidate = single_choices("libc", "libc")[0], .runs = 12, .time = exact(1.0), .peak = exact(0.9)};
+  CHECK(recommend(Aim::memory, {each}).is_certain);
+  each.time.high = 1.03;
+  CHECK_FALSE(recommend(Aim::memory, {each}).is_certain);
+  each.time.ratio = 1.021;
+  CHECK(recommend(Aim::memory, {each}).is_default);
+  CHECK(recommend(Aim::time, {each}).is_default);  // the interval of time contains 1
+}
+
+TEST_CASE("tune report: a row is best unless another one of as many runs is at least as good in all three figures") {
+  const auto row = [](double time, double peak, std::uint64_t runs) {
+    return TunedRow{.runs = runs, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};
+  };
+  std::vector<TunedRow> rows{row(1, 0.9, 12), row(1.1, 0.8, 12), row(1.2, 0.85, 12), row(0.5, 0.5, 2)};
+  mark_best(rows);
+  CHECK(rows[0].is_best);
+  CHECK(rows[1].is_best);
+  CHECK_FALSE(rows[2].is_best);
+  CHECK_FALSE(rows[3].is_best);
+}
