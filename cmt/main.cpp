@@ -62,7 +62,7 @@ the same calls on any allocator. Five lines that most people need:
   cmt replay --alloc=libc --alloc=jemalloc app.cmt  compare allocators
   cmt explain 4711                                  why a process is so big
 
-Each command is a tool that can be called by its own name too:
+Each command is a tool with a name of its own. Its --help lists its options:
 
 )";
   for (const Command& command : commands) {
@@ -71,8 +71,6 @@ Each command is a tool that can be called by its own name too:
     help += line + command.tool + "\n";
   }
   return help + R"(  help     show the manual page of a command
-
-'cmt COMMAND --help' lists a command's options.
 
   -h, --help     show this help
   -V, --version  show the version

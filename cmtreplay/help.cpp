@@ -31,7 +31,9 @@ standard input. man cmtreplay explains the tables.
   --threads=1    replay all calls on one thread, in recorded order
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=TIME give an allocator up as hanging if no call returns for TIME
-  --tune         search allocators and settings: which to take, and how to set it
+  --tune         search the allocator and the settings that are best for FILE
+  --command=CMD  run CMD itself with each allocator, beside the replay of FILE
+  --trim-at=end  what malloc_trim would give back, and what it would cost
   --same-program the FILEs are recordings of one command
   --suite=quick  replay recorded programs, the corpus of cmt; --suite: all of it
   --results=DIR  of several FILEs: keep what is done, and continue from there
@@ -148,6 +150,30 @@ A search for settings, on one trace or on several:
                  the stage that is open. --json writes schema cmt.tune/1
   --tune-budget=TIME
                  for the search: 2min (default 10min)
+
+The real program, beside the replay of its trace FILE, which may be left out:
+
+  --command=CMD  run CMD with each allocator preloaded, --runs times (10), in
+                 turn. Print wall and processor time, memory of all its
+                 processes, page faults, and what the replay predicts. Runs that
+                 fail, or have another output, are left out and reported. With
+                 --tune the recommended settings are tried on CMD, and taken
+                 back if it does not confirm them. --json writes schema
+                 cmt.program/1
+  --load=CMD     CMD of --command is a server: run this load on it, and stop it
+  --ready=CMD    before the load, repeat this CMD until it succeeds
+  --stop=SIGNAL  that ends the server: INT (default TERM)
+
+Memory that is given back:
+
+  --trim-at=PLACE
+                 replay without and with calls of malloc_trim, or of the
+                 allocator's counterpart, and print what they give and cost.
+                 PLACE is
+                   end          before the tear-down, or after the last event
+                   'every 10s'  of the recorded time
+                   a label      at each mark of this label
+                 --json writes schema cmt.trims/1
 
 Many traces: several FILEs, folders of .cmt and .trace files, or one of the
 options below. Every trace is run on every allocator, and on libc, which ratios

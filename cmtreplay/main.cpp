@@ -5,7 +5,8 @@
 // 3. Replays them, each time in a fresh process (run/ starts it, worker/ is its code).
 // 4. Writes a report (report/).
 //
-// Many traces go another way: matrix_command.cpp. So does a search for settings: tune_command.cpp.
+// Many traces go another way: matrix_command.cpp. So do a search for settings, tune_command.cpp, and runs of a real
+// program, program_command.cpp.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "cmtreplay/options.h"
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/plan/trace_source.h"
+#include "cmtreplay/program_command.h"
 #include "cmtreplay/report/new_trace.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/same_program.h"
@@ -32,6 +34,7 @@
 #include "cmtreplay/report/warnings.h"
 #include "cmtreplay/tune/understood.h"
 #include "cmtreplay/tune_command.h"
+#include "libcmt/trace/files.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
@@ -213,7 +216,7 @@ int replay(const Options& options, Session& session, const std::function<void(co
   });
   line.clear();
   if (!source.first_defect().empty()) print_message(source.first_defect());
-  report_warnings(source.name(), trace_warnings(trace));
+  if (!options.has_warned) report_warnings(source.name(), trace_warnings(trace));
   if (trace.plan().facts.events == 0) print_message(source.name() + ": the trace is empty: there is nothing to replay");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
@@ -231,8 +234,10 @@ int replay(const Options& options, Session& session, const std::function<void(co
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.until != 0) return verify_until(settings, allocators.front(), options);
   if (options.verify) return verify_all(settings, allocators, options, progress);
-  report_warnings(source.name(), memory_warnings(trace, options));
-  report_warnings(source.name(), crowd_warnings(trace, options));
+  if (!options.has_warned) {
+    report_warnings(source.name(), memory_warnings(trace, options));
+    report_warnings(source.name(), crowd_warnings(trace, options));
+  }
   const auto show = [&progress](const std::string& step, const RunsLeft& left) { progress.begin(step, left); };
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, session.null, show)};
   const ReplayResults& results = report.results;
@@ -289,6 +294,35 @@ int replay_recordings(const Options& given, Session& session) {
   return status;
 }
 
+/// Replays the trace without and with calls of malloc_trim, from a copy of it.
+int replay_with_trims(const Options& given, Session& session) {
+  Options options = given;
+  TrimReport trims{.file = cmt::command::input_name(given.file), .trim_at = given.trim_at};
+  const Fd copy(cmt::open_temporary_file());
+  bool is_interrupted = false;
+  const int first = replay(options, session, [&](const Report& report) {
+    is_interrupted = report.results.interrupted;
+    add_figures(trims, report.results.allocators, &TrimmedFigure::without);
+    cmt::Reader reader = report.trace.open();
+    trims.calls = copy_with_trims(reader, options.trims, report.trace.plan().facts.before_teardown_event, copy.get());
+  });
+  if (is_interrupted) return 1;
+  if (trims.calls == 0 && !options.trims.mark.empty())
+    throw std::runtime_error(trims.file + ": has no mark '" + options.trims.mark + "' (--trim-at)");
+  if (trims.calls == 0)
+    throw std::runtime_error(trims.file + ": has no place for --trim-at='" + given.trim_at +
+                             "': it is too short, or has no recorded times");
+  options.file = "/proc/self/fd/" + std::to_string(copy.get());
+  options.has_warned = true;
+  const int second = replay(options, session, [&](const Report& report) {
+    is_interrupted = report.results.interrupted;
+    add_figures(trims, report.results.allocators, &TrimmedFigure::with);
+  });
+  if (is_interrupted) return 1;
+  cmt::command::print(options.json ? cmt::output::json_text(trims) : trims_text(trims));
+  return std::max(first, second);
+}
+
 int run(const Options& options, std::optional<cmt::command::Interrupts>& interrupts, int output) {
   AllocatorFinder finder(find_worker(), options.prefix, options.timeout_seconds);
   Session session{.allocators = finder.find_all(options.allocators),
@@ -300,6 +334,7 @@ int run(const Options& options, std::optional<cmt::command::Interrupts>& interru
     for (const std::string& text : ignored_lines(find_worker(), allocator, options.timeout_seconds))
       print_message(text);
   }
+  if (!options.trim_at.empty()) return replay_with_trims(options, session);
   return options.recordings.empty() ? replay_one(options, session) : replay_recordings(options, session);
 }
 
@@ -327,9 +362,10 @@ int main(int count, char** arguments) {
                               int status = 1;
                               try {
                                 const Options options = parse_options(line);
-                                status = options.tune.is_asked     ? run_tune_command(options, interrupts)
-                                         : options.matrix.is_asked ? run_matrix_command(options, interrupts)
-                                                                   : run(options, interrupts, output);
+                                status = options.tune.is_asked              ? run_tune_command(options, interrupts)
+                                         : !options.program.command.empty() ? run_program_command(options, interrupts)
+                                         : options.matrix.is_asked          ? run_matrix_command(options, interrupts)
+                                                                            : run(options, interrupts, output);
                               } catch (const Interrupted&) {
                                 print_message("interrupted");
                               }

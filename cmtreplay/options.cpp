@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -45,6 +47,11 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"same-program"},
                                         {"tune", Option::Takes::value_or_nothing},
                                         {"tune-budget", Option::Takes::value},
+                                        {"trim-at", Option::Takes::value},
+                                        {"command", Option::Takes::value},
+                                        {"ready", Option::Takes::value},
+                                        {"load", Option::Takes::value},
+                                        {"stop", Option::Takes::value},
                                         {"results", Option::Takes::value},
                                         {"suite", Option::Takes::value_or_nothing},
                                         {"scoreboard", Option::Takes::value},
@@ -240,6 +247,39 @@ void read_tune(const CommandLine& line, Options& options) {
   }
 }
 
+/// A signal by its name or number: "TERM", "SIGTERM", "15".
+std::optional<int> signal_number(const std::string& text) {
+  const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* const known = sigabbrev_np(number);
+    if ((known && name == known) || text == std::to_string(number)) return number;
+  }
+  return std::nullopt;
+}
+
+/// Reads the real program that allocators are tried on.
+void read_program(const CommandLine& line, Options& options) {
+  ProgramCommand& program = options.program;
+  for (const char* const option : {"ready", "load", "stop"}) {
+    if (line.has(option) && !line.has("command")) throw UsageError(std::string("--") + option + " needs --command");
+    if (line.has(option) && !line.has("load")) throw UsageError(std::string("--") + option + " needs --load");
+  }
+  if (!line.has("command")) return;
+  line.refuse_together("command", {"verify", "new-trace", "output", "plot", "same-program", "scoreboard", "against",
+                                   "baseline", "budget", "prefix", "tasks", "task", "suite"});
+  if (!options.tune.is_asked) line.refuse_together("command", {"csv", "results"});
+  program.command = line.value("command", "");
+  program.ready = line.value("ready", "");
+  program.load = line.value("load", "");
+  if (command_words(program.command).empty()) throw UsageError("--command needs a command");
+  if (line.has("load") && command_words(program.load).empty()) throw UsageError("--load needs a command");
+  program.stop_signal = line.parsed("stop", "TERM", "the name of a signal, such as TERM", signal_number);
+  if (std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
+    throw UsageError("--command needs memory, and null hands out none");
+  if (!options.tune.is_asked && options.matrix.traces.size() > 1)
+    throw UsageError("--command takes one trace, that of the command");
+}
+
 /// Reads the allocators, and what to write about them.
 void read_allocators(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
@@ -268,6 +308,23 @@ void read_allocators(const CommandLine& line, Options& options) {
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
     throw UsageError("--verify needs memory, and null hands out none");
   check_output(options);
+}
+
+/// Reads the places of further calls of malloc_trim: "end", "every 10s", or the label of a mark.
+void read_trims(const CommandLine& line, Options& options) {
+  if (!line.has("trim-at")) return;
+  line.refuse_together("trim-at", {"verify", "new-trace", "output", "plot", "csv", "same-program", "tune", "command"});
+  if (options.matrix.is_asked) throw UsageError("--trim-at takes one trace");
+  const std::string given = options.trim_at = line.value("trim-at", "");
+  constexpr std::string_view every = "every ";
+  if (given.empty()) throw UsageError("--trim-at needs a place: end, the label of a mark, or 'every 10s'");
+  options.trims.at_end = given == "end";
+  if (given.starts_with(every)) {
+    options.trims.every_ns = command::parse_duration(given.substr(every.size())).value_or(0);
+    if (options.trims.every_ns <= 0) command::refuse_value("trim-at", "'every TIME', such as 'every 10s'", given);
+  } else if (!options.trims.at_end) {
+    options.trims.mark = given;
+  }
 }
 
 /// The options of one replay that decide about its order, and the trace.
@@ -299,6 +356,8 @@ Options parse_options(const CommandLine& line) {
   if (options.recordings.empty()) read_matrix(line, options.matrix);
   read_allocators(line, options);
   read_tune(line, options);
+  read_program(line, options);
+  read_trims(line, options);
   if (!options.matrix.is_asked && options.recordings.empty()) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
   for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
@@ -313,12 +372,13 @@ Options parse_options(const CommandLine& line) {
   options.trace.threads = line.word("threads", {"recorded", "1"}) == "recorded";
   options.force = line.has("force");
   options.touch = line.word("touch", {"page", "none", "first", "all"});
-  options.counterparts = line.word("give-back", {"preloaded", "counterpart"}) == "counterpart";
+  options.counterparts = line.has("trim-at") || line.word("give-back", {"preloaded", "counterpart"}) == "counterpart";
   options.pace = pace(line);
   options.clock = options.tune.is_asked && !line.has("clock") && !line.has("pace") ? ClockRuns::all : clock_runs(line);
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;
   options.cpus = cpus(line);
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
+  options.program.timeout_seconds = options.timeout_seconds;
   if (line.has("until")) options.timeout_seconds = 1'000'000;  // a person may think
   options.again = words_again(line, options.file);
   line.refuse_together("stream", {"prepared"});

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cmtreplay/report/trims.h"
 #include "cmtreplay/run/worker_process.h"
+#include "cmtreplay/tune/program_run.h"
 #include "cmtreplay/tune/search.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/limits.h"
@@ -55,9 +57,14 @@ struct Options : ReplayOptions {
 
   std::vector<std::string> recordings;  ///< of --same-program: `file` in turn; empty: one trace
 
+  std::string trim_at;      ///< as given; empty: no calls of malloc_trim are added
+  TrimPoints trims;         ///< the same
+  bool has_warned = false;  ///< the warnings of the trace were reported
+
   TraceOptions trace;
   MatrixChoice matrix;
   TuneChoice tune;
+  ProgramCommand program;        ///< of --command; its command is empty: not given
   bool has_runs = false;         ///< --runs or --budget is given
   bool has_run_options = false;  ///< one of these, --suite, or another that changes how a trace is replayed
   bool force = false;            ///< replay even if memory is short

@@ -19,6 +19,7 @@
 #include "cmtreplay/matrix/cell_store.h"
 #include "cmtreplay/matrix/matrix.h"
 #include "cmtreplay/matrix/session.h"
+#include "cmtreplay/program_command.h"
 #include "cmtreplay/tune/search.h"
 #include "cmtreplay/tune/tune_report.h"
 #include "cmtreplay/tune/understood.h"
@@ -325,8 +326,10 @@ class Tuner : public Meter {
     mark_best(report_.rows);
     const std::vector<Measured> finalists(result.all.end() - static_cast<std::ptrdiff_t>(result.finalists),
                                           result.all.end());
-    for (const Aim aim : options_.tune.aims) {
-      Recommendation recommendation = recommend(aim, finalists);
+    std::map<Aim, Recommendation> recommendations;
+    for (const Aim aim : options_.tune.aims) recommendations[aim] = recommend(aim, finalists);
+    if (!options_.program.command.empty()) prove(recommendations, finalists);
+    for (auto& [aim, recommendation] : recommendations) {
       for (const Measured& each : finalists) {
         if (recommendation.title != each.candidate.title()) continue;
         const Allocator allocator = allocator_of(each.candidate);
@@ -335,6 +338,30 @@ class Tuner : public Meter {
         recommendation.losses = losses_of(aim, each, result.all);
       }
       report_.recommendations.push_back(std::move(recommendation));
+    }
+  }
+
+  /// Runs the real program with the default and each recommended candidate, and takes back recommendations that it
+  /// does not confirm.
+  void prove(std::map<Aim, Recommendation>& recommendations, const std::vector<Measured>& finalists) {
+    std::vector<Allocator> allocators{bases_.at(report_.reference)};
+    std::vector<Prediction> predictions(1);
+    std::map<std::string, std::size_t> rows;  // by the candidates' titles
+    for (const Measured& each : finalists) {
+      const std::string title = each.candidate.title();
+      if (std::none_of(recommendations.begin(), recommendations.end(),
+                       [&title](const auto& recommendation) { return recommendation.second.title == title; }))
+        continue;
+      rows[title] = allocators.size();
+      allocators.push_back(allocator_of(each.candidate));
+      predictions.push_back(prediction_of(cells_.at(each.candidate.name()).front()));
+    }
+    if (rows.empty()) return;
+    report_.program = run_in_rounds(options_, allocators, interrupts_, line_);
+    if (traces_.size() > 1) predictions.clear();  // which of them is the command's is not known
+    fill_rows(*report_.program, predictions);
+    for (auto& [aim, recommendation] : recommendations) {
+      if (recommendation.title) confirm(aim, recommendation, report_.program->rows[rows.at(*recommendation.title)]);
     }
   }
 

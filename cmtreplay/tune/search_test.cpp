@@ -122,3 +122,15 @@ TEST_CASE("tune report: a row is best unless another one of as many runs is at l
   CHECK_FALSE(rows[2].is_best);
   CHECK_FALSE(rows[3].is_best);
 }
+
+TEST_CASE("recommendation: one that the program's own runs do not confirm is taken back") {
+  Measured each{.candidate = single_choices("libc", "libc")[0], .runs = 12, .time = exact(1.0), .peak = exact(0.9)};
+  Recommendation advice = recommend(Aim::memory, {each});
+  ProgramRow row{.wall = exact(1.0), .peak = exact(0.95)};
+  confirm(Aim::memory, advice, row);
+  CHECK_FALSE(advice.is_default);
+  row.peak = exact(1.01);
+  confirm(Aim::memory, advice, row);
+  CHECK(advice.is_default);
+  CHECK(advice.refuted == "libc arena_max=1");
+}

@@ -67,12 +67,6 @@ void describe(Visitor& field, L& line) {
   field("state", line.row.state, "");
 }
 
-std::string ratio_text(const Ratio& ratio) { return ratio.is_known() ? fixed(ratio.ratio, 3) : "-"; }
-
-std::string interval_text(const Ratio& ratio) {
-  return ratio.is_known() ? fixed(ratio.low, 3) + " - " + fixed(ratio.high, 3) : "-";
-}
-
 /// "8.1 % less (7.9 to 8.4)".
 std::string change_text(const Ratio& ratio) {
   const double change = 100 * (ratio.ratio - 1), low = 100 * (ratio.low - 1), high = 100 * (ratio.high - 1);
@@ -88,7 +82,10 @@ std::string aim_text(const std::string& aim) {
 
 std::string recommendation_text(const Recommendation& each) {
   std::string text = aim_text(each.aim) + ": ";
-  if (each.is_default) return text + "the default is best\n";
+  if (each.is_default)
+    return text + "the default is best\n" +
+           (each.refuted.empty() ? ""
+                                 : "  the program did not confirm " + each.refuted + ", which is best in the replay\n");
   text += *each.title + "\n  peak " + change_text(each.peak) + ", time " + change_text(each.time) + "\n";
   if (!each.is_certain)
     text += "  not certain: the interval of time, or of the peak, reaches beyond what this aim allows\n";
@@ -114,7 +111,7 @@ output::Table table_of(const TuneReport& report) {
   for (const TunedRow& row : report.rows) {
     if (!row.is_best) continue;
     add(row.title, row.figures,
-        {ratio_text(row.time), interval_text(row.time), ratio_text(row.peak), ratio_text(row.mean)},
+        {ratio_cell(row.time), interval_cell(row.time), ratio_cell(row.peak), ratio_cell(row.mean)},
         std::to_string(row.runs));
   }
   return table;
@@ -190,6 +187,16 @@ Recommendation recommend(Aim aim, const std::vector<Measured>& finalists) {
   return recommendation;
 }
 
+void confirm(Aim aim, Recommendation& recommendation, const ProgramRow& row) {
+  if (recommendation.is_default) return;
+  const bool is_confirmed = row.wall.is_known() && row.peak.is_known() &&
+                            (aim == Aim::memory ? row.peak.ratio < 1 && row.wall.low <= time_allowed
+                             : aim == Aim::time ? row.wall.ratio < 1 && row.peak.low <= peak_allowed
+                                                : row.wall.ratio * row.peak.ratio < 1);
+  if (is_confirmed) return;
+  recommendation = {.aim = recommendation.aim, .refuted = *recommendation.title};
+}
+
 std::string tune_text(const TuneReport& report) {
   std::string text;
   for (const CellTrace& trace : report.traces)
@@ -199,6 +206,7 @@ std::string tune_text(const TuneReport& report) {
           output::time_text(1e9 * report.seconds) + "; these are best in time, peak or mean:\n\n";
   text += table_of(report).text() + "\n";
   for (const Recommendation& each : report.recommendations) text += recommendation_text(each);
+  if (report.program) text += "\n" + program_text(*report.program) + "\n";
   text += times_text(report);
   text += untried_text(report.ignored, "ignored by the installed library, and not tried");
   text += untried_text(report.unknown, "tried, although the library could not be asked whether it knows them");

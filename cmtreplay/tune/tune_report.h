@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmtreplay/matrix/cell.h"
+#include "cmtreplay/tune/program_report.h"
 #include "cmtreplay/tune/search.h"
 
 namespace cmt::replay {
@@ -83,6 +84,7 @@ struct Recommendation {
   Ratio time = {}, peak = {};
   SettingLines lines = {};
   std::vector<TunedLoss> losses = {};
+  std::string refuted = {};
 };
 
 template <class Visitor, output::DescribedAs<Recommendation> R>
@@ -98,6 +100,8 @@ void describe(Visitor& field, R& recommendation) {
   field("systemd", recommendation.lines.systemd, "the line of a unit");
   field("dockerfile", recommendation.lines.dockerfile, "the line of a Dockerfile");
   field("losses", recommendation.losses, "of several traces, by one setting for all");
+  field("refuted", recommendation.refuted,
+        "a setting that is best in the replay, and that the program of --command did not confirm; empty: none");
 }
 
 /// A setting that was not tried, or that the library does not answer for.
@@ -123,6 +127,7 @@ struct TuneReport {
   std::vector<TunedRow> rows = {};
   std::vector<Recommendation> recommendations = {};
   std::vector<UntriedSetting> ignored = {}, unknown = {}, left_out = {};
+  std::optional<ProgramReport> program = {};
 };
 
 template <class Visitor, output::DescribedAs<TuneReport> R>
@@ -140,6 +145,7 @@ void describe(Visitor& field, R& report) {
   field("ignored", report.ignored, "settings that the installed library ignores; they were not tried");
   field("unknown", report.unknown, "settings that the library could not be asked about; they were tried");
   field("left_out", report.left_out, "settings that were not tried for another reason");
+  field("program", report.program, "the program of --command with the recommended settings; null: not given");
 }
 
 /// Marks the rows that no other one beats: that is at least as good in time, peak and mean, and better in one. Rows of
@@ -150,6 +156,9 @@ void mark_best(std::vector<TunedRow>& rows);
 /// lower, as far as a replay may be from the program, and an interval of time has to be below 1. The result has neither
 /// lines nor losses.
 Recommendation recommend(Aim aim, const std::vector<Measured>& finalists);
+
+/// Takes a recommendation back if the program's own runs with it do not confirm the aim.
+void confirm(Aim aim, Recommendation& recommendation, const ProgramRow& row);
 
 std::string name_of(Aim aim);
 std::string tune_text(const TuneReport& report);

@@ -20,6 +20,7 @@
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/same_program.h"
+#include "cmtreplay/report/trims.h"
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
@@ -218,6 +219,8 @@ int main(int argc, char** argv) {
     write_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
     write_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
     write_report<cmt::replay::TuneReport>("cmt.tune/1", "cmtreplay --tune --json");
+    write_report<cmt::replay::ProgramReport>("cmt.program/1", "cmtreplay --command=... --json");
+    write_report<cmt::replay::TrimReport>("cmt.trims/1", "cmtreplay --trim-at=... --json");
     write_info_report();
     write_report<cmt::watch::explain::ExplainReport>("cmt.explain/1", "cmtwatch explain --json");
   } catch (const std::exception& error) {

@@ -1,0 +1,85 @@
+// Runs the program first, and then the replays of its trace as cells of one session.
+#include "cmtreplay/program_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "cmtreplay/matrix/matrix.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::replay {
+namespace {
+
+constexpr unsigned default_runs = 10;
+
+std::vector<Prediction> predict(const Options& given, const std::vector<Allocator>& allocators, AllocatorFinder& finder,
+                                const command::Interrupts& interrupts, terminal::LiveView& line) {
+  Options options = given;
+  options.latency_runs = 0;
+  if (options.runs == 0) options.runs = default_runs;
+  std::vector<Prediction> predictions;
+  MatrixSettings settings{.worker = find_worker(),
+                          .options = options,
+                          .trace = options.trace,
+                          .interrupts = interrupts,
+                          .force = options.force,
+                          .needs_times = false};
+  settings.show = [&line](const std::string& step) { line.show({step}); };
+  settings.keep = [&predictions](const Cell& cell) {
+    if (cell.outcome == outcomes::not_replayed) throw command::UsageError(*cell.reason);
+    predictions.push_back(prediction_of(cell));
+  };
+  MatrixPlan plan{.traces = find_traces(options.matrix.traces),
+                  .allocators = allocators,
+                  .reference = allocators.front(),
+                  .null = finder.find("null")};
+  plan_cells(plan, settings);
+  if (plan.cells.size() != allocators.size()) throw std::runtime_error("two of --alloc are the same build");
+  std::vector<std::size_t> all(plan.cells.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (!run_cells(plan, all, settings)) throw Interrupted();
+  return predictions;
+}
+
+}  // namespace
+
+ProgramReport run_in_rounds(const Options& options, const std::vector<Allocator>& allocators,
+                            const command::Interrupts& interrupts, terminal::LiveView& line) {
+  ProgramReport report{.command = options.program.command, .reference = allocators.front().name};
+  for (const Allocator& allocator : allocators) report.rows.push_back({.name = allocator.name});
+  const unsigned rounds = options.runs == 0 ? default_runs : options.runs;
+  std::vector<std::size_t> order(allocators.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(options.seed);
+  for (unsigned round = 0; round < rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      line.show({"round " + std::to_string(round + 1) + " of " + std::to_string(rounds) + ": " + allocators[i].name});
+      report.rows[i].runs.push_back(run_program(options.program, allocators[i], interrupts));
+    }
+  }
+  line.clear();
+  return report;
+}
+
+int run_program_command(const Options& options, std::optional<command::Interrupts>& interrupts) {
+  AllocatorFinder finder(find_worker(), "", options.timeout_seconds);
+  const std::vector<Allocator> allocators = finder.find_all(options.allocators);
+  interrupts.emplace();
+  terminal::LiveView line(STDERR_FILENO);
+  ProgramReport report = run_in_rounds(options, allocators, *interrupts, line);
+  std::vector<Prediction> predictions;
+  if (!options.matrix.traces.empty()) predictions = predict(options, allocators, finder, *interrupts, line);
+  line.clear();
+  fill_rows(report, predictions);
+  command::print(options.json ? output::json_text(report) : program_text(report));
+  const auto has_runs = [](const ProgramRow& row) { return row.good_runs() != 0; };
+  return std::all_of(report.rows.begin(), report.rows.end(), has_runs) ? 0 : 1;
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,164 @@
+// Compares the runs of a program by rounds, and with the replay.
+#include "cmtreplay/tune/program_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cmtreplay/matrix/session.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::replay {
+namespace {
+
+using output::fixed;
+
+constexpr double error_allowed = 0.05;
+
+template <class Figure>
+double median_figure(const ProgramRow& row, Figure figure) {
+  std::vector<double> samples;
+  for (const ProgramRun& run : row.runs) {
+    if (run.fault.empty()) samples.push_back(static_cast<double>(run.*figure));
+  }
+  return samples.empty() ? Ratio::none : median_of(samples);
+}
+
+/// The ratio to the default by the rounds in which both ran well.
+Ratio ratio_by_rounds(const ProgramRow& row, const ProgramRow& reference, std::uint64_t ProgramRun::*figure) {
+  RatioSamples samples;
+  for (std::size_t i = 0; i < std::min(row.runs.size(), reference.runs.size()); ++i) {
+    const ProgramRun &run = row.runs[i], &other = reference.runs[i];
+    if (run.fault.empty() && other.fault.empty() && other.*figure != 0)
+      samples.pairs.push_back(static_cast<double>(run.*figure) / static_cast<double>(other.*figure));
+  }
+  return ratio_of(samples);
+}
+
+/// The output of all runs; empty if they differ.
+std::string common_output(const ProgramRow& row) {
+  std::map<std::string, int> counts;
+  for (const ProgramRun& run : row.runs) {
+    if (run.fault.empty()) ++counts[run.output_sha256];
+  }
+  return counts.size() == 1 ? counts.begin()->first : "";
+}
+
+void mark_other_outputs(ProgramRow& row, const std::string& output) {
+  for (ProgramRun& run : row.runs) {
+    if (run.fault.empty() && !output.empty() && run.output_sha256 != output)
+      run.fault = "its output differs from that with the default";
+  }
+}
+
+void warn_of_faults(ProgramRow& row) {
+  std::map<std::string, std::uint64_t> counts;
+  for (const ProgramRun& run : row.runs) {
+    if (!run.fault.empty()) ++counts[run.fault];
+  }
+  for (const auto& [fault, count] : counts)
+    row.warnings.push_back(output::counted(count, "run") + " of " + std::to_string(row.runs.size()) +
+                           " left out: " + fault);
+}
+
+bool is_apart(const Ratio& ratio) { return ratio.is_known() && (ratio.high < 1 || ratio.low > 1); }
+
+void warn_of_prediction(ProgramRow& row) {
+  const auto warn = [&row](const std::string& figure, const Predicted& predicted) {
+    if (std::abs(predicted.error()) > error_allowed)
+      row.warnings.push_back("the " + figure + " is " + fixed(100 * std::abs(predicted.error()), 1) + " % " +
+                             (predicted.error() > 0 ? "above" : "below") + " the replay's prediction");
+  };
+  warn("peak", row.predicted_peak);
+  warn("mean", row.predicted_mean);
+  if (row.predicted_cpu && is_apart(*row.predicted_cpu) && is_apart(row.cpu) &&
+      (row.predicted_cpu->high < 1) != (row.cpu.high < 1))
+    row.warnings.push_back("the program takes " + std::string(row.cpu.high < 1 ? "less" : "more") +
+                           " processor time than with the default, and the replay predicted the opposite");
+}
+
+std::string bytes_or_dash(double bytes) {
+  return std::isnan(bytes) ? "-" : output::bytes_text(static_cast<std::uint64_t>(std::max(bytes, 0.0)));
+}
+std::string time_or_dash(double ns) { return std::isnan(ns) ? "-" : output::time_text(ns); }
+
+}  // namespace
+
+std::string ratio_cell(const Ratio& ratio) { return ratio.is_known() ? fixed(ratio.ratio, 3) : "-"; }
+
+std::string interval_cell(const Ratio& ratio) {
+  return ratio.is_known() ? fixed(ratio.low, 3) + " - " + fixed(ratio.high, 3) : "-";
+}
+
+Prediction prediction_of(const Cell& cell) {
+  const auto medians = [](const CellRuns& runs, std::uint64_t MemoryFigures::*figure) {
+    std::vector<double> samples;
+    for (const MemoryFigures& run : runs.memory) samples.push_back(static_cast<double>(run.*figure));
+    return samples.empty() ? Ratio::none : median_of(samples);
+  };
+  RatioSamples cpu;
+  for (std::size_t i = 0; i < std::min(cell.runs.cpu_ns.size(), cell.reference_runs.cpu_ns.size()); ++i) {
+    if (cell.reference_runs.cpu_ns[i] != 0)
+      cpu.pairs.push_back(static_cast<double>(cell.runs.cpu_ns[i]) /
+                          static_cast<double>(cell.reference_runs.cpu_ns[i]));
+  }
+  const std::vector<Warning> warnings = cell.warnings.value_or(std::vector<Warning>());
+  const bool has_times = std::none_of(warnings.begin(), warnings.end(),
+                                      [](const Warning& warning) { return warning.kind == no_times_warning; });
+  return {.cpu = ratio_of(cpu),
+          .peak_bytes = medians(cell.runs, &MemoryFigures::peak),
+          .mean_bytes = has_times ? medians(cell.runs, &MemoryFigures::mean) : Ratio::none,
+          .default_peak_bytes = medians(cell.reference_runs, &MemoryFigures::peak),
+          .default_mean_bytes = medians(cell.reference_runs, &MemoryFigures::mean)};
+}
+
+std::size_t ProgramRow::good_runs() const {
+  return static_cast<std::size_t>(
+      std::count_if(runs.begin(), runs.end(), [](const ProgramRun& run) { return run.fault.empty(); }));
+}
+
+void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions) {
+  const std::string output = common_output(report.rows.front());
+  for (ProgramRow& row : report.rows) mark_other_outputs(row, output);
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    ProgramRow& row = report.rows[i];
+    const ProgramRow& reference = report.rows.front();
+    row.wall = ratio_by_rounds(row, reference, &ProgramRun::wall_ns);
+    row.cpu = ratio_by_rounds(row, reference, &ProgramRun::cpu_ns);
+    row.peak = ratio_by_rounds(row, reference, &ProgramRun::peak_anonymous_bytes);
+    row.mean = ratio_by_rounds(row, reference, &ProgramRun::mean_anonymous_bytes);
+    row.wall_ns = median_figure(row, &ProgramRun::wall_ns);
+    row.cpu_ns = median_figure(row, &ProgramRun::cpu_ns);
+    row.minor_faults = median_figure(row, &ProgramRun::minor_faults);
+    row.peak_bytes = median_figure(row, &ProgramRun::peak_bytes);
+    row.predicted_peak.bytes = median_figure(row, &ProgramRun::peak_anonymous_bytes);
+    row.predicted_mean.bytes = median_figure(row, &ProgramRun::mean_anonymous_bytes);
+    warn_of_faults(row);
+    if (predictions.empty() || i == 0) continue;
+    const Prediction& replay = predictions[i];
+    row.predicted_cpu = replay.cpu;
+    row.predicted_peak.predicted_bytes = reference.predicted_peak.bytes + replay.peak_bytes - replay.default_peak_bytes;
+    row.predicted_mean.predicted_bytes = reference.predicted_mean.bytes + replay.mean_bytes - replay.default_mean_bytes;
+    warn_of_prediction(row);
+  }
+}
+
+std::string program_text(const ProgramReport& report) {
+  output::Table table({"program", "wall", "ratio", "interval", "CPU", "ratio", "peak", "anonymous", "ratio",
+                       "predicted", "mean", "predicted", "faults", "runs"});
+  std::string warnings;
+  for (const ProgramRow& row : report.rows) {
+    table.add({row.name, time_or_dash(row.wall_ns), ratio_cell(row.wall), interval_cell(row.wall),
+               time_or_dash(row.cpu_ns), ratio_cell(row.cpu), bytes_or_dash(row.peak_bytes),
+               bytes_or_dash(row.predicted_peak.bytes), ratio_cell(row.peak),
+               bytes_or_dash(row.predicted_peak.predicted_bytes), bytes_or_dash(row.predicted_mean.bytes),
+               bytes_or_dash(row.predicted_mean.predicted_bytes),
+               std::isnan(row.minor_faults) ? "-" : output::with_commas(static_cast<std::uint64_t>(row.minor_faults)),
+               std::to_string(row.good_runs())});
+    for (const std::string& warning : row.warnings) warnings += row.name + ": " + warning + "\n";
+  }
+  return report.command + "\n" + table.text() + (warnings.empty() ? "" : "\n" + warnings);
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,97 @@
+/// The runs of a real program with several allocators, beside what the replay of its trace predicts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmtreplay/board/ratios.h"
+#include "cmtreplay/matrix/cell.h"
+#include "cmtreplay/tune/program_run.h"
+
+namespace cmt::replay {
+
+inline constexpr std::string_view program_schema = "cmt.program/1";
+
+/// The figures that a replay has for an allocator and for the default.
+struct Prediction {
+  Ratio cpu = {};
+  double peak_bytes = Ratio::none, mean_bytes = Ratio::none;
+  double default_peak_bytes = Ratio::none, default_mean_bytes = Ratio::none;
+};
+
+/// Without a mean if the trace has no times: a replay's is then over events.
+Prediction prediction_of(const Cell& cell);
+
+/// A figure of the program, and the one that the replay predicts: the program's with the default allocator, and the
+/// difference of the two replays. So memory that is not malloc's does not matter.
+struct Predicted {
+  double bytes = Ratio::none, predicted_bytes = Ratio::none;
+
+  double error() const { return bytes / predicted_bytes - 1; }
+};
+
+template <class Visitor, output::DescribedAs<Predicted> P>
+void describe(Visitor& field, P& predicted) {
+  field("bytes", predicted.bytes, "median of the program's runs, without pages of files");
+  field("predicted_bytes", predicted.predicted_bytes,
+        "the program's with the default, and the difference of the replays; null: no trace");
+  field("error", predicted.error(), "the first over the second, less 1");
+}
+
+/// The program with one allocator.
+struct ProgramRow {
+  std::string name = {};
+  Ratio wall = {}, cpu = {}, peak = {}, mean = {};
+  double wall_ns = Ratio::none, cpu_ns = Ratio::none, minor_faults = Ratio::none, peak_bytes = Ratio::none;
+  Predicted predicted_peak = {}, predicted_mean = {};
+  std::optional<Ratio> predicted_cpu = {};
+  std::vector<std::string> warnings = {};
+  std::vector<ProgramRun> runs = {};
+
+  std::size_t good_runs() const;
+};
+
+template <class Visitor, output::DescribedAs<ProgramRow> R>
+void describe(Visitor& field, R& row) {
+  field("name", row.name, "as --alloc gave it");
+  field("wall", row.wall, "over the default's, by rounds in which both ran well");
+  field("cpu", row.cpu, "the same");
+  field("peak", row.peak, "of anonymous memory, over the default's");
+  field("mean", row.mean, "the same of the mean");
+  field("wall_ns", row.wall_ns, "median, as the three that follow");
+  field("cpu_ns", row.cpu_ns, "");
+  field("minor_faults", row.minor_faults, "");
+  field("peak_resident_bytes", row.peak_bytes, "with pages of files");
+  field("anonymous_peak", row.predicted_peak, "");
+  field("anonymous_mean", row.predicted_mean, "");
+  field("predicted_cpu", row.predicted_cpu, "processor time of the replays, over the default's; null: no trace");
+  field("warnings", row.warnings, "runs that do not count, and predictions that are wrong");
+  field("runs", row.runs, "each of them, a round after the other");
+}
+
+struct ProgramReport {
+  std::string command = {};
+  std::string reference = {};
+  std::vector<ProgramRow> rows = {};
+};
+
+template <class Visitor, output::DescribedAs<ProgramReport> R>
+void describe(Visitor& field, R& report) {
+  field("schema", program_schema, "the name and version of this form");
+  field("command", report.command, "the program");
+  field("default", report.reference, "the first allocator, which ratios are to");
+  field("allocators", report.rows, "in the order asked for, the default first");
+}
+
+/// Marks runs whose output differs from that with the default, unless the default's own runs differ. Fills in the
+/// figures of all rows, of the runs without a fault. `predictions`: one for each row, or none.
+void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions);
+
+/// A ratio and its interval as cells of a table.
+std::string ratio_cell(const Ratio& ratio);
+std::string interval_cell(const Ratio& ratio);
+
+std::string program_text(const ProgramReport& report);
+
+}  // namespace cmt::replay

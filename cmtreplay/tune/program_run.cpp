@@ -1,0 +1,221 @@
+// Samples /proc/PID/status of a tree of processes. The command is traced, so that it stops at its end with its memory
+// still there: a command that grows in its last milliseconds is measured too. Where tracing is forbidden, what it takes
+// after the last sample is missed.
+#include "cmtreplay/tune/program_run.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "cmtreplay/run/worker_process.h"
+#include "toolkit/files/sha256.h"
+#include "toolkit/process/stat.h"
+#include "toolkit/process/system.h"
+
+namespace cmt::replay {
+namespace {
+
+constexpr long sample_ns = 10'000'000;
+
+/// Peak and mean of a figure that is sampled.
+struct Sampled {
+  std::uint64_t peak = 0, last = 0;
+  double area = 0;
+
+  void add(std::uint64_t now, std::uint64_t high, std::int64_t passed_ns) {
+    area += static_cast<double>(passed_ns) * (static_cast<double>(last) + static_cast<double>(now)) / 2;
+    last = now;
+    peak = std::max(peak, high);
+  }
+  std::uint64_t mean(std::int64_t ns) const {
+    return ns > 0 ? static_cast<std::uint64_t>(area / static_cast<double>(ns)) : last;
+  }
+};
+
+/// The memory of a process and its descendants.
+class TreeMemory {
+ public:
+  explicit TreeMemory(pid_t root) : root_(root) {}
+
+  void sample() {
+    std::uint64_t resident = 0, high = 0, anonymous = 0, anonymous_high = 0;
+    std::vector<int> processes{root_};
+    while (!processes.empty()) {
+      const int pid = processes.back();
+      processes.pop_back();
+      try {
+        const process::Status status = process::read_status(pid);
+        const std::uint64_t file = std::min(status.resident_file_bytes, status.resident_bytes);
+        const std::uint64_t peak = std::max(status.resident_bytes_peak, status.resident_bytes);
+        resident += status.resident_bytes;
+        high += peak;
+        anonymous += status.resident_bytes - file;
+        anonymous_high += peak - file;
+        process::write_file(process::path_of(pid, "clear_refs"), "5");
+        const std::vector<int> children = process::read_children(pid);
+        processes.insert(processes.end(), children.begin(), children.end());
+      } catch (const std::system_error&) {  // it has ended, or its mark cannot be reset
+      }
+    }
+    const std::int64_t now = process::now_ns(), passed = now - at_ns_;
+    all_.add(resident, high, passed);
+    anonymous_.add(anonymous, anonymous_high, passed);
+    at_ns_ = now;
+  }
+
+  void fill(ProgramRun& run) const {
+    const std::int64_t ns = at_ns_ - begin_ns_;
+    run.peak_bytes = all_.peak;
+    run.mean_bytes = all_.mean(ns);
+    run.peak_anonymous_bytes = anonymous_.peak;
+    run.mean_anonymous_bytes = anonymous_.mean(ns);
+  }
+
+ private:
+  pid_t root_;
+  std::int64_t begin_ns_ = process::now_ns(), at_ns_ = begin_ns_;
+  Sampled all_, anonymous_;
+};
+
+/// The command while it runs. Its group is killed with its owner.
+class RunningProgram {
+ public:
+  explicit RunningProgram(const launch::SpawnOptions& options) : pid_(launch::spawn_traced(options)), memory_(pid_) {}
+  ~RunningProgram() {
+    kill(-pid_, SIGKILL);
+    if (!ended_) waitpid(pid_, nullptr, 0);
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  /// Takes a sample, then waits until a child changes or the next sample is due. Returns whether the command has ended.
+  bool step(const command::Interrupts& interrupts) {
+    if (interrupts.pending()) throw Interrupted();
+    if (!ended_) memory_.sample();
+    const sigset_t child = command::signal_set({SIGCHLD});
+    const timespec distance{.tv_sec = 0, .tv_nsec = sample_ns};
+    if (!reap()) sigtimedwait(&child, nullptr, &distance);
+    return reap();
+  }
+
+  pid_t pid() const { return pid_; }
+  const launch::Ended& ended() const { return *ended_; }
+  std::int64_t end_ns() const { return end_ns_; }
+
+  void fill(ProgramRun& run) const {
+    memory_.fill(run);
+    const auto ns = [](const timeval& time) {
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_usec) * 1000;
+    };
+    run.cpu_ns = ns(usage_.ru_utime) + ns(usage_.ru_stime);
+    run.minor_faults = static_cast<std::uint64_t>(usage_.ru_minflt);
+  }
+
+ private:
+  bool reap() {
+    int status = 0;
+    while (!ended_ && wait4(pid_, &status, WNOHANG, &usage_) == pid_) {
+      if (WIFSTOPPED(status)) {
+        if (status >> 16 == PTRACE_EVENT_EXIT) memory_.sample();
+        launch::resume_traced(pid_, status);
+        continue;
+      }
+      end_ns_ = process::now_ns();
+      ended_ = launch::ended_of(status);
+    }
+    return ended_.has_value();
+  }
+
+  pid_t pid_;
+  TreeMemory memory_;
+  std::optional<launch::Ended> ended_;
+  rusage usage_{};
+  std::int64_t end_ns_ = 0;
+};
+
+bool succeeded(const launch::Ended& ended) { return ended.signal == 0 && ended.status == 0; }
+
+/// Waits until `ready` succeeds. Returns the fault; empty: it did.
+std::string wait_until_ready(const ProgramCommand& command, RunningProgram& program,
+                             const command::Interrupts& interrupts) {
+  const std::int64_t until = process::now_ns() + std::int64_t{1'000'000'000} * command.timeout_seconds;
+  while (process::now_ns() < until) {
+    if (program.step(interrupts)) return "it ended before it was ready: " + ending_text(program.ended());
+    if (command.ready.empty()) return "";
+    const auto asked =
+        run_captured({.words = command_words(command.ready), .has_own_group = true}, command.timeout_seconds);
+    if (asked && succeeded(asked->ended)) return "";
+  }
+  return "it was not ready for " + std::to_string(command.timeout_seconds) + " s";
+}
+
+/// Runs the load on a server and stops the server. Returns the fault; empty: there was none.
+std::string run_load(const ProgramCommand& command, RunningProgram& program, const launch::SpawnOptions& streams,
+                     const command::Interrupts& interrupts, std::uint64_t& wall_ns) {
+  if (std::string fault = wait_until_ready(command, program, interrupts); !fault.empty()) return fault;
+  launch::SpawnOptions options = streams;
+  options.words = command_words(command.load);
+  options.environment.clear();
+  const std::int64_t begin = process::now_ns();
+  launch::ChildProcess load(options);
+  while (!load.has_ended()) {
+    if (program.step(interrupts)) return "it ended under load: " + ending_text(program.ended());
+  }
+  wall_ns = static_cast<std::uint64_t>(process::now_ns() - begin);
+  if (const launch::Ended ended = load.wait(); !succeeded(ended)) return "the load failed: " + ending_text(ended);
+  kill(program.pid(), command.stop_signal);
+  const std::int64_t until = process::now_ns() + std::int64_t{1'000'000'000} * command.timeout_seconds;
+  while (!program.step(interrupts)) {
+    if (process::now_ns() > until)
+      return "it did not end within " + std::to_string(command.timeout_seconds) + " s of its signal";
+  }
+  const launch::Ended& ended = program.ended();
+  return succeeded(ended) || ended.signal == command.stop_signal ? "" : ending_text(ended);
+}
+
+}  // namespace
+
+std::vector<std::string> command_words(const std::string& command) {
+  if (command.find_first_of("|&;<>()$`\\\"'*?[]#~=%!{}\n") != command.npos) return {"/bin/sh", "-c", command};
+  std::vector<std::string> words;
+  std::istringstream stream(command);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator,
+                       const command::Interrupts& interrupts) {
+  const command::HeldSignals held(command::signal_set({SIGCHLD}));
+  const process::Fd output(memfd_create("program-output", MFD_CLOEXEC)), null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  launch::SpawnOptions options = worker_command("", "", allocator);
+  options.words = command_words(command.command);
+  options.input_fd = null.get();
+  options.output_fd = command.is_server() ? null.get() : output.get();
+  options.error_fd = null.get();
+  launch::SpawnOptions load = options;
+  load.output_fd = output.get();
+  ProgramRun run;
+  const std::int64_t begin = process::now_ns();
+  RunningProgram program(options);
+  if (command.is_server()) {
+    run.fault = run_load(command, program, load, interrupts, run.wall_ns);
+  } else {
+    while (!program.step(interrupts)) continue;
+    run.wall_ns = static_cast<std::uint64_t>(program.end_ns() - begin);
+    if (!succeeded(program.ended())) run.fault = ending_text(program.ended());
+  }
+  program.fill(run);
+  run.output_sha256 = files::sha256_of_file("/proc/self/fd/" + std::to_string(output.get()));
+  return run;
+}
+
+}  // namespace cmt::replay
