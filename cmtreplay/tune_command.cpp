@@ -303,7 +303,7 @@ class Tuner : public Meter {
   }
 
   void fill_report(const SearchResult& result) {
-    report_.asked = result.asked;
+    report_.asked = result.asked - 1;  // without the default
     report_.seconds = seconds();
     for (const Measured& each : result.all) {
       if (each.candidate == candidates_.front()) continue;  // the default has a line of its own

@@ -1,4 +1,4 @@
-/// What malloc_trim would give and cost a program: its trace is replayed without and with calls of it (--trim-at).
+/// Replays a trace without and with calls of malloc_trim, to know what they give a program and cost it (--trim-at).
 #pragma once
 
 #include <cstdint>

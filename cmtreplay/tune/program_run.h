@@ -50,8 +50,8 @@ void describe(Visitor& field, R& run) {
 /// The words that start a command: its own if it has no characters that mean something to a shell, else those of sh.
 std::vector<std::string> command_words(const std::string& command);
 
-/// Runs the command once. Samples the memory every 10 ms and at the end, each time with the kernel's high-water mark,
-/// which is then reset: so no peak is missed while one process has most of the memory. Throws std::system_error if the
+/// Runs the command once. Samples the memory every 10 ms and at the end, by the kernel's high-water mark, and resets
+/// the mark each time. So no peak is missed while one process has most of the memory. Throws std::system_error if the
 /// command cannot be started, and Interrupted.
 ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator,
                        const command::Interrupts& interrupts);

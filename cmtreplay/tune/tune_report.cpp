@@ -80,12 +80,13 @@ std::string aim_text(const std::string& aim) {
   return aim == "time" ? "least time within 5 % of the default's memory" : "best of both";
 }
 
-std::string recommendation_text(const Recommendation& each) {
+std::string recommendation_text(const Recommendation& each, bool is_whole) {
   std::string text = aim_text(each.aim) + ": ";
-  if (each.is_default)
-    return text + "the default is best\n" +
-           (each.refuted.empty() ? ""
-                                 : "  the program did not confirm " + each.refuted + ", which is best in the replay\n");
+  if (each.is_default) {
+    text += is_whole ? "the default is best\n" : "not known: nothing that was tried is better than the default\n";
+    if (!each.refuted.empty()) text += "  the program did not confirm " + each.refuted + ", best in the replay\n";
+    return text;
+  }
   text += *each.title + "\n  peak " + change_text(each.peak) + ", time " + change_text(each.time) + "\n";
   if (!each.is_certain)
     text += "  not certain: the interval of time, or of the peak, reaches beyond what this aim allows\n";
@@ -205,8 +206,12 @@ std::string tune_text(const TuneReport& report) {
   text += std::to_string(report.rows.size()) + " of about " + output::counted(report.asked, "setting") + " tried in " +
           output::time_text(1e9 * report.seconds) + "; these are best in time, peak or mean:\n\n";
   text += table_of(report).text() + "\n";
-  for (const Recommendation& each : report.recommendations) text += recommendation_text(each);
+  for (const Recommendation& each : report.recommendations) text += recommendation_text(each, report.is_whole());
   if (report.program) text += "\n" + program_text(*report.program) + "\n";
+  if (!report.is_whole())
+    text +=
+        "the budget ended the search early; the same command with --results=DIR continues it, --tune-budget=TIME "
+        "gives it more\n";
   text += times_text(report);
   text += untried_text(report.ignored, "ignored by the installed library, and not tried");
   text += untried_text(report.unknown, "tried, although the library could not be asked whether it knows them");

@@ -124,6 +124,10 @@ struct TuneReport {
   TunedFigures default_figures = {};
   std::uint64_t asked = 0;  ///< candidates that the search wanted to try
   double seconds = 0;
+
+  /// Whether the budget has paid for all of them.
+  bool is_whole() const { return rows.size() >= asked; }
+
   std::vector<TunedRow> rows = {};
   std::vector<Recommendation> recommendations = {};
   std::vector<UntriedSetting> ignored = {}, unknown = {}, left_out = {};
@@ -139,6 +143,7 @@ void describe(Visitor& field, R& report) {
   field("machine", report.machine, "");
   field("default_figures", report.default_figures, "of one trace; null where there are several");
   field("wanted", report.asked, "candidates that the search wanted to try");
+  field("whole", report.is_whole(), "whether all of them were tried; else the budget has ended the search early");
   field("seconds", report.seconds, "that the search took, without cells that were there");
   field("candidates", report.rows, "all that were tried");
   field("recommendations", report.recommendations, "one for each aim");

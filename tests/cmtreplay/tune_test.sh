@@ -53,7 +53,7 @@ if not advice["is_default"]:  # a matter of time
     assert advice["env"] == "env " + " ".join(chosen["environment"]) + " PROGRAM"
     assert advice["peak"]["ratio"] <= 0.985 and advice["time"]["ratio"] <= 1.02
     assert advice["systemd"].startswith('Environment="GLIBC_') and advice["dockerfile"].startswith('ENV GLIBC_')
-assert report["without_times"] == ["t"]
+assert report["without_times"] == ["t"] and report["whole"] and len(rows) == report["wanted"]
 END
 
 # The same command runs nothing again, and has the same result in all forms.
@@ -74,6 +74,13 @@ END
 grep -q '^libc (default) ' table
 grep -q "^least memory within 2 % of the default's time: " table
 grep -qx 't: has no recorded times, so settings that give memory back after a time cannot be judged; record with cmttrace --time' table
+
+# A budget that is spent at once is no proof that the default is best.
+cmtreplay --tune=time --alloc=libc --tune-budget=1s --results=short t.trace > table
+if ! grep -q '^\([0-9]*\) of about \1 settings' table; then
+  grep -q '^the budget ended the search early; ' table
+  test "$(grep -c 'the default is best' table)" = 0
+fi
 
 # A setting that the library ignores is reported, of a search and of --alloc.
 libc='libc,GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.no_such=1'
