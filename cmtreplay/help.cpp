@@ -103,6 +103,9 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  as in a program. counterpart: they become the allocator's own
                  call of that purpose, such as mi_collect
   --pin=LIST     run on these CPUs only: 0,2-3
+  --huge-pages=off
+                 no transparent huge pages; by default (system) as the machine's
+                 mode and the allocator have them
   --timeout=TIME give an allocator up as hanging if no call returns for TIME:
                  2min (default 60s)
   --force        replay also a trace that needs more memory than is available

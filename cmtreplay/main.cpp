@@ -9,6 +9,7 @@
 // program, program_command.cpp.
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -362,6 +363,9 @@ int main(int count, char** arguments) {
                               int status = 1;
                               try {
                                 const Options options = parse_options(line);
+                                // Processes that are started later inherit it.
+                                if (options.huge_pages_off && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0)
+                                  throw std::system_error(errno, std::generic_category(), "--huge-pages=off");
                                 status = options.tune.is_asked              ? run_tune_command(options, interrupts)
                                          : !options.program.command.empty() ? run_program_command(options, interrupts)
                                          : options.matrix.is_asked          ? run_matrix_command(options, interrupts)

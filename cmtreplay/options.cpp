@@ -40,6 +40,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"touch", Option::Takes::value},
                                         {"give-back", Option::Takes::value},
                                         {"pin", Option::Takes::value},
+                                        {"huge-pages", Option::Takes::value},
                                         {"timeout", Option::Takes::value},
                                         {"force"},
                                         {"prepared"},
@@ -361,7 +362,7 @@ Options parse_options(const CommandLine& line) {
   if (!options.matrix.is_asked && options.recordings.empty()) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
   for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
-                                   "give-back", "pin", "timeout", "prepared", "stream"})
+                                   "give-back", "pin", "huge-pages", "timeout", "prepared", "stream"})
     options.has_run_options = options.has_run_options || line.has(option);
   if (line.has("runs")) options.runs = static_cast<unsigned>(line.number("runs", 1, 1, 1000));
   options.budget_ns = std::uint64_t{1'000'000'000} * line.parsed("budget", options.new_trace ? "1s" : "10s",
@@ -377,6 +378,7 @@ Options parse_options(const CommandLine& line) {
   options.clock = options.tune.is_asked && !line.has("clock") && !line.has("pace") ? ClockRuns::all : clock_runs(line);
   options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;
   options.cpus = cpus(line);
+  options.huge_pages_off = line.word("huge-pages", {"system", "off"}) == "off";
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
   options.program.timeout_seconds = options.timeout_seconds;
   if (line.has("until")) options.timeout_seconds = 1'000'000;  // a person may think

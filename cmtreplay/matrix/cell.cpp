@@ -72,6 +72,7 @@ std::string cell_key(const Cell& cell) {
               std::to_string(mode.pace),
               std::to_string(mode.one_thread),
               mode.cpus.value_or(""),
+              mode.huge_pages.value_or(""),
               std::to_string(plan.runs),
               std::to_string(plan.budget_ns),
               std::to_string(plan.memory_runs),
@@ -116,7 +117,8 @@ CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace) 
           .clock = clock,
           .pace = options.pace,
           .one_thread = !trace.threads,
-          .cpus = options.cpus.empty() ? std::nullopt : std::optional(list_text(options.cpus))};
+          .cpus = options.cpus.empty() ? std::nullopt : std::optional(list_text(options.cpus)),
+          .huge_pages = options.huge_pages_off ? std::optional<std::string>("off") : std::nullopt};
 }
 
 CellPlan describe_plan(const ReplayOptions& options, const TraceOptions& trace, bool verifies) {

@@ -70,6 +70,7 @@ struct CellMode {
   double pace = 0;
   bool one_thread = false;
   std::optional<std::string> cpus = {};
+  std::optional<std::string> huge_pages = {};
 
   bool operator==(const CellMode&) const = default;
 };
@@ -85,6 +86,7 @@ void describe(Visitor& field, M& mode) {
   field("pace", mode.pace, "recorded time over the replay's; 0: as fast as possible");
   field("one_thread", mode.one_thread, "whether all calls are made by one thread");
   field("cpus", output::omit_if_empty(mode.cpus), "that the runs were bound to (--pin); absent: to none");
+  field("huge_pages", output::omit_if_empty(mode.huge_pages), "off (--huge-pages), or absent: as the machine is");
 }
 
 /// How often a trace is run, and the other options that may change figures. All cells of a board agree in it, too.

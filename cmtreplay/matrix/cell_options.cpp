@@ -46,6 +46,7 @@ std::string options_text(const Cell& cell) {
   if (mode.touch != "page") text += " --touch=" + mode.touch;
   if (mode.give_back) text += " --give-back=" + *mode.give_back;
   if (mode.cpus) text += " --pin=" + *mode.cpus;
+  if (mode.huge_pages) text += " --huge-pages=" + *mode.huge_pages;
   return text;
 }
 

@@ -47,6 +47,7 @@ struct ReplayMode {
   std::string give_back = {};
   double pace = std::numeric_limits<double>::quiet_NaN();
   std::string clock = {};
+  std::string huge_pages = {};
   std::optional<ProgramClock> scaled = {};
   std::optional<std::string> counters_missing = {};
   std::optional<unsigned> runs = {};
@@ -70,6 +71,7 @@ void describe(Visitor& field, M& mode) {
         "how calls that give memory back are replayed: preloaded (with a prefix counterpart) or counterpart");
   field("pace", mode.pace, "recorded time over the replay's; null: as fast as possible");
   field("clock", mode.clock, "that allocators read: recorded, recorded in memory runs, or system");
+  field("huge_pages", mode.huge_pages, "transparent ones: off (--huge-pages), or system: in the machine's mode");
   const auto of_scaled = [&mode](auto figure) {
     return mode.scaled ? std::optional(std::invoke(figure, *mode.scaled)) : std::nullopt;
   };

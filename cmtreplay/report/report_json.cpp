@@ -35,6 +35,7 @@ ReplayMode mode_of(const Report& report) {
                   .touch = options.touch,
                   .give_back = options.counterparts ? "counterpart" : "preloaded",
                   .clock = clock_name(report),
+                  .huge_pages = options.huge_pages_off ? "off" : "system",
                   .budget_ns = options.budget_ns,
                   .interrupted = report.results.interrupted};
   if (options.pace > 0) mode.pace = options.pace;

@@ -250,7 +250,11 @@ AllocatorColumns time_columns(bool is_range) {
   return columns;
 }
 
-AllocatorColumns memory_columns(bool has_teardown) {
+std::uint64_t huge_page_bytes(const AllocatorResult& result) {
+  return result.memory ? figures_of(*result.memory).huge_pages.value_or(0) : 0;
+}
+
+AllocatorColumns memory_columns(bool has_teardown, bool has_huge_pages) {
   using Row = AllocatorRow;
   AllocatorColumns columns;
   columns.add_text("resident", [](const Row& row) { return row.name; });
@@ -265,6 +269,8 @@ AllocatorColumns memory_columns(bool has_teardown) {
   columns.add_computed("fragmentation", [](const Row& row) {
     return row.result.memory ? number(row.result.memory->fragmentation()) : none;
   });
+  if (has_huge_pages)
+    columns.add_computed("huge pages", [](const Row& row) { return bytes_text(huge_page_bytes(row.result)); });
   return columns;
 }
 
@@ -319,7 +325,10 @@ std::vector<output::Table> main_tables(const Report& report) {
     memory.push_back({*result, facts, name + purge_text(*result, report.options), reference});
   }
   times.push_back({report.results.baseline, facts, "(null)", reference});
-  return {time_columns(has_few_runs(results)).table(times), memory_columns(facts.has_teardown()).table(memory)};
+  const bool has_huge_pages = std::any_of(results.begin(), results.end(),
+                                          [](const AllocatorResult& result) { return huge_page_bytes(result) != 0; });
+  return {time_columns(has_few_runs(results)).table(times),
+          memory_columns(facts.has_teardown(), has_huge_pages).table(memory)};
 }
 
 std::vector<output::Table> detail_tables(const Report& report) {

@@ -34,6 +34,7 @@ struct ReplayOptions {
   bool counterparts = false;      ///< of calls that give memory back (worker/give_back.c)
   unsigned timeout_seconds = 60;  ///< without any call that returns
   std::vector<int> cpus;          ///< that workers are bound to; empty: any
+  bool huge_pages_off = false;    ///< no transparent huge pages, whatever the machine's mode
 };
 
 /// Settings that all runs share.

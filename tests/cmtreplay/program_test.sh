@@ -30,6 +30,14 @@ for row in json.load(open("report.json"))["allocators"]:
     for run in row["runs"]: assert 84 << 20 <= run["peak_anonymous_bytes"] < 160 << 20, run'
 fi
 
+# Huge pages are off for the program, and for replays.
+if grep -q THP_enabled /proc/self/status; then
+  cmtreplay --huge-pages=off --command='grep -q "THP_enabled:[^0-9]*0" /proc/self/status' --runs=1 > table
+fi
+echo 'malloc(100) = <1>' > one.trace
+cmtreplay --huge-pages=off --runs=1 --json one.trace > report.json
+grep -q '"huge_pages": "off"' report.json
+
 # Children count.
 child='/usr/bin/python3 -c "import time; block = bytearray(30 << 20); time.sleep(0.6)"'
 cmtreplay --command="$child & $child & wait" --runs=1 --json > report.json
