@@ -69,9 +69,9 @@ lists them).
   --pages        report which functions hold the pages of the trace, which must
                  be one file: it is read again, which can take far longer
 
-  --pool=NAME    report the blocks of a pool that the program cuts from malloc's or
-                 the system's memory, instead of malloc's: python has CPython's
-                 objects
+  --pool=NAME    report the blocks of a pool, which the program cuts from
+                 malloc's or the system's memory, instead of malloc's: python
+                 has CPython's objects
 
   --focus=REGEX  show only stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
