@@ -21,17 +21,27 @@ static uint32_t find_index(struct Chain* chain, uintptr_t code, uintptr_t instru
   return index;
 }
 
+// Where to find what changes with a frame's line. A loop keeps these in registers.
+struct LineOffsets {
+  uintptr_t instruction, is_entry;
+};
+static inline struct LineOffsets line_offsets(void) {
+  return (struct LineOffsets){python.instruction, python.is_entry};
+}
+
 // An instruction is at an even address, so that its lowest bit is free.
-static inline uintptr_t line_of(uintptr_t frame, enum PythonLayout layout) {
-  const uintptr_t instruction = python_instruction(frame);
-  return layout == python_entries ? instruction | python_begins_run(frame) : instruction;
+__attribute__((always_inline)) static inline uintptr_t line_of(uintptr_t frame, enum PythonLayout layout,
+                                                               struct LineOffsets at) {
+  if (layout <= python_cframes) return *(const volatile uint32_t*)(frame + at.instruction);
+  const uintptr_t instruction = python_word(frame + at.instruction);
+  return layout == python_entries ? instruction | *(const volatile uint8_t*)(frame + at.is_entry) : instruction;
 }
 
 static void remember(struct Chain* chain, int number, uintptr_t frame) {
   struct PythonFrame* const entry = &chain->frame[number];
   const uintptr_t instruction = python_instruction(frame);
   const bool is_shim = python_is_shim(frame);
-  chain->placed[number] = (struct PlacedFrame){frame, line_of(frame, python.layout)};
+  chain->placed[number] = (struct PlacedFrame){frame, line_of(frame, python.layout, line_offsets())};
   entry->code = is_shim ? 0 : python_code(frame);
   entry->begins_run = python_begins_run(frame);
   entry->index = is_shim ? 0 : find_index(chain, entry->code, instruction);
@@ -39,9 +49,10 @@ static void remember(struct Chain* chain, int number, uintptr_t frame) {
 
 // Whether the frame, which is where it was, is at the same line in the same code. An instruction lies in its code
 // object, whose death is known.
-static inline bool is_same(const struct Chain* chain, int number, enum PythonLayout layout) {
+__attribute__((always_inline)) static inline bool is_same(const struct Chain* chain, int number,
+                                                          enum PythonLayout layout, struct LineOffsets at) {
   const struct PlacedFrame* const placed = &chain->placed[number];
-  if (line_of(placed->frame, layout) != placed->line) return false;
+  if (line_of(placed->frame, layout, at) != placed->line) return false;
   return layout > python_cframes || python_code(placed->frame) == chain->frame[number].code;
 }
 
@@ -54,7 +65,7 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   uintptr_t frame = innermost;
   for (int number = frames - 1; number >= 0; number--, frame = python_word(frame + python.previous)) {
     const bool is_there = number < chain->frames && chain->placed[number].frame == frame;
-    if (is_there && is_same(chain, number, python.layout)) continue;
+    if (is_there && is_same(chain, number, python.layout, line_offsets())) continue;
     remember(chain, number, frame);
     if (number < first) first = number;
   }
@@ -68,16 +79,17 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
 __attribute__((always_inline)) static inline int compare(struct Chain* chain, int number, enum PythonLayout layout,
                                                          bool* is_broken) {
   const struct PlacedFrame* at = &chain->placed[number];
-  const uint16_t previous = python.previous;
+  const uintptr_t previous = python.previous;
+  const struct LineOffsets offsets = line_offsets();
   int first = number + 1;
   for (; number > 0; number--, at--) {
-    if (__builtin_expect(!is_same(chain, number, layout), 0)) remember(chain, first = number, at->frame);
+    if (__builtin_expect(!is_same(chain, number, layout, offsets), 0)) remember(chain, first = number, at->frame);
     if (__builtin_expect(python_word(at->frame + previous) != at[-1].frame, 0)) {
       *is_broken = true;
       return first;
     }
   }
-  if (!is_same(chain, 0, layout)) remember(chain, first = 0, at->frame);
+  if (!is_same(chain, 0, layout, offsets)) remember(chain, first = 0, at->frame);
   *is_broken = python_word(at->frame + previous) != 0;
   return first;
 }
