@@ -1,5 +1,5 @@
-# The blocks of pymalloc in traces: as many live ones as were made, by the line that made them, and the same sums of
-# malloc with and without them. Recorded from the start, and after an attach.
+# The blocks of pymalloc in traces: as many live ones as a line has made, and the same sums of malloc with and without them.
+# Recorded from the start, and after an attach.
 python=/usr/bin/python3
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14)))' 2>/dev/null ||
   { echo "skipped: no Python from 3.9 to 3.14"; exit 77; }
