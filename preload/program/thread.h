@@ -47,6 +47,7 @@ struct Thread {
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
   const void* last_made;  ///< the block of the last event with a stack
+  bool is_in_pool;        ///< within an allocator of an interpreter (pools/python_pool.c)
   struct AskCredit asking;
   uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen is,
   const void* load_caller;  ///< and what it is

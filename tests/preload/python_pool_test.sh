@@ -37,6 +37,9 @@ held() {
 printf '\n\n' | CMTTRACE_WAIT=1 cmttrace --pool=python -o with.cmt -- "$python" program.py >out 2>messages || complain "$(cat messages)"
 printf '\n\n' | CMTTRACE_WAIT=1 cmttrace -o without.cmt -- "$python" program.py >out 2>messages || complain "$(cat messages)"
 held with.cmt
+printf '\n\n' | CMTTRACE_WAIT=1 cmttrace --pool=python -o wrapped.cmt -- "$python" -X tracemalloc program.py >out 2>messages ||
+  complain "with tracemalloc: $(cat messages)"
+held wrapped.cmt
 for trace in with without; do
   lifetimes --by=function --json $trace.cmt 2>/dev/null | jq -e '.total | .allocated_blocks, .allocated_bytes, .peak_bytes' >$trace.json ||
     complain "$trace.cmt: no sums"

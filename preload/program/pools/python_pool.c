@@ -11,7 +11,7 @@
 #include "preload/program/record.h"
 #include "preload/program/unwind/modules.h"
 
-enum { domain_mem = 1, domain_obj = 2, domains = 3, granule_shift = 18, granules_max = 1 << 16 };
+enum { domain_mem = 1, domain_obj = 2, domains = 3, granule_shift = 18, granules_max = 1 << 16, block_bytes_max = 512 };
 
 // PyMemAllocatorEx, PyObjectArenaAllocator.
 struct Allocator {
@@ -35,7 +35,8 @@ static struct {
   int (*is_initialized)(void);
 } calls;
 
-static struct Allocator before[domains];
+static struct Allocator before[domains];  // what ours call
+static struct Allocator first[domains];   // the interpreter's own
 static struct ArenaAllocator arena_before;
 static bool is_wanted;
 
@@ -58,6 +59,12 @@ static inline bool may_be_pool_block(const void* block) {
   return (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
 }
 
+// A call of one of our functions.
+struct PoolCall {
+  int domain;
+  bool is_outermost;
+};
+
 static void put_back(int domain);
 
 static inline bool is_recorded(int domain) {
@@ -66,45 +73,61 @@ static inline bool is_recorded(int domain) {
 }
 
 static inline void record_made(const void* block, size_t size, const void* frame) {
-  if (!block || thread_self.last_made == block) return;  // malloc's, which has recorded it
+  if (!block || size > block_bytes_max || thread_self.last_made == block) return;  // malloc's, which has recorded it
   note_pool_block(block);
   record_pool(kind_pool_malloc, block, size, frame);
 }
 
-static int domain_of(const void* context) { return (int)((const struct Allocator*)context - before); }
+// The allocator that ours calls. Others may wrap ours, and be wrapped by ours in turn: tracemalloc's are set while the
+// interpreter begins. A call that comes back goes to the first allocator, and is not recorded again.
+static const struct Allocator* enter(const void* context, struct PoolCall* call) {
+  call->domain = (int)((const struct Allocator*)context - before);
+  call->is_outermost = !thread_self.is_in_pool;
+  thread_self.is_in_pool = true;
+  return call->is_outermost ? &before[call->domain] : &first[call->domain];
+}
+static inline bool leave(const struct PoolCall* call) {
+  if (!call->is_outermost) return false;
+  thread_self.is_in_pool = false;
+  return is_recorded(call->domain);
+}
 
 static void* pool_malloc(void* context, size_t size) {
-  const struct Allocator* const real = context;
-  thread_self.last_made = NULL;
+  struct PoolCall call;
+  const struct Allocator* const real = enter(context, &call);
+  if (call.is_outermost) thread_self.last_made = NULL;
   void* const block = real->malloc(real->context, size);
-  if (is_recorded(domain_of(context))) record_made(block, size, __builtin_frame_address(0));
+  if (leave(&call)) record_made(block, size, __builtin_frame_address(0));
   return block;
 }
 
 static void* pool_calloc(void* context, size_t count, size_t size) {
-  const struct Allocator* const real = context;
-  thread_self.last_made = NULL;
+  struct PoolCall call;
+  const struct Allocator* const real = enter(context, &call);
+  if (call.is_outermost) thread_self.last_made = NULL;
   void* const block = real->calloc(real->context, count, size);
-  if (is_recorded(domain_of(context))) record_made(block, count * size, __builtin_frame_address(0));
+  if (leave(&call)) record_made(block, count * size, __builtin_frame_address(0));
   return block;
 }
 
 static void* pool_realloc(void* context, void* old, size_t size) {
-  const struct Allocator* const real = context;
-  thread_self.last_made = NULL;
+  struct PoolCall call;
+  const struct Allocator* const real = enter(context, &call);
+  if (call.is_outermost) thread_self.last_made = NULL;
   void* const block = real->realloc(real->context, old, size);
-  if (!is_recorded(domain_of(context)) || !block) return block;
-  const bool was_pools = old && may_be_pool_block(old);
-  if (was_pools) record_pool(kind_pool_free, old, 0, NULL);
+  if (!leave(&call) || !block) return block;
+  if (old && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
   return block;
 }
 
 static void pool_free(void* context, void* block) {
-  const struct Allocator* const real = context;
-  if (block && may_be_pool_block(block) && is_recorded(domain_of(context)))
-    record_pool(kind_pool_free, block, 0, __builtin_frame_address(0));
+  struct PoolCall call;
+  const struct Allocator* const real = enter(context, &call);
+  const bool is_known = call.is_outermost && block && may_be_pool_block(block);
+  if (is_known && is_recorded(call.domain)) record_pool(kind_pool_free, block, 0, __builtin_frame_address(0));
   real->free(real->context, block);
+  if (call.is_outermost) thread_self.is_in_pool = false;
 }
 
 enum { arenas = pool_python_arenas << slot_alignment_shift };
@@ -134,6 +157,7 @@ static void hook(int domain) {
   calls.get(domain, &now);
   if (is_ours(&now)) return;
   before[domain] = now;
+  if (!first[domain].malloc) first[domain] = now;
   struct Allocator ours = {&before[domain], pool_malloc, pool_calloc, pool_realloc, pool_free};
   calls.set(domain, &ours);
 }
