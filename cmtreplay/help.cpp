@@ -146,7 +146,7 @@ A search for settings, on one trace or on several:
                  Dockerfile. AIM is
                    memory  the least peak within 2 % of the default's time
                    time    the least time within 5 % of the default's peak
-                   both    these two, and the least product (the default)
+                   both    these two, and the least product of them (default)
                  The default is the first --alloc, or libc. Settings that the
                  installed library ignores are listed. With --results the search
                  continues where it was interrupted. --tasks lists the cells of

@@ -211,6 +211,8 @@ Options parse_options(const CommandLine& line) {
       throw std::runtime_error(std::string("--") + option + ": call stacks are recorded on x86-64 only");
   }
 #endif
+  if (line.has("pool") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
+    throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
   if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool"))
     options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);

@@ -82,9 +82,12 @@ void stacks_release(void) {
   frames_end();
   enum { dont_need = 4 };
   for (uint32_t ring = 0; ring < rings_max; ring++) {
-    if (!memory_of_ring[ring]) continue;
-    if (memory_of_ring[ring]->mixed) sys(SYS_munmap, memory_of_ring[ring]->mixed, frames_thread_bytes);
-    sys(SYS_madvise, memory_of_ring[ring], sizeof(struct UnwindThread), dont_need);
+    struct UnwindThread* const memory = memory_of_ring[ring];
+    if (!memory) continue;
+    void* const mixed = memory->mixed;
+    sys(SYS_madvise, memory, sizeof *memory, dont_need);
+    memory->mixed = mixed;  // a thread that was interrupted may still write there
+    if (mixed) sys(SYS_madvise, mixed, frames_thread_bytes, dont_need);
   }
 }
 
@@ -100,11 +103,13 @@ static inline void compose_difference(const struct RingStack* last, struct Event
 }
 
 // Puts the frames of interpreters into the stack that was captured.
-static void mix_frames(struct UnwindThread* unwinder, struct EventStack* stack, uint32_t* kept, uint32_t* frames) {
+static void mix_frames(const struct Thread* self, struct EventStack* stack, uint32_t* kept, uint32_t* frames) {
+  struct UnwindThread* unwinder = self->unwinder;
   if (unwind_extras & (unwind_met_module | unwind_lost_module)) frames_look();
   if (!(unwind_extras & unwind_has_interpreter) || stack->captured.is_apart) return;
   if (!unwinder->mixed) unwinder->mixed = sys_map_quietly(frames_thread_bytes);
   if (!unwinder->mixed) return;
+  if (!self->last_stack.is_mixed) stack->captured.kept = 0;  // the stacks before may not have been mixed
   const struct MixedStack mixed = frames_mix(unwinder->mixed, unwinder, &stack->captured, stack->frame);
   stack->mixed = frames_of(unwinder->mixed);
   *kept = mixed.kept;
@@ -154,7 +159,7 @@ enum Capture stacks_capture(struct Thread* self, const void* frame, int kept, ui
     else
       unwind_capture(self->unwinder, frame, &stack->captured);
     uint32_t mine = (uint32_t)stack->captured.kept, frames = (uint32_t)stack->captured.frames;
-    if (__builtin_expect(unwind_extras != 0, 0)) mix_frames(self->unwinder, stack, &mine, &frames);
+    if (__builtin_expect(unwind_extras != 0, 0)) mix_frames(self, stack, &mine, &frames);
     compose_difference(&self->last_stack, stack, mine, frames);
   } else {
     compose_unknown(self, stack);

@@ -9,7 +9,7 @@
 ///     stacks_publish(self, &stack, &held, position);    or stacks_drop(self, &stack), if there was no room
 ///     stacks_end(self, &stack);
 ///
-/// Each thread captures into an UnwindThread of 64 KiB, of which few pages are touched. It belongs to the thread's
+/// Each thread captures into an UnwindThread of 76 KiB, of which few pages are touched. It belongs to the thread's
 /// ring, and goes to the ring's next owner. In a forked child the thread that has forked keeps its own: a signal
 /// handler may have forked within a capture, which goes on in the child.
 #pragma once

@@ -9,7 +9,7 @@
 enum { new_frames_max = 16, searched_max = 8 };
 
 static uint32_t find_index(struct Chain* chain, uintptr_t code, uintptr_t instruction) {
-  const uint64_t key = python_has_objects() ? (uint64_t)code << 16 ^ instruction : instruction;
+  const uint64_t key = python_line_key(code, instruction);
   struct NearLine* const near = &chain->near[(key >> 1 ^ key >> 9 ^ key >> 17) & (chain_near_max - 1)];
   if (near->key == key) return near->index;
   const uint32_t index = names_find(code, instruction);

@@ -45,6 +45,7 @@ static void set_extra(uint8_t extra, bool on) {
 static void give_up(const char* fault) {
   set_extra(unwind_has_interpreter, false);
   is_wanted = false;
+  if (python_symbols.runtime) names_end();
   if (!__atomic_exchange_n(&is_given_up, true, __ATOMIC_RELAXED))
     write_message(fault, "; stacks have native frames only", 0);
 }
@@ -55,7 +56,8 @@ static void begin_names(void) {
     return;
   }
   names_watch_code();
-  if (frames_found) frames_found(false);
+  void (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
+  if (found) found(false);
   set_extra(unwind_has_interpreter, true);
 }
 
@@ -306,7 +308,8 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
   if (__builtin_expect(!is_own, 0)) return copy_native(mixed, native, stack->kept);
   if (__builtin_expect(checks_left > 0, 0) && !is_sound(native, thread)) return copy_native(mixed, native, stack->kept);
   const uintptr_t state = python_own_state(thread), innermost = state ? python_innermost(state) : 0;
-  if (__builtin_expect(frames_found != NULL, 0) && state) frames_found(python_is_locked(state));
+  void (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(found != NULL, 0) && state) found(python_is_locked(state));
   const int before = mixed->chain.frames;
   if (!innermost && before == 0 && mixed->runs == 0) return copy_native(mixed, native, stack->kept);
   int first = 0;

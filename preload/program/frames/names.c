@@ -58,9 +58,6 @@ static uint32_t slot_of(uint32_t hash, int probes) {
   enum { dense_slots = 2048, dense_probes = 16 };
   return (probes < dense_probes ? hash & (dense_slots - 1) : hash) + (uint32_t)probes;
 }
-static uint64_t key_of(uintptr_t code, uintptr_t instruction) {
-  return python_has_objects() ? (uint64_t)code << 16 ^ (uint32_t)instruction : instruction;
-}
 
 // In a sandbox nobody forks, which would leave a lock of a thread that the child does not have.
 static void take_turn(uint64_t* signals) {
@@ -215,7 +212,7 @@ static uint32_t make_index(uintptr_t address, uintptr_t instruction, uint64_t ke
 }
 
 uint32_t names_find(uintptr_t code, uintptr_t instruction) {
-  const uint64_t key = key_of(code, instruction);
+  const uint64_t key = python_line_key(code, instruction);
   uint32_t index = look_up(key);
   if (index) return index;
   uint64_t signals;

@@ -103,6 +103,11 @@ static inline uintptr_t python_instruction(uintptr_t frame) {
 }
 static inline uintptr_t python_code(uintptr_t frame) { return python_word(frame + python.code) & ~python.code_tag; }
 
+/// Names an instruction of a code object. Objects are aligned to 16 bytes.
+static inline uint64_t python_line_key(uintptr_t code, uintptr_t instruction) {
+  return python_has_objects() ? (uint64_t)code << 16 ^ (uint32_t)instruction : instruction;
+}
+
 /// Whether the frame only marks the begin of a run: it has no code.
 static inline bool python_is_shim(uintptr_t frame) {
   enum { owned_by_interpreter = 3 };

@@ -150,6 +150,9 @@ static void put_back(int domain) {
   struct Allocator now;
   calls.get(domain, &now);
   if (is_ours(&now)) calls.set(domain, &before[domain]);
+  struct ArenaAllocator arena;
+  calls.get_arena(&arena);
+  if (arena.malloc == arena_malloc) calls.set_arena(&arena_before);
 }
 
 static void hook(int domain) {
@@ -197,21 +200,21 @@ static void hook_all(void) {
 // An interpreter that begins may choose other allocators yet. So it is hooked again when it runs.
 static void look(bool is_locked) {
   if (!calls.is_initialized && !find_calls()) {
-    frames_found = NULL;
+    __atomic_store_n(&frames_found, NULL, __ATOMIC_RELEASE);
     return;
   }
   const bool is_running = calls.is_initialized() != 0;
   if (is_running && !is_locked) return;
   hook_all();
-  if (is_running) frames_found = NULL;
+  if (is_running) __atomic_store_n(&frames_found, NULL, __ATOMIC_RELEASE);
 }
 
 void python_pool_begin(void) {
   is_wanted = true;
-  frames_found = look;
+  __atomic_store_n(&frames_found, look, __ATOMIC_RELEASE);
 }
 
 void python_pool_end(void) {
   is_wanted = false;
-  frames_found = NULL;
+  __atomic_store_n(&frames_found, NULL, __ATOMIC_RELEASE);
 }

@@ -161,8 +161,8 @@ void unwind_forget_all(void) UNWIND_HIDDEN;
 /// The work that stacks need beside captures: a sum of
 enum {
   unwind_met_module = 1,       ///< a module was met for the first time, and is to be looked at
-  unwind_lost_module = 4,      ///< a module has gone
-  unwind_has_interpreter = 2,  ///< stacks have frames of an interpreter (frames/frames.h)
+  unwind_lost_module = 2,      ///< a module has gone
+  unwind_has_interpreter = 4,  ///< stacks have frames of an interpreter (frames/frames.h)
 };
 extern uint8_t unwind_extras UNWIND_HIDDEN;
 /// An address in a module that was met since the call before; 0: there is none.
