@@ -48,6 +48,7 @@ Header header_of(const Control& control, bool has_times) {
                      {"allocator", control.allocator[0] != 0 ? control.allocator : control.program},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
   if (has_times) header.metadata.emplace_back("processors", std::to_string(processors_of(control)));
+  if (control.sample_bytes != 0) header.metadata.emplace_back("sampled", std::to_string(control.sample_bytes));
   if (control.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(control.touched_min));
   return header;
 }

@@ -66,7 +66,9 @@ enum { cmt_kind_limit = 64 };
   X(mallopt,                    31, "mallopt",            cmt_labels)                                           \
   X(mallctl,                    32, "mallctl",            cmt_labels)                                           \
   X(pool_malloc,                34, "pool_malloc",        cmt_sizes | cmt_may_align)                            \
-  X(pool_free,                  35, "pool_free",          cmt_may_align)
+  X(pool_free,                  35, "pool_free",          cmt_may_align)                                        \
+  X(sampling_interval,          36, "sampling_interval",  cmt_sizes)                                            \
+  X(unsample,                   37, "unsample",           cmt_releases)
 /* clang-format on */
 
 #endif
