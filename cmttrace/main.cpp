@@ -76,6 +76,10 @@ sum up the recording.
                     more, while a thread spends at most about 1/64 of its time
                     on it. off: no blocks. Default: auto, but off under a filter
                     of system calls, as in most containers
+  --sample-bytes=SIZE
+                    record a sample of the blocks: one for each SIZE bytes that
+                    are asked for, on average, such as 512K. For services that
+                    may not slow down. The tools then show estimates
   --sample=TIME     record the resident memory every TIME: 10ms
   --paused          start to record only at cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -25,11 +26,12 @@ using command::UsageError;
 /// Call stacks and the times of calls are recorded without being asked for, unless --calls or the tracer's variable
 /// says otherwise.
 void add_defaults(const CommandLine& line, Options& options) {
-  constexpr std::pair<const char*, const char*> by_default[] = {
+  // A clock that rises each ms would cost more than the few events of samples, which read the clock themselves.
+  const std::pair<const char*, const char*> by_default[] = {
 #ifdef __x86_64__
       {"CMTTRACE_STACKS", "1"},
 #endif
-      {"CMTTRACE_TIME", "1ms"},
+      {"CMTTRACE_TIME", line.has("sample-bytes") ? "1" : "1ms"},
   };
   for (const auto& [variable, value] : by_default) {
     const bool is_given = std::any_of(options.environment.begin(), options.environment.end(),
@@ -56,7 +58,8 @@ struct PassedOn {
 };
 
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
-    interpreters{"interpreters"}, pools{"pools"}, byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
+    interpreters{"interpreters"}, pools{"pools"}, interval{"interval"},
+    byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 /// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
 PassedOn passed_on_as(SettingForm form, const char* option, const char* variable) {
@@ -75,6 +78,8 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, interpreters};
     case form_duration:
       return {option, variable, nullptr, duration};
+    case form_interval:
+      return {option, variable, nullptr, interval};
     case form_touched:
       return {option, variable, nullptr, touched};
     case form_keep:
@@ -121,6 +126,11 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
     if (bytes_of(value) < block_page_bytes) command::refuse_value("touched", "a size from 4K on, auto or off", value);
     return value;
   }
+  if (passed.units == interval) {
+    if (bytes_of(value) < sample_bytes_min || bytes_of(value) > sample_bytes_max)
+      command::refuse_value(passed.option.c_str(), "a size such as 512K, up to 1G", value);
+    return value;
+  }
   if (passed.units == frames) {
     if (value.empty()) return "";  // as if the variable were not set
     std::uint64_t number = 0;
@@ -149,6 +159,16 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
 
 bool takes_nothing_too(const PassedOn& passed) {
   return passed.units == step || passed.units == frames || passed.units == touched;
+}
+
+/// Refuses options that a sample of the blocks cannot have.
+void parse_sampling(const CommandLine& line, const Options& options) {
+  line.refuse_together("sample-bytes", {"pool", "touched", "keep", "recover"});
+  std::istringstream paths(options.output);
+  for (std::string path; std::getline(paths, path, ',');) {
+    if (!path.ends_with(".cmt"))
+      throw UsageError("--sample-bytes: a sampled trace has no text form: " + path + " has to end in .cmt");
+  }
 }
 
 constexpr std::uint64_t pid_max = 1 << 22;
@@ -213,6 +233,7 @@ Options parse_options(const CommandLine& line) {
 #endif
   if (line.has("pool") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
     throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
+  if (line.has("sample-bytes")) parse_sampling(line, options);
   if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool"))
     options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);

@@ -20,6 +20,7 @@
   X(control, "CMTTRACE_CONTROL", "control", path, "", "the FIFO for commands") \
   X(rings, "CMTTRACE_RINGS", "rings", path, "", "the file of the rings") \
   X(sample, "CMTTRACE_SAMPLE", "sample", duration, "never", "how often resident memory is recorded") \
+  X(sample_bytes, "CMTTRACE_SAMPLE_BYTES", "sample-bytes", interval, "", "the sampling interval") \
   X(touched, "CMTTRACE_TOUCHED", "touched", touched, "auto", "the least size of blocks whose touched pages are recorded") \
   X(keep, "CMTTRACE_KEEP", "keep", keep, "", "how much a flight recorder keeps") \
   X(max_bytes, "CMTTRACE_MAX_BYTES", "max-bytes", bytes, "", "the largest trace") \
@@ -62,6 +63,7 @@ enum SettingForm {
   form_pool,          ///< python
   form_paused,        ///< paused
   form_duration,      ///< a time
+  form_interval,      ///< a size from sample_bytes_min to sample_bytes_max
   form_touched,       ///< 0, off, auto, or a size of a page or more
   form_keep,          ///< a time, a size, or both with a comma between them
   form_bytes,         ///< a size
@@ -70,4 +72,4 @@ enum SettingForm {
   form_follow,        ///< 0 or 1, of a process that is attached to
 };
 
-enum { setting_frames_max = 4096 };
+enum { setting_frames_max = 4096, sample_bytes_min = 1, sample_bytes_max = 1 << 30 };

@@ -15,7 +15,9 @@
 #include "preload/program/pools/python_pool.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
+#include "preload/program/sampling/sampler.h"
 #include "preload/program/settings.h"
+#include "preload/program/variants.h"
 #include "preload/text.h"
 
 enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 4096, get_name = 16 /* of prctl */ };
@@ -28,6 +30,7 @@ static struct {
   bool ignores_children;
   bool is_paused;  // by the program, or from the start
   bool has_key;
+  const char* sampler_fault;  // to be said
   pthread_key_t key;
 } state;
 
@@ -56,6 +59,11 @@ static void read_stack_settings(void) {
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
 // pages are recorded only if the setting is given.
 static void read_touched_setting(void) {
+  if (sampler_interval() != 0) {
+    touched_begin(0, false);
+    choose_short_events(0, usable_size_of);
+    return;
+  }
   const bool is_asked_for = setting_is_given(setting_touched);
   const bool is_auto = setting_is(setting_touched, "auto") || (!is_asked_for && !has_system_call_filter());
   const uint64_t min = is_auto ? touched_min_auto : setting_bytes(setting_touched);
@@ -125,6 +133,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   control->clock = control->start_stamp;
   control->touched_min = large_blocks_min;
+  control->sample_bytes = sampler_interval();
   owners_begin_process(&control->owners_bytes);
   touched_begin_process();
   begin_stacks(control, given_out);
@@ -135,6 +144,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
 // on here. A child that records nothing may exec soon: it has no more to do.
 static void part_from_parent(void) {
   generation_page_after_fork();
+  sampler_after_fork();
   if (sandbox_entered) return;
   const struct GivenOut given_out = given_to_interrupted_capture();
   rings_forget(tracing.control);
@@ -147,6 +157,7 @@ static void begin_process(void) {
   tracing.is_attached = false;  // what is attached to is the parent
   if (tracing.control) state.is_paused = tracing.control->paused;
   const struct GivenOut given_out = given_to_interrupted_capture();
+  sampler_begin_process();
   rings_forget(tracing.control);
   tracing.control = NULL;
   tracing.generation++;
@@ -311,9 +322,17 @@ void start_recording(void) {
   clock_is_slow = !clock_is_steady();
   stamps_choose(default_stamps());
   state.is_started = true;
+  state.sampler_fault = sampler_begin(setting_bytes(setting_sample_bytes));
   read_stack_settings();
   read_touched_setting();
   begin_process();
+}
+
+// From here on the interposed functions do what is recorded.
+static void become_ready(void) {
+  tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
+  const enum Variant of_all = stacks_kinds ? variant_framed : variant_plain;
+  variants_choose(sampler_interval() != 0 ? variant_sampled : of_all);
 }
 
 bool tracer_start(void) {
@@ -325,7 +344,7 @@ bool tracer_start(void) {
   const struct RealFault fault = real_find_all();
   if (fault.what) real_die(fault);
   start_recording();
-  tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
+  become_ready();
   errno = saved;
   return true;
 }
@@ -344,6 +363,7 @@ static void read_recording_settings(void) {
   if (setting_is(setting_time, "1")) stamps_for_times();
   if (setting_is(setting_stamps, "all")) stamps_choose(stamps_all);
   if (setting_is(setting_stamps, "sparse")) stamps_choose(stamps_sparse);
+  if (sampler_interval() != 0) stamps_choose(stamps_all);
   if (setting_is(setting_usable, "1")) choose_short_events(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) owners_usable_size = real.malloc_usable_size;
 }
@@ -352,6 +372,7 @@ void start_collecting(void) {
   state.may_open_files = true;
   read_recording_settings();
   notice_threads_and_forks();
+  if (state.sampler_fault) tracing_stop(state.sampler_fault, "; the program goes on untraced", 0);
   const char* parent = setting_value(setting_child_of);
   if (parent && *parent == 0) parent = NULL;
   state.ignores_children = parent != NULL;
@@ -410,6 +431,8 @@ static void forget_last_recording(void) {
 const char* attached_begin(void) {
   const char* fault = state.is_started ? NULL : start_attached();
   if (fault) return fault;
+  fault = sampler_begin(setting_bytes(setting_sample_bytes));
+  if (fault) return fault;
   generation_page[1] = (uint32_t)sys(SYS_getpid, 0);
   forget_last_recording();
   set_recording_generation(not_recording);
@@ -420,13 +443,14 @@ const char* attached_begin(void) {
   state.is_paused = false;
   state.ignores_children = !setting_is(setting_follow, "1");
   thread_session++;
+  sampler_begin_process();
   stamps_choose(default_stamps());
   read_stack_settings();
   read_touched_setting();
   read_recording_settings();
   rings_keep_place();
   if (make_rings(false, (struct GivenOut){0}) != 0) return "there is no memory for the rings";
-  tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
+  become_ready();
   report_missing_stacks();
   return NULL;
 }
@@ -446,6 +470,7 @@ void attached_end(void) {
   set_recording_generation(not_recording);
   python_pool_end();
   tracer_state = tracer_ready;
+  variants_choose(variant_plain);
   if (!control || !tracing.is_attached || is_parents) return;
   __atomic_store_n(&control->request_kind, request_finish, __ATOMIC_RELAXED);
   __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);

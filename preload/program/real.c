@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/program/block_filter.h"
 #include "preload/program/kernel.h"
 #include "preload/program/launch/restart.h"
 #include "preload/text.h"
@@ -134,7 +135,10 @@ void* arena_allocate(size_t alignment, size_t size) {
   }
   arena_used = begin + size;
   *(size_t*)(arena_memory + begin - arena_header) = size;
+  block_filter_add_always(arena_memory + begin, size);
   return arena_memory + begin;
 }
+
+void arena_add_to_filter(void) { block_filter_add_always(arena_memory, arena_used); }
 
 size_t arena_size(const void* block) { return *(const size_t*)((const char*)block - arena_header); }

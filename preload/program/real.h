@@ -94,6 +94,8 @@ extern char arena_memory[arena_bytes] HIDDEN;
 
 /// Zeroed; NULL with ENOMEM when the arena is used up.
 void* arena_allocate(size_t alignment, size_t size);
+/// Adds all of its blocks to the filter of the sampler (block_filter.h), to which later ones are added anyway.
+void arena_add_to_filter(void);
 /// The size that was asked for.
 size_t arena_size(const void* block);
 static inline bool arena_owns(const void* block) { return (uintptr_t)block - (uintptr_t)arena_memory < arena_bytes; }

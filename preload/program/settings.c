@@ -50,6 +50,7 @@ static const struct Form forms[] = {
     [form_pool] = {.words = {"python"}},
     [form_paused] = {.words = {"paused"}},
     [form_duration] = {.units = units_of_time},
+    [form_interval] = {.units = units_of_size, .least = sample_bytes_min, .most = sample_bytes_max},
     [form_touched] = {.words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
     [form_keep] = {.is_keep = true},
     [form_bytes] = {.units = units_of_size},
@@ -174,6 +175,21 @@ static const char* fault_of_keep(void) {
   return NULL;
 }
 
+// A sampled trace has no text form.
+static const char* fault_of_sampling(void) {
+  const char* out = getenv(setting_names[setting_out]);
+  size_t length = 0;
+  for (const char* path = out ? out : defaults[setting_out]; *path; path += length + (path[length] == ',')) {
+    length = strcspn(path, ",");
+    if (length != 0 && (length < 4 || strncmp(path + length - 4, ".cmt", 4) != 0))
+      return "CMTTRACE_SAMPLE_BYTES needs the paths of CMTTRACE_OUT to end in .cmt";
+  }
+  if (setting_is_given(setting_pool)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_POOL";
+  if (setting_is_given(setting_touched)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_TOUCHED";
+  if (setting_is_given(setting_keep)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_KEEP";
+  return NULL;
+}
+
 const char* settings_fault(void) {
   const char* fault = NULL;
   if (attached) {
@@ -183,6 +199,7 @@ const char* settings_fault(void) {
   for (char** entry = environ; entry && *entry && !fault; entry++) {
     if (is_setting(*entry)) fault = fault_of(*entry);
   }
+  if (!fault && setting_is_given(setting_sample_bytes)) fault = fault_of_sampling();
   return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();
 }
 

@@ -29,37 +29,52 @@ extern struct Guard guard_of_load HIDDEN;
 /// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
 struct Thread {
   struct Guard* guard;  ///< of the outermost interposed function
+  uint64_t left;        ///< of the sampler: bytes to the thread's next point (sampling/sampler.h)
   struct Slot* slots;
   struct Ring* ring;
-  uint64_t* clock;           ///< Control::clock
-  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring got last; no later one is less
-  uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
-  uint8_t owner;             ///< the ring's number in owners.h
-  uint64_t guards;           ///< for tokens
-  const void* retry_caller;  ///< the return address of the malloc in an operator new that has failed
-  struct Guard retry;        ///< of that operator new
-  uint8_t has_destructor;    ///< whether its end will be noticed
+  uint64_t* clock;         ///< Control::clock
+  uint64_t stamp_floor;    ///< the stamp whose upper bits its ring got last; no later one is less
+  uint32_t generation;     ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
+  uint8_t owner;           ///< the ring's number in owners.h
+  uint8_t has_destructor;  ///< whether its end will be noticed
   uint8_t destructor_rounds;
+  bool is_in_pool;                ///< within an allocator of an interpreter (pools/python_pool.c)
+  uint64_t guards;                ///< for tokens
+  const void* retry_caller;       ///< the return address of the malloc in an operator new that has failed
+  struct Guard retry;             ///< of that operator new
   uint64_t begin_ns;              ///< CLOCK_MONOTONIC when it claimed its ring; 0: not read, in a sandbox
   uint16_t session;               ///< thread_session when it claimed its ring
+  uint8_t doublings;              ///< of the sampling interval when `left` was drawn
+  uint8_t drawn_at;               ///< of the interval when the point was drawn that the thread is at
   uint32_t ringless;              ///< the generation in which there was no ring for it
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
+  uint32_t foreign_frees;         ///< of blocks that another ring had, since foreign_since
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
+  bool load_is_deep;      ///< of hooks/loads.c: the dlopen has RTLD_DEEPBIND
+  bool awaits_load;       ///< the sampler's slow functions are to look whether a dlopen has returned
   const void* last_made;  ///< the block of the last event with a stack
-  bool is_in_pool;        ///< within an allocator of an interpreter (pools/python_pool.c)
   struct AskCredit asking;
-  uintptr_t load_place;     ///< of hooks/loads.c: where the return address of the dlopen is,
-  const void* load_caller;  ///< and what it is
-  bool load_is_deep;        ///< the dlopen has RTLD_DEEPBIND
-  uint32_t foreign_frees;   ///< of blocks that another ring had, since foreign_since
-  uint64_t foreign_since;   ///< reserved positions of its ring when foreign_frees was last 0
+  uintptr_t load_place;       ///< of hooks/loads.c: where the return address of the dlopen is,
+  const void* load_caller;    ///< and what it is
+  uint64_t chance;            ///< of the sampler: its random numbers; 0: it has not drawn yet
+  uint64_t left_before_load;  ///< `left`, while awaits_load is set and `left` is 0
+  uint64_t foreign_since;     ///< reserved positions of its ring when foreign_frees was last 0
 };
 enum { no_generation = 0x7fffffff };
 
 extern __thread struct Thread thread_self HIDDEN;
 /// Counts the recordings that an attached tracer has made in this process and those before it.
 extern uint16_t thread_session HIDDEN;
+
+/// Lets the thread's next calls notice a load: guard_of_load is set, and nothing is left of the sampler's countdown.
+static inline void thread_await_load(struct Thread* self) {
+  self->guard = &guard_of_load;
+  if (self->awaits_load) return;
+  self->left_before_load = self->left;
+  self->awaits_load = true;
+  self->left = 0;
+}
 
 /// Whether `limit` need not be read. The acquire orders the collector's reads of these slots before our writes. (Where
 /// this thread has stored `soft` itself, in wait_for_room(), the acquire of `limit` there does.)

@@ -51,7 +51,7 @@ std::string settings_for_library(const Settings& settings, const ChildRecording*
   static const std::set<std::string> for_library{"CMTTRACE_TIME",   "CMTTRACE_STAMPS",       "CMTTRACE_USABLE",
                                                  "CMTTRACE_STACKS", "CMTTRACE_STACK_FRAMES", "CMTTRACE_STACKS_OF_FREES",
                                                  "CMTTRACE_FRAMES", "CMTTRACE_POOL",         "CMTTRACE_TOUCHED",
-                                                 "CMTTRACE_START",  "CMTTRACE_ON_FULL"};
+                                                 "CMTTRACE_START",  "CMTTRACE_ON_FULL",      "CMTTRACE_SAMPLE_BYTES"};
   std::string text;
   const auto add = [&](const std::string& name, const std::string& value) { text += name + "=" + value + '\0'; };
   for (const auto& [name, value] : settings) {

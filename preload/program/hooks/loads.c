@@ -56,6 +56,13 @@ __attribute__((noinline)) void guard_look_at_load(struct Guard* mine) {
   if (is_awaited_after((uintptr_t)mine)) mine->interrupted = &guard_of_load;
 }
 
+bool loads_are_awaited(const void* frame) {
+  struct Thread* self = &thread_self;
+  if (self->guard != &guard_of_load) return self->guard != NULL;
+  self->guard = is_awaited_after((uintptr_t)frame) ? &guard_of_load : NULL;
+  return self->guard != NULL;
+}
+
 static void await_load(uintptr_t place, bool is_deep) {
   struct Thread* self = &thread_self;
   if (sandbox_entered || tracing.is_stopped || !hooks_follow_load(is_deep) || is_vfork_child()) return;
@@ -69,7 +76,7 @@ static void await_load(uintptr_t place, bool is_deep) {
   self->load_place = place;
   self->load_caller = *(const void* const*)place;
   self->load_is_deep = is_deep;
-  self->guard = &guard_of_load;
+  thread_await_load(self);
 }
 
 // Counts a module whose calls do not reach us: another namespace has a libc of its own.

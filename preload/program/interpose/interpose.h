@@ -12,6 +12,7 @@
 
 #include "preload/program/lifecycle.h"
 #include "preload/program/real.h"
+#include "preload/program/variants.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -25,26 +26,27 @@
 #define ATTRIBUTES_OF(name)
 #endif
 
-/// Defines an interposed function, whose body follows. In the body, `stack_frame` is the function's frame address if
-/// stacks are recorded, else NULL. The function exists twice, so that this costs nothing where none are: the one that
-/// has a frame is jumped to, and so returns to the program.
+/// Defines an interposed function, which jumps to one of its variants (variants.h). The body of two of them follows. In
+/// it, `stack_frame` is the function's frame address if stacks are recorded, else NULL. The third one, NAME_sampled, is
+/// in sampled.c or operators.c. Unwanted code costs nothing so, and each variant returns to the program.
 #define INTERPOSED(type, name, parameters, arguments) INTERPOSED_TWICE(type, return, name, parameters, arguments)
 #define INTERPOSED_VOID(name, parameters, arguments) INTERPOSED_TWICE(void, , name, parameters, arguments)
-#define INTERPOSED_TWICE(type, returned, name, parameters, arguments)                                            \
-  __attribute__((always_inline)) static inline type name##_traced(const void* stack_frame, UNPACKED parameters); \
-  __attribute__((noinline)) static type name##_framed parameters {                                               \
-    returned name##_traced(__builtin_frame_address(0), UNPACKED arguments);                                      \
-  }                                                                                                              \
-  EXPORT type name parameters;                                                                                   \
-  OURS(name);                                                                                                    \
-  EXPORT type name parameters {                                                                                  \
-    if (__builtin_expect(tracer_state != tracer_ready, 0))                                                       \
-      returned name##_framed arguments;                                                                          \
-    else                                                                                                         \
-      returned name##_traced(NULL, UNPACKED arguments);                                                          \
-  }                                                                                                              \
+#define INTERPOSED_TWICE(type, returned, name, parameters, arguments)                                              \
+  __attribute__((always_inline)) static inline type name##_traced(const void* stack_frame, UNPACKED parameters);   \
+  static type name##_framed parameters { returned name##_traced(__builtin_frame_address(0), UNPACKED arguments); } \
+  static type name##_plain parameters { returned name##_traced(NULL, UNPACKED arguments); }                        \
+  extern type name##_sampled parameters HIDDEN;                                                                    \
+  HIDDEN AnyFunction* name##_chosen = (AnyFunction*)name##_framed;                                                 \
+  __attribute__((section("cmt_variants"), used)) static const struct VariantEntry name##_entry = {                 \
+      &name##_chosen, {(AnyFunction*)name##_framed, (AnyFunction*)name##_plain, (AnyFunction*)name##_sampled}};    \
+  EXPORT type name parameters;                                                                                     \
+  OURS(name);                                                                                                      \
+  EXPORT type name parameters { returned((__typeof__(&name))name##_chosen) arguments; }                            \
   static inline type name##_traced(const void* stack_frame, UNPACKED parameters)
 #define UNPACKED(...) __VA_ARGS__
+
+/// The function that malloc jumps to.
+extern AnyFunction* malloc_chosen HIDDEN;
 
 /// Values of Guard::kind that are no kinds of events.
 enum {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "preload/program/hooks/find.h"
-#include "preload/program/interpose/interpose.h"
+#include "preload/program/interpose/sampled.h"
 
 // Returns the next function after ours, if the program is linked with a C++ library. Else returns the function of the
 // library that a plugin has brought along, which no other library can see, or of the plugin itself.
@@ -37,30 +37,47 @@ static inline void leave_new(struct Guard* guard, const void* block, const void*
   if (mine) record_new(guard, block, stack_frame);
 }
 
-#define NEXT_FUNCTION(symbol, also)                              \
-  static __typeof__(&symbol) next;                               \
-  if (__builtin_expect(!next, 0)) {                              \
-    *(void**)&next = find(#symbol, __builtin_return_address(0)); \
-    also;                                                        \
-  }
+/// The next function after ours, once it was looked for.
+struct Next {
+  void* function;
+  uint32_t flag;  ///< of the guard of an operator new
+};
 
-#define NEXT_NEW(symbol) \
-  static uint32_t flag;  \
-  NEXT_FUNCTION(symbol, flag = flag_of(*(void**)&next))
+static __attribute__((noinline)) void look_for(struct Next* next, const char* name, const void* caller) {
+  next->function = find(name, caller);
+  next->flag = flag_of(next->function);
+}
 
-#define NEW(symbol, kind_of_call, aligned, parameters, arguments)                               \
-  INTERPOSED(void*, symbol, parameters, arguments) {                                            \
-    if (!tracer_is_ready()) return malloc(size);                                                \
-    NEXT_NEW(symbol)                                                                            \
-    struct Guard guard;                                                                         \
-    if (!guard_enter(&guard, kind_of_call | flag)) return next ? next arguments : malloc(size); \
-    guard.size = size;                                                                          \
-    guard.alignment = aligned;                                                                  \
-    if (stack_frame) guard.stack_frame = stack_frame;                                           \
-    thread_self.retry_caller = NULL;                                                            \
-    void* block = next ? next arguments : malloc(size);                                         \
-    leave_new(&guard, block, stack_frame);                                                      \
-    return block;                                                                               \
+// Lets `next` be the next function, or NULL.
+#define NEXT_FUNCTION(symbol)                                                                                       \
+  if (__builtin_expect(!symbol##_next.function, 0)) look_for(&symbol##_next, #symbol, __builtin_return_address(0)); \
+  const __typeof__(&symbol) next = __extension__(__typeof__(&symbol)) symbol##_next.function
+
+#define NEW(symbol, kind_of_call, aligned, parameters, arguments)                                             \
+  static struct Next symbol##_next;                                                                           \
+  INTERPOSED(void*, symbol, parameters, arguments) {                                                          \
+    if (!tracer_is_ready()) return malloc(size);                                                              \
+    NEXT_FUNCTION(symbol);                                                                                    \
+    struct Guard guard;                                                                                       \
+    if (!guard_enter(&guard, kind_of_call | symbol##_next.flag)) return next ? next arguments : malloc(size); \
+    guard.size = size;                                                                                        \
+    guard.alignment = aligned;                                                                                \
+    if (stack_frame) guard.stack_frame = stack_frame;                                                         \
+    thread_self.retry_caller = NULL;                                                                          \
+    void* block = next ? next arguments : malloc(size);                                                       \
+    leave_new(&guard, block, stack_frame);                                                                    \
+    return block;                                                                                             \
+  }                                                                                                           \
+  /* Where it calls malloc for the same size, malloc samples, and this one is not in the way any more. */     \
+  void* symbol##_sampled parameters {                                                                         \
+    NEXT_FUNCTION(symbol);                                                                                    \
+    if (!next) return malloc(size);                                                                           \
+    const uint64_t before = thread_self.left;                                                                 \
+    void* block = next arguments;                                                                             \
+    if (before - thread_self.left == size && size != 0 && symbol##_next.flag == 0)                            \
+      __atomic_store_n(&symbol##_chosen, (AnyFunction*)next, __ATOMIC_RELAXED);                               \
+    SAMPLED_BLOCK(before, size, .kind = kind_of_call, .address = block, .size = size, .alignment = aligned);  \
+    return block;                                                                                             \
   }
 
 #define NEW_FORMS(name, kind)                                                                        \
@@ -73,12 +90,19 @@ static inline void leave_new(struct Guard* guard, const void* block, const void*
 NEW_FORMS(_Znw, kind_operator_new)
 NEW_FORMS(_Zna, kind_operator_new_array)
 
-#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...) \
-  INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                \
-    if (!tracer_is_ready() || arena_owns(block)) return;              \
-    NEXT_FUNCTION(symbol, )                                           \
-    FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);            \
-  }
+#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...)                                       \
+  static struct Next symbol##_next;                                                                         \
+  INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                                                      \
+    if (!tracer_is_ready() || arena_owns(block)) return;                                                    \
+    NEXT_FUNCTION(symbol);                                                                                  \
+    FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);                                                  \
+  }                                                                                                         \
+  static void symbol##_next_or_free parameters {                                                            \
+    NEXT_FUNCTION(symbol);                                                                                  \
+    SAMPLED_FREE_BY(next, __VA_ARGS__);                                                                     \
+  }                                                                                                         \
+  SAMPLED_FREE(symbol, parameters, (__VA_ARGS__), symbol##_next_or_free(__VA_ARGS__), .kind = kind_of_call, \
+               .size = bytes, .alignment = aligned)
 
 #define DELETE_FORMS(name, kind)                                                                                       \
   DELETE(name##Pv, kind, 0, 0, (void* block), block)                                                                   \

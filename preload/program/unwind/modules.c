@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/program/block_filter.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/object.h"
 #include "preload/program/kernel.h"
@@ -208,6 +209,7 @@ static uint32_t enter_module(const struct LoadedModule* found) {
       .bias = ((const struct link_map*)found->link_map)->l_addr,
   };
   read_build_id(found, &module);
+  block_filter_add_always(found->link_map, 1);  // its free is to be seen by the sampler, too
   const uint32_t old = return_module(&module, path);
   if (old != 0) return old;
   if (modules_used() == stack_modules_max) return 0;

@@ -21,9 +21,11 @@
 
 extern "C" {
 #include "preload/program/collector_start.h"
+#include "preload/program/hooks/loads.h"
 #include "preload/program/lifecycle.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
+#include "preload/program/variants.h"
 
 // The rest of the tracer, which is not under test.
 static Control* shared;
@@ -44,6 +46,8 @@ bool setting_is_given(Setting) { return false; }
 std::uint64_t setting_number(Setting) { return 0; }
 std::uint64_t setting_bytes(Setting) { return 0; }
 bool path_is_given(std::uint32_t) { return false; }
+bool loads_are_awaited(const void*) { return false; }
+void variants_choose(Variant) {}
 long path_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
 }
 

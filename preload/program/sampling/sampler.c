@@ -1,0 +1,174 @@
+// Draws the points, records samples, and raises the interval when the table of live samples gets full.
+#include "preload/program/sampling/sampler.h"
+
+#include "preload/program/block_filter.h"
+#include "preload/program/hooks/loads.h"
+#include "preload/program/lifecycle.h"
+#include "preload/program/real.h"
+#include "preload/program/sampling/chance.h"
+#include "preload/program/sampling/probes.h"
+
+enum { doublings_max = 30 };
+
+static struct {
+  uint64_t first;  // the interval of the first recording with a sampler; 0: there was none
+  bool is_on;
+  uint32_t doublings;  // of it
+  uint32_t is_rising;  // a thread is raising it
+} interval;
+
+uint64_t sampler_interval(void) { return interval.is_on ? interval.first << interval.doublings : 0; }
+
+const char* sampler_begin(uint64_t wanted) {
+  interval.is_on = false;
+  interval.is_rising = 0;
+  if (wanted == 0) return NULL;
+  if (interval.first != 0 && wanted != interval.first)
+    return "the process was sampled before with another interval, which its threads go on counting";
+  if (!live_samples_begin() || !block_filter_begin()) return "there is no memory for the table of samples";
+  arena_add_to_filter();
+  interval.is_on = true;
+  interval.first = wanted;
+  return NULL;
+}
+
+void sampler_begin_process(void) {
+  live_samples_clear();
+  interval.is_rising = 0;
+}
+
+void sampler_after_fork(void) {
+  thread_self.left = 0;
+  thread_self.chance = 0;
+}
+
+static uint64_t interval_at(uint32_t doublings) { return interval.first << doublings; }
+static uint32_t doublings_now(void) { return __atomic_load_n(&interval.doublings, __ATOMIC_ACQUIRE); }
+
+// A thread's first call. Two threads, and a parent and its child, must not get the same numbers.
+static void seed(struct Thread* self) {
+  const uint64_t odd = 0x9e3779b97f4a7c15ull;
+  self->chance = ((uintptr_t)self ^ clock_stamp(false) * odd ^ (uint64_t)generation_page[1] << 40) | 1;
+  for (int i = 0; i < 8; i++) chance_next(&self->chance);
+}
+
+// Rounded up: a distance of less than a byte is in the next byte.
+static uint64_t draw_distance(struct Thread* self) {
+  self->doublings = (uint8_t)doublings_now();
+  return (uint64_t)(chance_minus_log(chance_uniform(&self->chance)) * (double)interval_at(self->doublings)) + 1;
+}
+
+// While a load is awaited, `left` is 0, so that each call comes here, and the true one is kept aside. Returns whether
+// the countdown has passed the point.
+static bool look_at_load(struct Thread* self, uint64_t bytes, const void* frame) {
+  self->awaits_load = loads_are_awaited(frame);
+  return __builtin_sub_overflow(self->left_before_load, bytes, &self->left);
+}
+
+bool sampler_draw(uint64_t bytes, const void* frame) {
+  struct Thread* self = &thread_self;
+  bool is_sample = !self->awaits_load || look_at_load(self, bytes, frame);
+  const bool is_first = self->chance == 0;
+  if (is_first) seed(self);
+  if (is_first && is_sample) {
+    const uint64_t passed = 0 - self->left;  // the point that it had was at its begin
+    const uint64_t distance = draw_distance(self);
+    is_sample = distance <= passed;
+    if (!is_sample) self->left = distance - passed;
+  }
+  self->drawn_at = self->doublings;
+  if (is_sample) self->left = draw_distance(self);
+  if (self->awaits_load) {
+    self->left_before_load = self->left;
+    self->left = 0;
+  }
+  return is_sample && recording_is_on();
+}
+
+static double chance_at(uint64_t bytes, uint32_t doublings) { return chance_of_sample(bytes, interval_at(doublings)); }
+
+// Whether a sample at the interval `before` is one at the interval `now`, too.
+static bool stays(uint64_t bytes, uint32_t before, uint32_t now) {
+  return before >= now || chance_uniform(&thread_self.chance) * chance_at(bytes, before) < chance_at(bytes, now);
+}
+
+// For live_samples_visit(): whether the sample ends with the new interval. `now`: its doublings.
+static bool ends_at(const void* block, struct TakenSample* sample, void* now) {
+  const uint32_t doublings = *(const uint32_t*)now;
+  if (!stays(sample->bytes, sample->doublings, doublings)) {
+    if (recording_is_on()) record(kind_unsample, block, 0, NULL);
+    return true;
+  }
+  if (sample->doublings < doublings) sample->doublings = doublings;
+  return false;
+}
+
+// Doubles the interval, and thins the live samples accordingly. Threads that draw meanwhile take the new interval. The
+// event comes last: before it, the estimate of live bytes is too low, and never too high.
+static void raise_interval(void) {
+  uint64_t before;
+  if (sandbox_entered || doublings_now() == doublings_max ||
+      __atomic_exchange_n(&interval.is_rising, 1, __ATOMIC_ACQUIRE))
+    return;
+  block_signals(&before);
+  uint32_t now = doublings_now() + 1;
+  __atomic_store_n(&interval.doublings, now, __ATOMIC_SEQ_CST);
+  live_samples_visit(ends_at, &now);
+  if (recording_is_on()) record_long(&(struct Call){.kind = kind_sampling_interval, .size = interval_at(now)}, NULL);
+  __atomic_store_n(&interval.is_rising, 0, __ATOMIC_RELEASE);
+  restore_signals(&before);
+}
+
+// The entry may be another block's by now, which this is right for, too.
+static __attribute__((noinline)) void thin_one(struct LiveSample* entry, uint32_t now) {
+  uint64_t before;
+  if (sandbox_entered) return;
+  block_signals(&before);
+  live_sample_visit(entry, ends_at, &now);
+  restore_signals(&before);
+}
+
+static uint64_t bytes_asked_for(const struct Call* call) {
+  return call->has_count ? call->size * call->count : call->size;
+}
+
+static bool is_of_operator(enum Kind kind) {
+  return (kind_traits(kind) & (cmt_allocates | cmt_may_align)) == (cmt_allocates | cmt_may_align);
+}
+
+bool sampler_add(const struct Call* call, const void* stack_frame) {
+  struct Thread* self = &thread_self;
+  struct TakenSample sample = {bytes_asked_for(call), doublings_now(), is_of_operator(call->kind)};
+  if (!stays(sample.bytes, self->drawn_at, sample.doublings)) return false;
+  struct LiveSample* entry = live_samples_claim(call->address);
+  if (!entry) {
+    __atomic_fetch_add(&tracing.control->samples_lost, 1, __ATOMIC_RELAXED);
+    raise_interval();
+    return false;
+  }
+  record_long(call, stack_frame);
+  live_samples_fill(entry, sample);
+  uint32_t now = doublings_now();
+  if (now != sample.doublings) thin_one(entry, now);
+  const double chance = chance_at(sample.bytes, sample.doublings);
+  probe_alloc(call->address, sample.bytes, (uint64_t)((double)sample.bytes / chance + 0.5));
+  if (live_samples_count() > live_samples_crowded) raise_interval();
+  return true;
+}
+
+// A forked child that has not begun has its parent's table.
+static bool has_table(void) { return recording_generation() != 0; }
+
+bool sampler_find(const void* block, struct TakenSample* sample) {
+  return has_table() && live_samples_find(block, sample);
+}
+
+bool sampler_take(const void* block, struct TakenSample* sample) {
+  return has_table() && live_samples_take(block, sample);
+}
+
+bool sampler_put_back(const void* block, const struct TakenSample* sample) {
+  struct LiveSample* entry = live_samples_claim(block);
+  if (entry) live_samples_fill(entry, *sample);
+  return entry != NULL;
+}
