@@ -85,6 +85,27 @@ exchange() {
 }
 behaviour "eight threads that free each other's blocks: each end is paired with its allocation" exchange
 
+attached() {
+  perl -e '
+    $SIG{TERM} = sub { exit 0 };
+    open my $ready, ">", "ready"; close $ready;
+    while (1) { my @blocks = map { "x" x (1000 + $_) } 1 .. 1000; select undef, undef, undef, 0.002 }' &
+  pid=$!
+  until [ -e ready ]; do sleep 0.01; done
+  for run in 1 2; do
+    "$BUILD/cmttrace/cmttrace" --attach=$pid --sample-bytes=16K --duration=1s -o attached.$run.cmt 2>err ||
+      { grep -q 'not permitted' err && { kill $pid; echo "skipped: $(cat err)"; return; }; cat err >&2; return 1; }
+    check attached.$run.cmt
+    [ "$(awk '/^samples/ { print $2 }' figures)" -ge 20 ] || complain "$(cat figures)"
+  done
+  status=0
+  "$BUILD/cmttrace/cmttrace" --attach=$pid --sample-bytes=4K --duration=1s -o other.cmt 2>err || status=$?
+  [ $status = 125 ] && grep -q 'sampled before with another interval' err || complain "$status: $(cat err)"
+  kill $pid
+  wait $pid
+}
+behaviour "a process that runs is sampled, let go, and sampled again with the same interval only" attached
+
 wrong_use() {
   status=0
   "$BUILD/cmttrace/cmttrace" --sample-bytes=64K -o t.trace -- true 2>err || status=$?
@@ -101,6 +122,19 @@ probes() {
   readelf -n "$TRACER" >notes
   [ "$(grep -c 'Provider: otel_memory' notes)" = 2 ]
   grep -q 'Arguments: 8@%rdi 8@%rsi 8@%rdx' notes
+  status=0
+  rm t.cmt
+  CMTTRACE_SAMPLE_BYTES=64K CMTTRACE_OUT=t.cmt "$BUILD/tests/preload/probe_watch" "$TRACER" \
+    "$BUILD/tests/preload/sampled" growing >seen 2>err || status=$?
+  [ $status != 77 ] || { echo "skipped: the kernel allows no uprobes here: $(cat err)"; return; }
+  [ $status = 0 ]
+  # The same blocks as the trace has, and an estimate of the bytes that the program asked for.
+  text
+  made=$(grep -cE ' = [0-9a-f]+<' t.text)
+  read -r _ allocs _ weighted _ frees <seen
+  [ "$allocs" = "$made" ] || complain "$allocs allocations seen, $made recorded"
+  [ "$frees" -ge $((allocs - 10)) ] && [ "$frees" -le "$allocs" ] || complain "$frees frees seen"
+  [ "$weighted" -gt 45000000 ] && [ "$weighted" -lt 65000000 ] || complain "$weighted bytes"
 }
-behaviour "the library has the probes of OpenTelemetry" probes
+behaviour "a profiler sees each sample at the probes of OpenTelemetry" probes
 exit $failed
