@@ -20,7 +20,7 @@ using launch::RecordedFile;
 namespace {
 
 bool is_short(const RecordedFile& file) {
-  return file.is_finished && file.totals && file.lived_ns != 0 && file.lived_ns < short_ns &&
+  return file.is_finished && file.totals && !file.is_sampled && file.lived_ns != 0 && file.lived_ns < short_ns &&
          file.totals->allocations < short_allocations && file.totals->peak_live_bytes < short_peak_bytes;
 }
 
@@ -35,14 +35,14 @@ template <class Visitor>
 void describe(Visitor& field, const ListedProcess& process) {
   const RecordedFile& file = process.file;
   const auto total = [&](std::uint64_t RunningTotals::*figure) {
-    return file.totals ? std::optional<std::uint64_t>((*file.totals).*figure) : std::nullopt;
+    return file.totals && !file.is_sampled ? std::optional<std::uint64_t>((*file.totals).*figure) : std::nullopt;
   };
   field("process", file.process, "its id; a process that executes several programs has a line for each");
   field("program", file.program, "the file name of the program");
   field("begin_s", process.begin_s, "since the first of them began");
   field("seconds", static_cast<double>(file.lived_ns) / 1e9, "for which it was recorded");
-  field("events", file.events, "its calls");
-  field("allocations", total(&RunningTotals::allocations), "blocks made; empty: not known");
+  field("events", file.events, "its calls; of a sampled trace those of samples");
+  field("allocations", total(&RunningTotals::allocations), "blocks made; empty: not known, or sampled");
   field("peak_live_bytes", total(&RunningTotals::peak_live_bytes), "empty: not known");
   field("end_live_bytes", total(&RunningTotals::end_live_bytes), "empty: not known");
   field("trace", process.is_kept ? file.path : std::string(), "empty: left out, since it was short");

@@ -27,6 +27,9 @@ std::string name_file(const launch::RecordedFile& file) {
 std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
   const std::string name = is_alone ? file.path : name_file(file), by = counted(file.threads, "thread");
   if (!file.totals) return name + ": " + counted(file.events, "event") + " of " + by;
+  if (file.is_sampled)
+    return name + ": " + counted(file.totals->allocations, "sample") + " by " + by + ", " +
+           output::with_commas(file.totals->end_live_blocks) + " of them live at the end";
   return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
          output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
          " live at the end";
@@ -128,6 +131,10 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;
   const std::string trace = command::shell_word(first.path);
+  if (first.is_sampled) {
+    lines.push_back("next: lifetimes --by=function " + trace);
+    return lines;
+  }
   lines.push_back(recording.has_stacks
                       ? "next: cmtreport -o " +
                             command::shell_word(std::filesystem::path(first.path).replace_extension(".html").string()) +

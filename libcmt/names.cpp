@@ -36,12 +36,14 @@ std::string_view name(Repair repair) {
   return names[static_cast<std::size_t>(repair)];
 }
 
-std::uint64_t Header::touched_min() const {
-  const std::string_view text = find("touched_min").value_or("");
-  std::uint64_t bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  return error == std::errc() && end == text.data() + text.size() ? bytes : 0;
+static std::uint64_t decimal(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
+
+std::uint64_t Header::touched_min() const { return decimal(find("touched_min").value_or("")); }
+std::uint64_t Header::sampled() const { return decimal(find("sampled").value_or("")); }
 
 std::string_view name(Format format) {
   static constexpr std::array<std::string_view, 3> names{"text", "cmt", "legacy_cmt"};

@@ -144,7 +144,7 @@ void convert_events(const Options& options) {
   cmt::logs::LeftOut left_out;
   From from = options.from;
   from.left_out = &left_out;
-  Inputs inputs(options.inputs, from, read_options);
+  Inputs inputs(options.inputs, from, read_options, options.form->has_samples);
   cmt::files::OutputFile output(options.output);
   if (options.output != "-" || cmt::terminal::is_output_file()) {
     inputs.report_to([&progress](const std::string& path, std::uint64_t bytes, std::uint64_t all) {
@@ -222,7 +222,9 @@ std::string hint_after_damage(cmt::Reader& reader, std::uint64_t before) {
 std::string hint_at_whole_events(const Options& options) {
   if (options.slice || options.inputs.size() != 1 || !cmt::command::can_be_read_again(options.inputs[0])) return {};
   try {
-    cmt::Reader reader = open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks});
+    cmt::Reader reader =
+        open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks},
+                 options.form->has_samples ? cmt::command::Samples::accepted : cmt::command::Samples::refused);
     if (reader.header().format != cmt::Format::cmt) return {};
     const std::uint64_t events = count_rest(reader);
     if (events == 0) return {};

@@ -13,6 +13,8 @@
 #include <system_error>
 
 #include "cmt/error.h"
+#include "libcmt/format/coding.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/files/sha256.h"
 #include "toolkit/process/proc_file.h"
 
@@ -36,6 +38,18 @@ std::optional<std::string> trace_name(const std::string& file) {
   return std::nullopt;
 }
 
+/// Whether a file begins as a sampled trace. A damaged file does not: it makes a cell with the reason.
+bool begins_sampled(const std::string& path) {
+  try {
+    const auto input = command::open_decompressed(path);
+    const std::string_view start = input->peek(format::longest_start);
+    return start.starts_with(format::magic) && start.size() >= format::longest_start &&
+           format::Cursor(start.substr(format::magic.size())).u32() == format::version_of_samples;
+  } catch (const FormatError&) {
+    return false;
+  }
+}
+
 TraceFile trace_file(const fs::path& path) {
   const std::string file = path.filename().string();
   if (fs::exists(path) && !fs::is_regular_file(path))
@@ -44,6 +58,7 @@ TraceFile trace_file(const fs::path& path) {
   TraceFile trace{.path = path.string(), .name = trace_name(file).value_or(file)};
   trace.sha256 = files::sha256_of_file(trace.path);
   trace.weight = std::max<std::uint64_t>(1, fs::file_size(path));
+  if (begins_sampled(trace.path)) command::open_trace(trace.path);  // refuses it before any cell is measured
   return trace;
 }
 

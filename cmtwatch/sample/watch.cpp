@@ -13,6 +13,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/process/system.h"
 
@@ -50,6 +51,7 @@ std::vector<std::vector<TimedReading>> readings_by_trace(std::vector<Sample>& sa
 /// was recorded to its end, or to the last sample.
 void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& readings, bool knows_end) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
+  command::refuse_samples(trace.path, reader.header());
   heap::LiveAccount account;
   auto next = readings.begin();
   const auto add_until = [&](std::int64_t now_ns) {

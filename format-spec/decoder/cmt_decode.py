@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second decoder of .cmt, version 1, written from cmt.md alone and laid out in its order.
+"""A second decoder of .cmt, versions 1 and 2, written from cmt.md alone and laid out in its order.
 
     cmt_decode.py FILE.cmt              prints the canonical text (text.md)
     cmt_decode.py --sections FILE.cmt   prints the sections, the streams and their sizes
@@ -181,7 +181,7 @@ class Decoder:
                 raise FormatError(section.offset, "the table of live blocks differs from the running state")
             if self.check and ORIGINS in block.raw and origins(block, table, self.stacks.stacks) != self.made.state():
                 raise FormatError(section.offset, "the origins differ from the running state")
-        events, self.state = core(block)
+        events, self.state = core(block, self.header.sampled() is not None)
         self.addresses.decode(block, events)
         self.index.append((block.offset, block.keyframe, block.first_event, block.next_tag, block.time))
         self.time = times_and_usable_sizes(block, events)

@@ -116,6 +116,13 @@ class FileHeader:
     metadata: list
     size: int
 
+    def sampled(self):
+        """The interval of a sampled trace; 0 if its value is no number."""
+        for key, value in self.metadata:
+            if key == b"sampled":
+                return int(value) if value.isdigit() and int(value) <= MASK else 0
+        return None
+
 
 def file_header(data):
     if data[:8] != MAGIC:
@@ -124,8 +131,8 @@ def file_header(data):
         raise FormatError(0, "the file header is cut off")
     version, size = struct.unpack_from("<II", data, 8)
     # "the input ends inside the file header, another version | refuses the file; names the version"
-    if version != 1:
-        raise FormatError(8, f"version {version} of .cmt; this reader knows version 1")
+    if version not in (1, 2):
+        raise FormatError(8, f"version {version} of .cmt; this reader knows versions 1 and 2")
     # "size | u32 | of the fields below, without the CRC; at most 2^27"
     if size > 2**27:
         raise FormatError(12, "a header above its limit")
@@ -140,7 +147,16 @@ def file_header(data):
     # "key, value | string, string | count times; at most 256 and 65,536 bytes."
     metadata = [(cursor.string("a key's size", 256), cursor.string("a value's size", 65536)) for _ in range(count)]
     # "Bytes may follow the metadata inside size; a reader skips them."
-    return FileHeader(flags, metadata, 16 + size + 4)
+    header = FileHeader(flags, metadata, 16 + size + 4)
+    # "the key sampled in version 1, no such key in version 2, or no number above 0 as its value | refuses the file"
+    interval = header.sampled()
+    if version == 1 and interval is not None:
+        raise FormatError(8, "version 1 with the key sampled, which needs version 2")
+    if version == 2 and interval is None:
+        raise FormatError(8, "version 2 without the key sampled")
+    if interval == 0:
+        raise FormatError(8, "the key sampled is not a number above 0")
+    return header
 
 
 # ### Section

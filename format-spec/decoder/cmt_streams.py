@@ -22,6 +22,7 @@ MAY_ALIGN = {*range(12, 20), 34, 35}
 LABELS = {22, 23, 31, 32}
 TOUCH, RESIDENT, NEXT_RUN = 28, 29, 33
 POOL_MALLOC, POOL_FREE = 34, 35
+SAMPLING_INTERVAL, UNSAMPLE = 36, 37
 THREAD_SWITCH, TAG_SKIP, DESCRIBED, UNKNOWN_KIND = 25, 26, 27, 27
 BITS = {1: ALLOCATES, 2: RELEASES, 4: NAMES, 8: SIZES, 16: COUNTS, 32: ALIGNS, 64: MAY_ALIGN, 128: LABELS}
 
@@ -155,11 +156,14 @@ def form_of(cursor):
     return form
 
 
-def table_of_forms(cursor):
+def table_of_forms(cursor, sampled):
     forms = []
     for _ in range(cursor.varint("the number of forms", 128)):
         at = cursor.at
         form = form_of(cursor)
+        # "The kinds 36 and 37 occur only in version 2. A reader refuses a table of forms of version 1 that has them."
+        if not sampled and form.operation in (SAMPLING_INTERVAL, UNSAMPLE):
+            cursor.fail("a kind of sampled traces, in version 1", at)
         length = cursor.varint("a code's length", 7)
         if length == 0:
             cursor.fail("a code of no bits", at)
@@ -182,9 +186,9 @@ def table_of_forms(cursor):
 # ### Items
 
 
-def core(block):
+def core(block, sampled):
     cursor = block.raw[CORE]
-    codes = table_of_forms(cursor)
+    codes = table_of_forms(cursor, sampled)
     # "The state is next tag, named tag and thread, from the block header,"
     next_tag, named_tag, thread = block.next_tag, block.named_tag, block.thread
     # "and a last run of touched pages. The last run has a kind, block, count, alignment and end, at first touch, NULL,

@@ -28,7 +28,8 @@ def value_text(value):
 
 
 def header_text(header):
-    return b"#cmt text=1\n" + b"".join(b"#cmt %s=%s\n" % (key, value_text(value)) for key, value in header.metadata)
+    # "A decoder that prints a sampled trace for people begins with #cmt text=2, which no reader accepts."
+    return b"#cmt text=%d\n" % (1 if header.sampled() is None else 2) + b"".join(b"#cmt %s=%s\n" % (key, value_text(value)) for key, value in header.metadata)
 
 
 def block_text(address, tag):

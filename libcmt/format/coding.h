@@ -23,6 +23,7 @@ inline constexpr std::string_view magic =
     "\x89"
     "CMT\r\n\x1a\n";
 inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version_of_samples = 2;
 
 /// How many bytes identify an input: the magic, or a legacy record.
 inline constexpr std::size_t longest_start = 16;

@@ -176,8 +176,10 @@ class CoreEncoder {
 /// Decodes one block. Throws WireError, with the offset in the stream.
 class CoreDecoder {
  public:
-  /// `bytes` and the names of the block's pools have to outlive the decoder: labels point into them.
-  CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events, std::span<const std::string> pools = {});
+  /// `bytes` and the names of the block's pools have to outlive the decoder: labels point into them. `sampled`: the
+  /// trace is.
+  CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events, std::span<const std::string> pools = {},
+              bool sampled = false);
 
   /// Fills in the next events of the block and returns how many: all of `events`, except at the end of the block.
   /// Fields that are not in the core stream keep their values. Requires that `events` is the same span in each call,

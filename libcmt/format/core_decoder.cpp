@@ -31,9 +31,9 @@ void replace_unknown_kind(Event& event, const KindTraits& kind) {
 }  // namespace
 
 CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events,
-                         std::span<const std::string> pools)
+                         std::span<const std::string> pools, bool sampled)
     : cursor_(bytes), state_(start), pools_(pools), left_(events) {
-  const FormTable table = FormTable::take(cursor_);
+  const FormTable table = FormTable::take(cursor_, sampled);
   const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const Form& form = table.forms[i];

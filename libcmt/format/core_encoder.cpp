@@ -123,7 +123,7 @@ std::size_t CoreEncoder::add_short(std::span<const BlockEvent> events) {
       if (!put_if_known(thread_switch, event.thread)) break;
       state.thread = event.thread;
     }
-    const unsigned kind = static_cast<unsigned>(event.kind) & 31u;
+    const unsigned number = static_cast<unsigned>(event.kind), kind = (number & 31u) | (number >> 5) << 9;
     const std::uint64_t distance = state.next_tag - event.tag;
     if (event.makes_block) {
       if (distance != 0 || !put_if_known(kind, event.size)) break;

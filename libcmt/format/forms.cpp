@@ -142,13 +142,15 @@ void FormTable::put(std::string& out) const {
   }
 }
 
-FormTable FormTable::take(Cursor& cursor) {
+FormTable FormTable::take(Cursor& cursor, bool sampled) {
   FormTable table;
   const std::uint64_t count = cursor.varint(forms_limit, "the number of forms");
   unsigned spent = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t at = cursor.offset();
-    table.forms.push_back(Form::take(cursor));
+    const Form& form = table.forms.emplace_back(Form::take(cursor));
+    if (!sampled && is_of_sampling(static_cast<Kind>(form.operation)))
+      throw WireError(at, "a kind of sampled traces, in version 1");
     const std::uint64_t length = cursor.varint(code_bits_limit, "a code's length");
     if (length == 0) throw WireError(at, "a code of no bits");
     table.lengths.push_back(static_cast<std::uint8_t>(length));

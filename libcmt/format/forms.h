@@ -79,7 +79,8 @@ struct FormTable {
   std::vector<std::uint8_t> lengths;
 
   void put(std::string& out) const;
-  static FormTable take(Cursor& cursor);
+  /// `sampled`: the trace is. Only such a trace has the kinds of sampling.
+  static FormTable take(Cursor& cursor, bool sampled);
 };
 
 }  // namespace cmt::format

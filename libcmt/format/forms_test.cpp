@@ -16,7 +16,7 @@ std::string error_of(std::initializer_list<int> values) {
   for (const int value : values) put_varint(bytes, static_cast<std::uint64_t>(value));
   try {
     Cursor cursor(bytes);
-    FormTable::take(cursor);
+    FormTable::take(cursor, false);
     return "";
   } catch (const WireError& error) {
     return error.what();

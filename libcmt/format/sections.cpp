@@ -18,6 +18,16 @@ void put_string(std::string& out, std::string_view text) {
   out += text;
 }
 
+/// Checks that the version is that of a sampled trace exactly if the header has the sampling interval.
+void check_version(std::uint32_t version_found, const Header& header) {
+  const bool has_key = header.find("sampled").has_value();
+  if (version_found == version && has_key)
+    throw WireError(magic.size(), "version 1 with the key sampled, which needs version 2");
+  if (version_found == version_of_samples && !has_key)
+    throw WireError(magic.size(), "version 2 without the key sampled");
+  if (has_key && header.sampled() == 0) throw WireError(magic.size(), "the key sampled is not a number above 0");
+}
+
 std::string take_string(Cursor& cursor, std::uint64_t limit, const char* what) {
   return std::string(cursor.bytes(cursor.varint(limit, what)));
 }
@@ -44,7 +54,7 @@ std::string put_file_header(const Header& header) {
     put_string(fields, value);
   }
   std::string out(magic);
-  put_u32(out, version);
+  put_u32(out, header.find("sampled") ? version_of_samples : version);
   put_u32(out, static_cast<std::uint32_t>(fields.size()));
   out += fields;
   put_u32(out, crc32(out));
@@ -54,9 +64,9 @@ std::string put_file_header(const Header& header) {
 std::optional<std::size_t> file_header_size(std::string_view start) {
   if (start.size() < magic.size() + 8) return std::nullopt;
   Cursor cursor(start.substr(magic.size()));
-  if (const std::uint32_t found = cursor.u32(); found != version) {
-    throw WireError(magic.size(), "version " + std::to_string(found) + " of .cmt; this reader knows version " +
-                                      std::to_string(version));
+  if (const std::uint32_t found = cursor.u32(); found != version && found != version_of_samples) {
+    throw WireError(magic.size(), "version " + std::to_string(found) + " of .cmt; this reader knows versions " +
+                                      std::to_string(version) + " and " + std::to_string(version_of_samples));
   }
   const std::uint32_t size = cursor.u32();
   if (size > header_size_limit) throw WireError(magic.size() + 4, "a header above its limit");
@@ -68,7 +78,9 @@ Header take_file_header(std::string_view bytes) {
   const std::string_view covered = bytes.substr(0, bytes.size() - 4);
   check_crc(covered, Cursor(bytes.substr(covered.size())).u32(), "the file header");
   Cursor cursor(covered);
-  cursor.bytes(magic.size() + 8);
+  cursor.bytes(magic.size());
+  const std::uint32_t version_found = cursor.u32();
+  cursor.u32();
   const std::uint64_t recorded = cursor.varint();
   Header header;
   header.format = Format::cmt;
@@ -82,6 +94,7 @@ Header take_file_header(std::string_view bytes) {
     std::string key = take_string(cursor, metadata_key_limit, "a key's size");
     header.metadata.emplace_back(std::move(key), take_string(cursor, metadata_value_limit, "a value's size"));
   }
+  check_version(version_found, header);
   return header;
 }
 

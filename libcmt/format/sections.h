@@ -19,7 +19,7 @@ namespace cmt::format {
 /// CRC-32 of ISO 3309, as in zlib.
 std::uint32_t crc32(std::string_view bytes);
 
-/// Magic, version and header, with its checksum.
+/// Magic, version and header, with its checksum. The version is 2 if the trace is sampled.
 std::string put_file_header(const Header& header);
 
 /// Returns the size of the whole file header, or nullopt if `start` is too short.

@@ -35,9 +35,15 @@ std::unique_ptr<Source> choose_source(std::unique_ptr<Input> input, const ReadOp
 Reader::Impl::Impl(std::unique_ptr<Input> input, ReadOptions options, const Choose& choose)
     : options_(std::move(options)), log_(options_), input_(input.get()) {
   source_ = choose(std::move(input), options_, log_);
+  refuses_ = source_->header().sampled() != 0;
+}
+
+void Reader::Impl::refuse_samples() const {
+  if (refuses_) throw FormatError(input_->name(), "a sampled trace, which this program would take for a full one");
 }
 
 std::span<const Event> Reader::Impl::read() {
+  refuse_samples();
   for (;;) {
     const std::span<const Event> events = source_->read();
     first_ = next_;
@@ -52,6 +58,7 @@ std::span<const Event> Reader::Impl::read() {
 }
 
 void Reader::Impl::read_core(ReadStep& step, std::span<Event> events) {
+  refuse_samples();
   first_ = next_;
   dropped_ = 0;
   source_->read_core(step, events);
@@ -69,6 +76,7 @@ void Reader::Impl::end() {
 }
 
 void Reader::Impl::seek(std::uint64_t event) {
+  refuse_samples();
   if (const std::optional<std::uint64_t> at = source_->go_to(event)) {
     next_ = *at;
   } else if (event < next_) {
@@ -89,6 +97,8 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 
 const Header& Reader::header() const { return impl_->source_->header(); }
+
+void Reader::accept_samples() { impl_->accept_samples(); }
 
 std::span<const Event> Reader::read() { return impl_->read(); }
 

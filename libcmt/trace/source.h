@@ -162,6 +162,7 @@ class Reader::Impl {
   void read_core(ReadStep& step, std::span<Event> events);
   void seek(std::uint64_t event);
   bool truncated() const { return is_cut_ || source_->truncated(); }
+  void accept_samples() { refuses_ = false; }
 
   ReadOptions options_;
   DefectLog log_;
@@ -175,6 +176,9 @@ class Reader::Impl {
 
  private:
   void end();
+  void refuse_samples() const;
+
+  bool refuses_ = false;  // the trace is sampled, and the caller has not said that it knows of samples
 };
 
 /// Chooses among the forms of the library, text, .cmt and legacy .cmt, by the content of the input.

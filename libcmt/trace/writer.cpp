@@ -16,15 +16,29 @@ namespace cmt {
 class Writer::Impl {
  public:
   Impl(int fd, Header header, const WriteOptions& options)
-      : output_(fd), sink_(make_sink(output_, std::move(header), options, ledger_)) {}
+      : output_(fd), interval_(header.sampled()), sink_(make_sink(output_, std::move(header), options, ledger_)) {}
+
+  /// Whether the events before allow this event of sampling.
+  bool takes_sampling(const Event& event) {
+    if (interval_ == 0) return false;
+    if (event.kind == Kind::unsample) return true;
+    if (event.size < interval_) return false;
+    interval_ = event.size;
+    return true;
+  }
 
   Output output_;
+  std::uint64_t interval_;  // of sampling; 0: the trace has all blocks
   Ledger ledger_;
   std::unique_ptr<Sink> sink_;
 };
 
 std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options,
                                 const LiveBlockSource& live) {
+  if (header.find("sampled")) {
+    if (header.sampled() == 0) throw FormatError("", "the key sampled is not a number above 0");
+    if (options.format == Format::text) throw FormatError("", "a sampled trace has no text form");
+  }
   if (options.format == Format::text) return std::make_unique<TextSink>(output, header, options);
   return std::make_unique<CmtSink>(output, std::move(header), options, live);
 }
@@ -39,6 +53,7 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 bool Writer::add(const Event& event) {
   if (event.label.size() > text::label_limit || !is_known(event.kind)) return false;
   if (names_pages(event.kind) && event.old_tag == 0) return false;
+  if (is_of_sampling(event.kind) && !impl_->takes_sampling(event)) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
   if (entry.accepted) impl_->sink_->add_event({event, entry.old});
   return entry.accepted;

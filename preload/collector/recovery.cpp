@@ -88,6 +88,7 @@ class Recovery {
     ReadOptions options;
     options.stacks = has_stacks();
     Reader reader(copy_first_bytes(control_.paths[0], bytes), control_.paths[0], options);
+    reader.accept_samples();
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       stacks_.restore(reader.stacks());
       for (Event event : events) {

@@ -144,7 +144,11 @@ def files():
     yield "bad_header_metadata", file_header(numbers(0, 1025))
     yield "bad_header_key", file_header(numbers(0, 1, 257) + b"k" * 257)
     yield "bad_header_fields", file_header(numbers(0, 2, 1) + b"k" + numbers(9) + b"v")
-    yield "bad_version", file_header(version=2)
+    yield "bad_version", file_header(version=3)
+    sampled = numbers(16, 1, 7) + b"sampled"
+    yield "bad_version_1_sampled", file_header(sampled + numbers(3) + b"100")
+    yield "bad_version_2_full", file_header(version=2)
+    yield "bad_version_2_interval", file_header(sampled + numbers(1) + b"0", version=2)
     # Sections.
     yield "bad_section_checksum", whole[:40] + bytes([whole[40] ^ 0x80]) + whole[41:]
     yield "bad_section_type", whole.replace(b"BLCK", b"BLCJ")
@@ -187,6 +191,8 @@ def files():
     yield "bad_core_next_run_traits", core_block(numbers(1, 513, NAMES + SIZES, 0, 1))
     yield "bad_core_next_run_no_block", core_block(numbers(2, 0, 1, 513, NAMES, 0, 1, 8 << 1, 0 << 1 | 1))
     yield "bad_core_pool", core_block(numbers(1, 515, MAY_ALIGN, 1, 1, 2 << 1))
+    yield "bad_core_sampling_interval", core_block(numbers(1, 36 - 32 + 512, SIZES, 0, 1))
+    yield "bad_core_unsample", core_block(numbers(1, 37 - 32 + 512, RELEASES, 0, 1))
     yield "bad_core_length_0", core_block(numbers(1, 0, 0, 0))
     yield "bad_core_length_8", core_block(numbers(1, 0, 8, 0))
     yield "bad_core_kraft", core_block(numbers(3, 0, 1, 1, 1, 2, 7))

@@ -29,7 +29,7 @@ struct BlockSize {
 
 constexpr BlockSize block_sizes[] = {
     {"blocks", 3},  {"touches_in_blocks", 3}, {"keyframe", 32}, {"stacks_in_blocks", 3}, {"streams_come_and_go", 4},
-    {"threads", 5}, {"origins", 8},           {"pools", 8},     {"interpreter", 3}};
+    {"threads", 5}, {"origins", 8},           {"pools", 8},     {"interpreter", 3},      {"sampled", 4}};
 
 std::uint32_t block_events(std::string_view name) {
   for (const BlockSize& size : block_sizes) {
@@ -41,26 +41,53 @@ std::uint32_t block_events(std::string_view name) {
 /// Vectors that .cmt can express and a reader of text mends: overlapping blocks, and times that go back.
 constexpr std::string_view contradictory[] = {"large", "times"};
 
-/// Writes the events of such a text as they are, without repairs.
-void encode_lines(const std::filesystem::path& text, cmt::Writer& writer) {
+/// Vectors of sampled traces. A reader of text refuses them.
+constexpr std::string_view sampled[] = {"sampled"};
+
+bool is_in(const auto& names, const std::filesystem::path& text) {
+  return std::ranges::find(names, text.stem().string()) != std::end(names);
+}
+
+/// Calls `take` with each parsed line.
+void parse_lines(const std::filesystem::path& text, const auto& take) {
   std::ifstream lines(text);
   cmt::text::Parser parser;
-  for (std::string line; std::getline(lines, line);) {
-    const cmt::text::Line& parsed = parser.parse(line);
-    if (parsed.sort == cmt::text::Line::Sort::event) writer.add(parsed.event);
-  }
+  for (std::string line; std::getline(lines, line);) take(parser.parse(line));
+}
+
+/// Writes the events of such a text as they are, without repairs.
+void encode_lines(const std::filesystem::path& text, cmt::Writer& writer) {
+  parse_lines(text, [&](const cmt::text::Line& line) {
+    if (line.sort == cmt::text::Line::Sort::event && !writer.add(line.event) && is_in(sampled, text))
+      throw cmt::FormatError(text.string(), "an event contradicts those before");
+  });
   writer.finish();
+}
+
+void encode_sampled(const std::filesystem::path& text, int fd) {
+  cmt::Header header{.has_header = true, .metadata = {}};
+  parse_lines(text, [&](const cmt::text::Line& line) {
+    if (line.sort == cmt::text::Line::Sort::metadata && line.key != "text" && line.key != "end")
+      header.metadata.emplace_back(line.key, line.value);
+  });
+  cmt::Writer writer(fd, header, {.block_events = block_events(text.stem().string())});
+  encode_lines(text, writer);
 }
 
 void encode(const std::filesystem::path& text) {
   std::filesystem::path output = text;
   output.replace_extension(".cmt");
+  const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (is_in(sampled, text)) {
+    encode_sampled(text, fd);
+    close(fd);
+    return;
+  }
   cmt::ReadOptions options;
-  const bool is_contradictory = std::ranges::find(contradictory, text.stem().string()) != std::end(contradictory);
+  const bool is_contradictory = is_in(contradictory, text);
   options.strict = !is_contradictory;
   options.stacks = true;
   cmt::Reader reader(text.string(), options);
-  const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   cmt::Writer writer(fd, reader.header(), {.block_events = block_events(text.stem().string())});
   if (is_contradictory) {
     encode_lines(text, writer);

@@ -20,7 +20,7 @@ namespace cmt::fixture {
 
 enum class Addresses { none, reused, random };
 
-/// Random events of all kinds that a Writer accepts; the same events for the same seed.
+/// Random events of all kinds that a Writer accepts without samples; the same events for the same seed.
 class RandomTrace {
  public:
   static constexpr Tag first_tag = 1000;
@@ -30,7 +30,9 @@ class RandomTrace {
       : random_(seed), addresses_(addresses), live_max_(live_max) {}
 
   Event next() {
-    Event event{.kind = known_kinds[below(known_kinds.size())]};
+    Event event;
+    do event.kind = known_kinds[below(known_kinds.size())];
+    while (is_of_sampling(event.kind));
     if (live_.size() >= live_max_) event.kind = Kind::free;
     const KindTraits& kind = traits(event.kind);
     event.thread = one_in(6) ? below(4) * 0x55555555u : thread_;
@@ -196,6 +198,7 @@ inline WhatWasRead read_all(std::string_view bytes, ReadOptions options = {}) {
   options.on_defect = [&](const Defect& defect) { all.messages.push_back(defect.place + ": " + defect.what); };
   try {
     Reader reader(file_of(bytes), "app", options);
+    reader.accept_samples();
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (const Event& event : events) all.lines.push_back(to_line(event));
     }

@@ -61,10 +61,19 @@ def test_text_vectors():
     subprocess.run([Path(os.environ["BUILD"]) / "tests/format-spec/make_vectors", "again"], check=True)
     for path in sorted(vectors.glob("*.text")):
         text, name = path.read_bytes(), path.stem
-        check(run("trace2cmt", "-s", f"{name}.cmt")[1] == text, f"{name}.cmt to text by trace2cmt")
+        if name == "sampled":  # has no text form: the decoder prints it, and its copy has the same streams
+            check(run("trace2cmt", "-s", f"{name}.text")[2].endswith("text version 2; this reader knows version 1\n"), "text=2")
+            new = Path(f"{name}.new.cmt").absolute()
+            check(run("trace2cmt", "--strict", "-o", str(new), f"{name}.cmt")[0] == 0, f"{name}.cmt is copied by trace2cmt")
+            check(second_decoder("--check", str(new))[1] == text, f"{name}.cmt is another one after a copy")
+            check(raw_streams(f"again/{name}.cmt")[0] == raw_streams(new)[0], f"{name}: the copy has another header")
+        else:
+            check(run("trace2cmt", "-s", f"{name}.cmt")[1] == text, f"{name}.cmt to text by trace2cmt")
         status, out, err = second_decoder("--check", f"{name}.cmt")
         check(status == 0 and out == text, f"{name}.cmt to text by cmt_decode: {err}")
         check(raw_streams(f"again/{name}.cmt") == raw_streams(vectors / f"{name}.cmt"), f"{name}: other raw streams")
+        if name == "sampled":
+            continue
         if name in ("large", "times"):  # blocks on one another, times that go back: the reader of text mends them
             check(run("trace2cmt", "--strict", f"{name}.text")[0] == 1, f"{name}.text is contradictory")
             continue

@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 "with stacks there are as many events");
   try {
     Reader reader(fuzz::file_of(bytes), "fuzz", options);
+    reader.accept_samples();
     reader.read_stacks();
     for (const BlockStart& block : reader.blocks()) {
       if (!block.keyframe || block.first_event == 0) continue;

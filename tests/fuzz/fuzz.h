@@ -79,6 +79,7 @@ inline std::string rewritten(std::string_view bytes, Format format, std::uint32_
   ReadOptions options;
   options.stacks = true;
   Reader reader(file_of(bytes), "fuzz", options);
+  reader.accept_samples();
   const int fd = file_of("");
   Writer writer(fd, reader.header(), {.format = format, .block_events = block_events});
   writer.use_stacks(reader.stacks());

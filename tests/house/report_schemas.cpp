@@ -184,15 +184,16 @@ void write_info_report() {
   Schema schema(
       "cmt.info/1", "trace2cmt --info --json",
       "touched_min_bytes to untouched_bytes only where touched pages were recorded, from stream_blocks on only "
-      "of a .cmt");
+      "of a .cmt. A sampled trace has the totals, events to repairs_by_kind, in samples");
   schema.add(cmt::output::list_fields<cmt::trace2cmt::Info>());
-  schema.add(cmt::output::list_fields<cmt::Totals>());
   const auto add = [&](std::vector<FieldDoc> fields) {
     for (FieldDoc& field : fields) {
       field.may_be_absent = true;
       schema.add(field);
     }
   };
+  add(cmt::output::list_fields<cmt::Totals>());
+  add(cmt::output::list_fields<cmt::trace2cmt::SampleTotals>());
   add(cmt::output::list_fields<cmt::trace2cmt::StackCounts>());
   add(cmt::output::list_fields<cmt::trace2cmt::RunTimes>());
   add(cmt::output::list_fields<cmt::trace2cmt::TouchCounts>());

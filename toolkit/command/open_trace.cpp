@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <filesystem>
 #include <limits>
@@ -28,6 +29,7 @@
 #include "libcmt/trace/source.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/logs/log_source.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::command {
 namespace {
@@ -247,22 +249,37 @@ std::unique_ptr<Input> open_decompressed(int fd, const std::string& name) {
   return std::make_unique<Input>(std::make_unique<DecompressedBytes>(std::move(input), std::move(decoder)), name);
 }
 
-Reader open_trace(const std::string& path, ReadOptions options) {
-  return open_trace(open_or_wait(path), path, std::move(options));
+Reader open_trace(const std::string& path, ReadOptions options, Samples samples) {
+  return open_trace(open_or_wait(path), path, std::move(options), {}, samples);
 }
 
 Reader open_trace(int fd, const std::string& name, ReadOptions options) {
   return open_trace(fd, name, std::move(options), {});
 }
 
-Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from) {
+Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from, Samples samples) {
   const auto choose = [&](std::unique_ptr<Input> input, const ReadOptions& read_options, DefectLog& log) {
     return logs::choose_any_source(std::move(input), from, read_options, log);
   };
   std::unique_ptr<Input> input = open_decompressed(fd, name);
   if (input_name(name) == input_name("-") && input->peek(1).empty() && input->missing().empty())
     throw FormatError(input_name(name), "the trace is empty");
-  return Reader(std::make_unique<Reader::Impl>(std::move(input), std::move(options), choose));
+  Reader reader(std::make_unique<Reader::Impl>(std::move(input), std::move(options), choose));
+  if (samples == Samples::refused) refuse_samples(name, reader.header());
+  reader.accept_samples();
+  return reader;
+}
+
+void refuse_samples(const std::string& name, const Header& header) {
+  if (header.sampled() == 0) return;
+  throw FormatError(input_name(name), "a sampled trace (" + sampling_text(header) +
+                                          ") lacks most blocks, so this cannot be computed; lifetimes --by estimates "
+                                          "from it");
+}
+
+std::string sampling_text(const Header& header) {
+  assert(header.sampled() != 0);
+  return "a sample per " + output::bytes_text(header.sampled());
 }
 
 bool can_be_read_again(const std::string& path) {

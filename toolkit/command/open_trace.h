@@ -26,13 +26,24 @@ std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 /// for it. The caller closes the descriptor. Throws std::system_error.
 int open_or_wait(const std::string& path);
 
+/// Whether a caller knows that the events of a sampled trace are those of a few blocks.
+enum class Samples { refused, accepted };
+
 /// A reader of a trace or of the log of another tool, which may be compressed. Throws FormatError if standard input is
-/// empty: mostly the command before it in the pipe has failed.
-Reader open_trace(const std::string& path, ReadOptions options = {});
+/// empty: mostly the command before it in the pipe has failed. Throws it too, with the tools that serve, if the trace
+/// is sampled and `samples` refuses it.
+Reader open_trace(const std::string& path, ReadOptions options = {}, Samples samples = Samples::refused);
 Reader open_trace(int fd, const std::string& name, ReadOptions options = {});
 
 /// The same with options for logs.
-Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from);
+Reader open_trace(int fd, const std::string& name, ReadOptions options, const logs::From& from,
+                  Samples samples = Samples::refused);
+
+/// Throws FormatError, as open_trace() does, if a trace is sampled.
+void refuse_samples(const std::string& name, const Header& header);
+
+/// "a sample per 512 KiB", of a sampled trace.
+std::string sampling_text(const Header& header);
 
 /// Whether a path names a regular file, which can be read more than once.
 bool can_be_read_again(const std::string& path);

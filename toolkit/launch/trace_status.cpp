@@ -286,6 +286,8 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   RecordedFile file{.path = path, .bytes = bytes};
   file.program = reader.header().find("program").value_or("");
   file.command = reader.header().find("command").value_or("");
+  file.is_sampled = reader.header().sampled() != 0;
+  reader.accept_samples();
   const auto totals = reader.totals();
   if (totals) {
     file.totals = *totals;

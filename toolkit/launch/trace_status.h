@@ -111,6 +111,7 @@ struct RecordedFile {
   std::uint64_t lived_ns = 0;
   std::uint64_t events = 0, threads = 0, repairs = 0;
   bool is_finished = true;                ///< it has an end, which no error has caused
+  bool is_sampled = false;                ///< all figures are of the samples alone
   std::optional<RunningTotals> totals{};  ///< of a whole .cmt
 };
 

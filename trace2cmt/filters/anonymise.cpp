@@ -10,7 +10,8 @@
 namespace cmt::trace2cmt {
 namespace {
 
-constexpr std::array<std::string_view, 5> harmless_keys{"kept", "origin", "page_size", "slice", "touched_min"};
+constexpr std::array<std::string_view, 6> harmless_keys{"kept",    "origin", "page_size",
+                                                        "sampled", "slice",  "touched_min"};
 constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
 
 /// The mark at the start of a slice identifies nobody, unless the slice was given by marks.

@@ -55,7 +55,8 @@ class Filter {
 /// Lets a slice of a trace through. First it allocates the blocks that are live at the begin of the slice, so that the
 /// slice replays. Each block gets the pages that are known to be touched. Then comes a mark "slice FROM:TO". Each of
 /// these allocations is as it was in the trace, with its time. So lifetimes in time stay true, and lifetimes in events
-/// count from the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
+/// count from the begin of the slice. A slice of a sampled trace begins with the sampling interval. Memory: some 100
+/// bytes a block that is live at the begin.
 std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const std::string& path);
 
 /// Lets the events of some threads through, such that they replay by themselves:
@@ -68,7 +69,7 @@ std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const st
 /// | these threads resize a block of another thread | a realloc of NULL |
 /// | pages of a block of these threads are touched | itself, whatever thread reports it |
 /// | pages of another thread's block are touched | nothing |
-/// | a mark of any thread | itself |
+/// | a mark of any thread, or a new sampling interval | itself |
 ///
 /// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
 std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);

@@ -73,6 +73,7 @@ class SliceFilter : public Filter {
   void change_header(cmt::Header& header) override {
     progress_.check(header, path_);
     touched_min_ = header.touched_min();
+    interval_ = header.sampled();
     const std::string& text = progress_.range().text;
     for (auto& [key, value] : header.metadata) {
       if (key == "slice") return void(value += " " + text);
@@ -109,6 +110,7 @@ class SliceFilter : public Filter {
     if (before == Place::before && place_ != Place::before) begin(emit);
     if (place_ == Place::after) return;
     has_events_ = true;
+    if (event.kind == cmt::Kind::sampling_interval) interval_ = event.size;
     if (event.time_ns != cmt::unknown) last_time_ns_ = event.time_ns;
     place_ == Place::inside ? emit(event) : before_.follow(event);
   }
@@ -124,6 +126,7 @@ class SliceFilter : public Filter {
 
   void begin(const Emit& emit) {
     if (!has_events_) return;
+    if (interval_ != 0) emit({.kind = cmt::Kind::sampling_interval, .size = interval_});
     std::exchange(before_, {}).emit_all(emit);
     const std::string label = "slice " + progress_.range().text;
     emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
@@ -136,6 +139,7 @@ class SliceFilter : public Filter {
   std::uint64_t last_time_ns_ = cmt::unknown;
   LiveAllocations before_;
   std::uint64_t touched_min_ = 0;
+  std::uint64_t interval_ = 0;  // of sampling, so far; 0: the trace has all blocks
 };
 
 }  // namespace

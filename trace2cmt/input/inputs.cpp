@@ -6,6 +6,8 @@
 #include <cassert>
 #include <limits>
 
+#include "toolkit/command/command_line.h"
+
 namespace cmt::trace2cmt {
 namespace {
 
@@ -13,9 +15,20 @@ constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // the addresses
 
 }  // namespace
 
-Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options)
-    : open_([from, options](const std::string& path) { return open_log(path, from, options); }) {
-  for (const std::string& path : paths) files_.push_back({path, open_(path)});
+Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options,
+               bool has_samples)
+    : open_([from, options](const std::string& path) {
+        return open_log(path, from, options, cmt::command::Samples::accepted);
+      }) {
+  for (const std::string& path : paths) {
+    const cmt::Header& header = files_.emplace_back(File{path, open_(path)}).reader.header();
+    if (header.sampled() != 0 && (!has_samples || paths.size() > 1))
+      throw cmt::FormatError(cmt::command::input_name(path),
+                             "a sampled trace (" + cmt::command::sampling_text(header) + ") " +
+                                 (has_samples ? "cannot be joined to others; give it alone"
+                                              : "is written as .cmt only, since its samples are not all blocks; "
+                                                "lifetimes --by estimates from it"));
+  }
 }
 
 cmt::Header Inputs::header() const {
@@ -64,14 +77,15 @@ void Inputs::read(const Visit& visit) {
 
 std::optional<cmt::trace::LateStart> Inputs::start_late(const cmt::trace::SliceRange& range) {
   File& file = files_.front();
-  if (files_.size() > 1 || file.path == "-") return std::nullopt;
+  // A keyframe does not have the sampling interval, which a slice states.
+  if (files_.size() > 1 || file.path == "-" || is_sampled()) return std::nullopt;
   return cmt::trace::start_late(file.reader, range, [&] { return open_(file.path); });
 }
 
 std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {
   cmt::Reader& reader = files_.front().reader;
   std::optional<cmt::BlockStart> found;
-  if (files_.size() > 1) return found;
+  if (files_.size() > 1 || is_sampled()) return found;
   for (const cmt::BlockStart& block : reader.blocks()) {
     if (block.first_event > event) break;
     if (block.keyframe && block.first_event > reader.first_event()) found = block;

@@ -32,8 +32,10 @@ namespace cmt::trace2cmt {
 /// allocation. Both count as repairs.
 class Inputs {
  public:
-  /// Opens all files, so that a missing one is reported at once.
-  Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options);
+  /// Opens all files, so that a missing one is reported at once. `has_samples`: of the output's form. Throws
+  /// FormatError for a sampled trace in another form, or joined to others, whose blocks its interval would not hold
+  /// for.
+  Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options, bool has_samples);
 
   /// Calls this for each batch that is read, with the file, the bytes that are read and those that it has (0: not
   /// known).
@@ -83,6 +85,8 @@ class Inputs {
   const std::vector<std::string>& empty_files() const { return empty_; }
 
  private:
+  bool is_sampled() const { return files_.front().reader.header().sampled() != 0; }
+
   struct File {
     std::string path;
     cmt::Reader reader;

@@ -14,6 +14,7 @@
 #include "libcmt/text/format.h"
 #include "libcmt/text/utf8.h"
 #include "libcmt/trace/ledger.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -232,16 +233,21 @@ std::string facts_text(const Info& info) {
   const auto add = [&](const std::string& what, const std::string& value) { table.add({"  " + what, value}); };
   for (const auto& [key, value] : info.header.metadata)
     add(printable(key), key == "kept" ? kept_text(value) : printable(value));
+  const bool sampled = info.header.sampled() != 0;
+  if (sampled) add("blocks", cmt::command::sampling_text(info.header) + "; the sums are of the samples alone");
   add("recorded", recorded_text(info.header));
   if (totals.events == 0) return without_heading(table);
   if (!info.ended_by.empty()) add("ended by", printable(info.ended_by));
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   if (info.run_times.stretches != 0) add("elapsed", run_text(info.run_times.sum));
   add("threads", with_commas(totals.threads));
-  add("allocated", bytes_text(totals.allocated_bytes) + " in " + counted(totals.allocations, "block"));
-  add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event));
-  add("most live", counted(totals.peak_live_blocks, "block") + " at once");
-  add("live at end", bytes_text(totals.end_live_bytes) + " in " + counted(totals.end_live_blocks, "block"));
+  add(sampled ? "samples made" : "allocated",
+      bytes_text(totals.allocated_bytes) + " in " + counted(totals.allocations, "block"));
+  add(sampled ? "peak of samples" : "peak live",
+      bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event));
+  add(sampled ? "most samples" : "most live", counted(totals.peak_live_blocks, "block") + " at once");
+  add(sampled ? "samples at end" : "live at end",
+      bytes_text(totals.end_live_bytes) + " in " + counted(totals.end_live_blocks, "block"));
   if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
   if (info.touches) add("touched", touches_text(*info.touches));
   if (info.touches) add("never touched", untouched_text(*info.touches));
@@ -337,7 +343,11 @@ std::string to_json(const Info& info) {
   json.begin_object();
   json.field("schema", "cmt.info/1");
   cmt::output::write_fields(json, info);
-  cmt::output::write_fields(json, info.totals);
+  if (info.header.sampled() != 0) {
+    cmt::output::write_fields(json, SampleTotals{info.header.sampled(), info.totals});
+  } else {
+    cmt::output::write_fields(json, info.totals);
+  }
   cmt::output::write_fields(json, info.stacks);
   if (info.run_times.stretches != 0) cmt::output::write_fields(json, info.run_times);
   if (info.touches) cmt::output::write_fields(json, *info.touches);

@@ -102,6 +102,18 @@ void describe(Visitor& field, R& times) {
   field("recorder_wait_ns", times.sum.held_ns, "time for which threads waited for the recorder");
 }
 
+/// The totals of a sampled trace. They have a key of their own, so that no program takes them for those of all blocks.
+struct SampleTotals {
+  std::uint64_t interval = 0;
+  cmt::Totals totals;
+};
+
+template <class Visitor, cmt::output::DescribedAs<SampleTotals> S>
+void describe(Visitor& field, S& samples) {
+  field("sampling_interval_bytes", samples.interval, "mean bytes between two samples, at the start of the trace");
+  field("samples", samples.totals, "the totals of the samples alone, which are not those of the program");
+}
+
 /// An entry of the trace's header.
 struct MetadataEntry {
   std::string key, value;

@@ -38,7 +38,7 @@ std::string TraceFile::at(std::uint64_t offset, std::uint64_t count) const {
 cmt::Reader TraceFile::reader(cmt::ReadOptions options) const {
   const int fd = open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw std::system_error(errno, std::generic_category(), name());
-  return open_log(fd, name(), from_, std::move(options));
+  return open_log(fd, name(), from_, std::move(options), cmt::command::Samples::accepted);
 }
 
 std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {

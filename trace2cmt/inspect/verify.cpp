@@ -91,6 +91,9 @@ void EventChecks::check(std::span<const cmt::Event> events, std::span<const cmt:
 
 void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   check_time(event);
+  if (event.kind == cmt::Kind::sampling_interval && event.size < interval_)
+    report_("the sampling interval falls from " + std::to_string(interval_) + " to " + std::to_string(event.size));
+  if (event.kind == cmt::Kind::sampling_interval) interval_ = event.size;
   if (!entry.accepted) return report_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
   if (entry.old_known && cmt::names_pages(event.kind)) check_run(event, entry.old);

@@ -42,7 +42,7 @@ Verdict verify_cmt(const TraceFile& file, unsigned jobs, const ReportFault& repo
 /// - a block is ended once, and at the address where it was allocated;
 /// - live blocks do not overlap;
 ///
-/// - time does not go back;
+/// - time does not go back, and the sampling interval does not fall;
 /// - events of touched pages name each page of a block once.
 ///
 /// Memory: some 50 bytes a live block (15 if the caller knows the blocks), and the memory of TouchedPages.
@@ -51,6 +51,9 @@ class EventChecks {
   using Report = std::function<void(const std::string& what)>;
 
   explicit EventChecks(Report report) : report_(std::move(report)) {}
+
+  /// The trace is sampled, with this interval at its start. 0: it is not.
+  void expect_samples(std::uint64_t interval) { interval_ = interval; }
 
   void check(const cmt::Event& event);
   /// The same for a caller that knows the live blocks: `given` has the block that each event was given; tag 0 if there
@@ -77,6 +80,7 @@ class EventChecks {
   std::unordered_set<cmt::Tag> touched_;              // blocks that have an event of the kind touch
   std::uint64_t pages_size_min_ = ~std::uint64_t{0};  // least size of the blocks in both; most others are smaller
   std::uint64_t last_time_ns_ = 0;
+  std::uint64_t interval_ = 0;
 };
 
 /// Each figure in which the totals of a file differ from the events': "totals: peak_live_bytes is 8, the events say

@@ -98,6 +98,7 @@ class CmtVerifier {
   std::uint64_t next_event_ = 0;
   std::uint64_t last_time_ns_ = 0;  // of the events that are checked
   std::uint64_t frames_ = 0;
+  std::uint64_t interval_ = 0;           // of sampling, at the trace's start; 0: it has all blocks
   std::optional<CoreState> ended_with_;  // the block before
   std::vector<cmt::BlockStart> blocks_;
   std::optional<Section> index_, totals_, tail_;
@@ -204,7 +205,8 @@ std::optional<std::uint64_t> CmtVerifier::check_header() {
   try {
     const auto size = file_header_size(file_.at(0, 16));
     if (!size || *size > file_.size()) throw WireError(0, "the file header is cut off");
-    take_file_header(file_.at(0, *size));
+    interval_ = take_file_header(file_.at(0, *size)).sampled();
+    checks_.expect_samples(interval_);
     return *size;
   } catch (const WireError& error) {
     fault(error.offset(), error.what());
@@ -403,8 +405,9 @@ void CmtVerifier::check_names(const Section& section) {
 }
 
 void CmtVerifier::decode(const BlockHeader& block) {
-  auto core = in_stream(StreamId::core,
-                        [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events, block.pools); });
+  auto core = in_stream(StreamId::core, [&] {
+    return CoreDecoder(streams_[StreamId::core], block.core, block.events, block.pools, interval_ != 0);
+  });
   const auto fill = [&](StreamId id, auto& decoder, std::span<cmt::Event> events) {
     if (!streams_[id].empty()) in_stream(id, [&] { decoder.fill(events); });
   };

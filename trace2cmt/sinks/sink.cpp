@@ -65,7 +65,7 @@ std::unique_ptr<Sink> make_writer_sink(SinkSettings settings) {
 }  // namespace
 
 std::span<const OutputForm> output_forms() {
-  static const std::array forms{OutputForm{"cmt", "a .cmt", make_writer_sink<cmt::Format::cmt>, true},
+  static const std::array forms{OutputForm{"cmt", "a .cmt", make_writer_sink<cmt::Format::cmt>, true, true},
                                 OutputForm{"text", "", make_writer_sink<cmt::Format::text>, true},
                                 legacy_form,
                                 rep_form,

@@ -79,7 +79,8 @@ struct OutputForm {
   std::string_view name;         ///< as --to takes it
   std::string_view binary_name;  ///< "a .cmt", for the message that refuses to write it to a terminal; empty for text
   std::unique_ptr<Sink> (*make_sink)(SinkSettings settings);
-  bool has_stacks = false;  ///< the form has call stacks
+  bool has_stacks = false;   ///< the form has call stacks
+  bool has_samples = false;  ///< a reader of the form knows whether the trace is sampled
 };
 
 /// All output forms. Each is defined in a file of this folder; the list is in sink.cpp.

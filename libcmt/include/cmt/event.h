@@ -102,6 +102,9 @@ constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Ki
 /// Whether an event makes or ends a block of a pool, which is no block of malloc: uses `pool_block` and `label`.
 constexpr bool is_of_pool(Kind kind) { return kind == Kind::pool_malloc || kind == Kind::pool_free; }
 
+/// Whether an event occurs only in a sampled trace.
+constexpr bool is_of_sampling(Kind kind) { return kind == Kind::sampling_interval || kind == Kind::unsample; }
+
 /// Whether an event is of the thread that it names. Marks and samples have no thread. Touched pages have the thread
 /// that noticed them, which need not be the one that wrote. Events of pools are left out, so that a block of malloc is
 /// as temporary as without them.

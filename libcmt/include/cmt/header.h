@@ -71,6 +71,9 @@ struct Header {
   /// The least size of blocks whose touched pages were recorded; 0 if no touched pages were recorded.
   std::uint64_t touched_min() const;
 
+  /// The sampling interval in bytes at the start of a sampled trace (format-spec/cmt.md); 0: the trace has all blocks.
+  std::uint64_t sampled() const;
+
   /// The value of a key, or nothing if the header lacks it.
   std::optional<std::string_view> find(std::string_view key) const {
     for (const auto& [name, value] : metadata) {

@@ -80,6 +80,11 @@ class Reader {
 
   const Header& header() const;
 
+  /// Lets read() return the events of a sampled trace (Header::sampled()), which are those of a few blocks. Without
+  /// this call, read() and seek() throw FormatError for such a trace, since a program that does not know of samples
+  /// would take them for all blocks. To be called before these.
+  void accept_samples();
+
   /// The next events, in recorded order; empty at the end. Valid until the next call.
   std::span<const Event> read();
 
@@ -147,8 +152,8 @@ class Reader {
 /// One thread visits a part, with its events in order; different parts are visited at the same time, in no order. An
 /// input without index (text, a pipe, a file that was cut off) is one part.
 ///
-/// Returns the number of parts. Throws the exception of the first part, in their order, of which reading or `visit`
-/// threw.
+/// Refuses a sampled trace as Reader::read() does. Returns the number of parts. Throws the exception of the first part,
+/// in their order, of which reading or `visit` threw.
 std::size_t for_each_part(const std::string& path, const ReadOptions& options, unsigned threads,
                           const std::function<void(std::size_t part, std::span<const Event> events)>& visit);
 

@@ -27,9 +27,11 @@ struct WriteOptions {
 ///
 /// Events have to be consistent: tags rise, and a block is ended once. add() refuses other events. Not thread safe.
 /// Throws std::system_error.
+///
+/// A header with the key `sampled` makes the .cmt one of version 2 (format-spec/cmt.md, "Sampled traces").
 class Writer {
  public:
-  /// Borrows `fd`.
+  /// Borrows `fd`. Throws FormatError if the key `sampled` is not a number above 0, or the format is text.
   Writer(int fd, Header header, WriteOptions options = {});
   ~Writer();
   Writer(Writer&&) noexcept;
@@ -38,8 +40,9 @@ class Writer {
   /// Writes an event. Returns false and writes nothing if the event's kind is unknown, its label has more than
   /// 4,096 bytes, or it names touched pages but no block. It does the same if the event
   ///
-  /// - makes a block whose tag is not above all tags before, or
-  /// - is given a block of this trace that is not alive.
+  /// - makes a block whose tag is not above all tags before,
+  /// - is given a block of this trace that is not alive, or
+  /// - is of a kind of sampled traces, and the header is not that of one, or the interval falls.
   bool add(const Event& event);
 
   /// From here on the events' stacks are numbers of this table. Without a table, events have no stacks. The Writer

@@ -81,7 +81,7 @@ void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
   std::fill(batch_.begin(), batch_.end(), Event{});  // since a stream that this block lacks fills nothing in
   const format::BlockHeader& header = block->bytes.header();
   block->bytes.in_stream(StreamId::core, [&] {
-    core_.emplace(block->bytes.stream(StreamId::core), header.core, header.events, header.pools);
+    core_.emplace(block->bytes.stream(StreamId::core), header.core, header.events, header.pools, is_sampled_);
   });
   block_ = std::move(block);
 }

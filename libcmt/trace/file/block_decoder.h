@@ -96,6 +96,9 @@ class BlockDecoder {
   /// Adds to a table of stacks, if stacks are wanted.
   BlockDecoder(const ReadOptions& wanted, StackTable& stacks) : wanted_(wanted), definitions_(stacks) {}
 
+  /// To be called before the first block of a sampled trace.
+  void expect_samples() { is_sampled_ = true; }
+
   /// Defines the stacks of a block, unless they are known. To be called for all blocks in their order.
   void define_stacks(const format::BlockHeader& header, std::string_view stream);
   bool knows_stacks_of(std::uint64_t first_event) const { return stacks_before_.contains(first_event); }
@@ -135,6 +138,7 @@ class BlockDecoder {
   void check_ends();
 
   const ReadOptions& wanted_;
+  bool is_sampled_ = false;
   std::vector<Event> batch_ = std::vector<Event>(batch_events);
   std::shared_ptr<const OpenBlock> block_;
   std::optional<format::CoreDecoder> core_;

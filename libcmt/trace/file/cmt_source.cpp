@@ -45,6 +45,7 @@ void CmtSource::read_header() {
   const std::string_view bytes = input_->peek(*size);
   if (bytes.size() < *size) throw WireError(0, "the file header is cut off");
   header_ = format::take_file_header(bytes.substr(0, *size));
+  if (header_.sampled() != 0) decoder_.expect_samples();
   options_.addresses |= options_.addresses_of_touched && header_.touched_min() != 0 && header_.has_addresses;
   input_->skip(*size);
 }

@@ -85,7 +85,7 @@ void parse_line(text::Parser& parser, std::string_view line, std::uint64_t numbe
   if (!text::StackLineReader::is_definition(line)) {
     const text::Line& parsed = parser.parse(line);
     if (parsed.sort == text::Line::Sort::blank && !text::take_stretch(line)) return;
-    if (parsed.sort == text::Line::Sort::event && parsed.event.label.empty()) {
+    if (parsed.sort == text::Line::Sort::event && parsed.event.label.empty() && !is_of_sampling(parsed.event.kind)) {
       piece.events.push_back(parsed.event);
       piece.lines.push_back(text::without_annotation(line));
       piece.line_numbers.push_back(number);
@@ -132,6 +132,11 @@ void TextSource::end() {
   if ((header_.has_header || !header_.metadata.empty()) && !ended_) truncated_ = true;
 }
 
+/// An event of sampling in a text: its trace would look like one of all blocks.
+static void refuse_samples(const std::string& place) {
+  throw FormatError(place, "a text trace is never sampled: read the .cmt that it was made from");
+}
+
 /// Replaces the text's number of an event's stack by the table's number.
 void TextSource::take_stack(Event& event) {
   header_.has_stacks = true;
@@ -161,6 +166,7 @@ void TextSource::take(std::string_view line) {
       return take_metadata(parsed);
     case text::Line::Sort::event:
       event = parsed.event;
+      if (is_of_sampling(event.kind)) refuse_samples(place());
       if (is_of_pool(event.kind) && !newest_pool_block_.takes(event))
         return log_.report(place(), "a block of a pool that contradicts the lines before: left out",
                            Repair::contradiction);
@@ -196,6 +202,8 @@ void TextSource::take_metadata(const text::Line& line) {
     wrong("metadata after the first event: dropped");
   } else if (header_.metadata.size() == text::metadata_limit) {
     throw FormatError(place(), "more than 1024 header lines");
+  } else if (line.key == "sampled") {
+    refuse_samples(place());
   } else {
     header_.metadata.emplace_back(line.key, line.value);
   }
