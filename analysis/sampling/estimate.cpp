@@ -1,0 +1,122 @@
+// Weights of samples, and intervals of their sums. estimate.h has the formulas.
+#include "analysis/sampling/estimate.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "cmt/event.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::analysis {
+namespace {
+
+constexpr double z = 1.959964;  // 97.5 % of the normal distribution
+
+/// A quantile of the gamma distribution of this shape, with z of the normal distribution: Wilson and Hilferty.
+double gamma_quantile(double shape, double quantile) {
+  assert(shape > 0);
+  const double root = 1 - 1 / (9 * shape) + quantile / (3 * std::sqrt(shape));
+  return root <= 0 ? 0 : shape * root * root * root;
+}
+
+/// `further`: the weight of the further sample that the upper end counts.
+Range range_of(double sum, double variance, double further) {
+  const double low = variance <= 0 ? sum : variance / sum * gamma_quantile(sum * sum / variance, -z);
+  const double with_further = sum + further, its_variance = variance + further * further;
+  if (its_variance <= 0) return {low, sum};
+  return {low, its_variance / with_further * gamma_quantile(with_further * with_further / its_variance, z)};
+}
+
+std::string unit_of(const std::string& text) { return text.substr(text.find(' ')); }
+
+std::string three_digits(double number) {
+  double unit = 1;
+  while (number / unit >= 999.5 && unit < 1e18) unit *= 10;
+  return output::with_commas(whole(std::round(number / unit) * unit));
+}
+
+}  // namespace
+
+Weight weight_of(std::uint64_t size, std::uint64_t interval) {
+  assert(interval != 0);
+  if (size == 0) return {};
+  const double bytes = static_cast<double>(size), points = bytes / static_cast<double>(interval);
+  const double blocks = -1 / std::expm1(-points);  // 1 / p
+  const double beyond = 1 / std::expm1(points);    // 1 / p - 1, which the difference would lose if p is nearly 1
+  return {bytes * blocks, blocks, bytes * blocks * bytes * beyond, blocks * beyond};
+}
+
+void Estimate::add(const Weight& sample) {
+  *this += {.samples = 1,
+            .bytes = sample.bytes,
+            .blocks = sample.blocks,
+            .bytes_variance = sample.bytes_variance,
+            .blocks_variance = sample.blocks_variance};
+}
+
+void Estimate::remove(const Weight& sample) {
+  assert(samples != 0);
+  if (--samples == 0) {
+    *this = {};
+    return;
+  }
+  bytes = std::max(bytes - sample.bytes, 0.0);
+  blocks = std::max(blocks - sample.blocks, 0.0);
+  bytes_variance = std::max(bytes_variance - sample.bytes_variance, 0.0);
+  blocks_variance = std::max(blocks_variance - sample.blocks_variance, 0.0);
+}
+
+Estimate& Estimate::operator+=(const Estimate& more) {
+  samples += more.samples;
+  bytes += more.bytes;
+  blocks += more.blocks;
+  bytes_variance += more.bytes_variance;
+  blocks_variance += more.blocks_variance;
+  return *this;
+}
+
+Range interval95(const Estimate& estimate, std::uint64_t interval) {
+  if (estimate.samples == 0) return {0, unseen_below(interval)};
+  return range_of(estimate.bytes, estimate.bytes_variance, static_cast<double>(interval));
+}
+
+Range blocks_interval95(const Estimate& estimate) {
+  if (estimate.samples == 0) return {};
+  return range_of(estimate.blocks, estimate.blocks_variance, estimate.blocks_variance / estimate.blocks);
+}
+
+double unseen_below(std::uint64_t interval) { return -std::log(0.05) * static_cast<double>(interval); }
+
+std::uint64_t whole(double number) {
+  return number >= 0x1p64 ? unknown - 1 : static_cast<std::uint64_t>(std::round(number));
+}
+
+std::string estimate_text(const Estimate& estimate, std::uint64_t interval) {
+  const Range range = interval95(estimate, interval);
+  const std::string sum = output::bytes_text(whole(estimate.bytes));
+  std::string low = output::bytes_text(whole(range.low)), high = output::bytes_text(whole(range.high));
+  if (estimate.samples == 0) return sum + " (below " + high + ")";
+  if (unit_of(low) == unit_of(sum) && unit_of(high) == unit_of(sum)) {
+    low.resize(low.find(' '));
+    high.resize(high.find(' '));
+  }
+  return sum + " (" + low + " to " + high + ")";
+}
+
+std::string blocks_text(const Estimate& estimate) {
+  if (estimate.samples == 0) return "0";
+  const Range range = blocks_interval95(estimate);
+  return three_digits(estimate.blocks) + " (" + three_digits(range.low) + " to " + three_digits(range.high) + ")";
+}
+
+ReportedEstimate::ReportedEstimate(const Estimate& estimate, std::uint64_t interval)
+    : bytes(whole(estimate.bytes)),
+      bytes_low(whole(interval95(estimate, interval).low)),
+      bytes_high(whole(interval95(estimate, interval).high)),
+      blocks(whole(estimate.blocks)),
+      blocks_low(estimate.samples == 0 ? unknown : whole(blocks_interval95(estimate).low)),
+      blocks_high(estimate.samples == 0 ? unknown : whole(blocks_interval95(estimate).high)),
+      samples(estimate.samples) {}
+
+}  // namespace cmt::analysis

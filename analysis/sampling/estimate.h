@@ -1,0 +1,103 @@
+/// Estimates of the bytes and blocks of a program from a sample of its blocks (format-spec/cmt.md, "Sampled traces").
+///
+/// A Poisson process puts points on the bytes that each thread asks for, on average one per sampling interval R. A
+/// block of S bytes is a sample with p = 1 - exp(-S / R), independently of all others. Each sample counts for all the
+/// blocks that were none:
+///
+///     S        R        p        bytes      blocks
+///     64       512 KiB  0.00012  524,320    8,192.5     S / p and 1 / p
+///     1 MiB    512 KiB  0.865    1,212,700  1.16
+///     16 MiB   512 KiB  1        16 MiB     1           surely a sample, so the estimate is exact
+///
+/// These sums have no bias (Horvitz and Thompson 1952). An Estimate also sums the variances, from which interval95()
+/// follows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "toolkit/output/fields.h"
+
+namespace cmt::analysis {
+
+/// The amounts for which one sample counts, and their variances.
+struct Weight {
+  double bytes = 0;            ///< S / p
+  double blocks = 0;           ///< 1 / p
+  double bytes_variance = 0;   ///< in bytes^2: w (w - S), with w = S / p
+  double blocks_variance = 0;  ///< (1 / p) (1 / p - 1)
+};
+
+/// Returns the weight of a sample of `size` bytes at the sampling interval `interval`, in bytes. A block of 0 bytes is
+/// no sample and has no weight. Exact for blocks far below and far above the interval.
+Weight weight_of(std::uint64_t size, std::uint64_t interval);
+
+/// The estimated bytes and blocks of a set of blocks. Estimates of disjoint sets are added by `+=`.
+struct Estimate {
+  std::uint64_t samples = 0;
+  double bytes = 0;
+  double blocks = 0;
+  double bytes_variance = 0;   ///< in bytes^2
+  double blocks_variance = 0;  ///< in blocks^2
+
+  void add(const Weight& sample);
+  /// Removes a sample that was added. Without samples, the sums are exactly 0.
+  void remove(const Weight& sample);
+  Estimate& operator+=(const Estimate& more);
+  bool operator==(const Estimate&) const = default;
+};
+
+/// A range, both ends included.
+struct Range {
+  double low = 0, high = 0;
+
+  bool has(double number) const { return low <= number && number <= high; }
+};
+
+/// Returns the range that contains the true bytes with a probability of 95 %. `interval`: the sampling interval in
+/// bytes, the largest if it rose.
+///
+/// The number of samples is taken as a Poisson count: n = E^2 / V, each for E / n bytes. The range is the one of
+/// Garwood (1936), with the formula of Wilson and Hilferty (1931). E +- 1.96 sigma is wrong for few samples: it
+/// contained the truth in 3 to 95 of 100 cases. The upper end counts a further sample of one interval, as Fay and Feuer
+/// (1997) do for weighted sums. So a caller whose blocks are all large may have small ones that are not seen. Without a
+/// sample the range is 0 to unseen_below().
+Range interval95(const Estimate& estimate, std::uint64_t interval);
+/// Returns the same of the blocks. Without a sample nothing is known, and the range is 0 to 0.
+Range blocks_interval95(const Estimate& estimate);
+
+/// Returns the bytes, 3.0 intervals, below which a set of blocks can be without a sample: with 5 % or more.
+double unseen_below(std::uint64_t interval);
+
+/// Returns a number as the nearest integer; of a damaged trace, 2^64 - 2 at most.
+std::uint64_t whole(double number);
+
+/// Returns the bytes with their range: "12.4 MiB (10.1 to 15.0)", "1.20 MiB (812 KiB to 1.70 MiB)"; without a sample
+/// "0 B (below 1.50 MiB)".
+std::string estimate_text(const Estimate& estimate, std::uint64_t interval);
+/// Returns the blocks with three digits and their range: "12,300 (10,100 to 15,000)"; without a sample "0".
+std::string blocks_text(const Estimate& estimate);
+
+/// An estimate as JSON and CSV have it.
+struct ReportedEstimate {
+  std::uint64_t bytes = 0, bytes_low = 0, bytes_high = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t blocks_low = 0, blocks_high = 0;  ///< unknown without a sample
+  std::uint64_t samples = 0;
+
+  ReportedEstimate() = default;
+  ReportedEstimate(const Estimate& estimate, std::uint64_t interval);
+};
+
+template <class Visitor, output::DescribedAs<ReportedEstimate> E>
+void describe(Visitor& field, E& estimate) {
+  field("bytes", estimate.bytes, "the estimate, without a bias");
+  field("bytes_low", estimate.bytes_low, "the lower end of its 95 % interval");
+  field("bytes_high", estimate.bytes_high, "the upper end");
+  field("blocks", estimate.blocks, "the estimate, without a bias");
+  field("blocks_low", output::nullable(estimate.blocks_low), "as of bytes; null without a sample");
+  field("blocks_high", output::nullable(estimate.blocks_high), "as of bytes; null without a sample");
+  field("samples", estimate.samples, "on which the estimate rests");
+}
+
+}  // namespace cmt::analysis
