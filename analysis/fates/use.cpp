@@ -10,7 +10,21 @@
 
 namespace cmt::analysis {
 
+Use use_of(const SampledUse& estimates) {
+  const auto amount = [](const Estimate& sum) { return Amount{{whole(sum.bytes), whole(sum.blocks)}}; };
+  Use use{.allocated = amount(estimates.allocated), .peak = amount(estimates.peak), .leaked = amount(estimates.live)};
+  use.temporary = use.short_lived = use.other_thread = use.reallocated = unknown;
+  use.growth = static_cast<std::int64_t>(use.leaked.bytes - whole(estimates.at_begin.bytes));
+  use.sampled = std::make_shared<const SampledUse>(estimates);
+  return use;
+}
+
 Use& Use::operator+=(const Use& more) {
+  if (more.sampled) {
+    SampledUse sum = *more.sampled;
+    if (sampled) sum += *sampled;
+    return *this = use_of(sum);
+  }
   allocated += more.allocated;
   peak += more.peak;
   leaked += more.leaked;

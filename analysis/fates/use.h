@@ -4,6 +4,7 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "analysis/fates/amount.h"
 #include "analysis/fates/early_events.h"
 #include "analysis/fates/fate.h"
+#include "analysis/sampling/estimate.h"
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "libcmt/number_hash.h"
@@ -27,6 +29,8 @@ enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thr
 /// The allocations of a stack, or of many. A realloc counts as an allocation of the new size by the stack that called
 /// it, and ends the old block. For a slice of a trace, `allocated` and the figures of ended blocks count events in the
 /// slice. The live figures also count blocks that were allocated before it.
+///
+/// The figures of a sampled trace are estimates. Figures that cannot be estimated are unknown.
 struct Use {
   using Metric = analysis::Metric;
   static constexpr Metric metric_default = Metric::peak;
@@ -40,27 +44,37 @@ struct Use {
   std::uint64_t reallocated = 0;
   std::int64_t growth = 0;  ///< bytes live at the end less those at the start
   std::uint64_t untouched_bytes = unknown;
+  std::shared_ptr<const SampledUse> sampled{};  ///< the estimates; null: the trace has all blocks
 
   Use& operator+=(const Use& more);
   std::int64_t metric(Metric metric) const;
   bool operator==(const Use&) const = default;
 };
 
+/// Returns the figures of a sampled trace.
+Use use_of(const SampledUse& estimates);
+
 template <class Visitor, output::DescribedAs<Use> U>
 void describe(Visitor& field, U& use) {
+  const std::optional<SampledUse> sampled = use.sampled ? std::optional(*use.sampled) : std::nullopt;
   field("allocated_blocks", use.allocated.blocks, "blocks made");
   field("allocated_bytes", use.allocated.bytes, "bytes asked for by them");
   field("peak_blocks", use.peak.blocks, "blocks live at the peak of live bytes, of a slice at its peak");
   field("peak_bytes", use.peak.bytes, "their bytes");
   field("end_live_blocks", output::renamed(use.leaked.blocks, "leaked_blocks"), "blocks still live at the end");
   field("end_live_bytes", output::renamed(use.leaked.bytes, "leaked_bytes"), "their bytes");
-  field("temporary_blocks", use.temporary, "blocks freed by the next event of the thread that made them");
-  field("short_lived_blocks", use.short_lived, "blocks that ended with a lifetime up to short_lived_max");
-  field("other_thread_blocks", use.other_thread, "blocks ended by another thread than the one that made them");
-  field("reallocated_blocks", use.reallocated, "blocks made by a realloc of another block");
+  field("temporary_blocks", output::nullable(use.temporary),
+        "blocks freed by the next event of the thread that made them; null in a sampled trace");
+  field("short_lived_blocks", output::nullable(use.short_lived),
+        "blocks that ended with a lifetime up to short_lived_max; null in a sampled trace");
+  field("other_thread_blocks", output::nullable(use.other_thread),
+        "blocks ended by another thread than the one that made them; null in a sampled trace");
+  field("reallocated_blocks", output::nullable(use.reallocated),
+        "blocks made by a realloc of another block; null in a sampled trace");
   field("growth_bytes", use.growth, "bytes live at the end less those at the start, of the trace or of the slice");
   field("untouched_bytes", output::nullable(use.untouched_bytes),
         "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
+  field("sampled", output::omit_if_empty(sampled), "the estimates of a sampled trace, with their 95 % intervals");
 }
 
 /// The property by which allocations are put together.

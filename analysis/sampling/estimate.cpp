@@ -58,7 +58,7 @@ void Estimate::add(const Weight& sample) {
 void Estimate::remove(const Weight& sample) {
   assert(samples != 0);
   if (--samples == 0) {
-    *this = {};
+    *this = {.interval = interval};
     return;
   }
   bytes = std::max(bytes - sample.bytes, 0.0);
@@ -68,6 +68,7 @@ void Estimate::remove(const Weight& sample) {
 }
 
 Estimate& Estimate::operator+=(const Estimate& more) {
+  interval = std::max(interval, more.interval);
   samples += more.samples;
   bytes += more.bytes;
   blocks += more.blocks;
@@ -76,14 +77,22 @@ Estimate& Estimate::operator+=(const Estimate& more) {
   return *this;
 }
 
-Range interval95(const Estimate& estimate, std::uint64_t interval) {
-  if (estimate.samples == 0) return {0, unseen_below(interval)};
-  return range_of(estimate.bytes, estimate.bytes_variance, static_cast<double>(interval));
+Range interval95(const Estimate& estimate) {
+  if (estimate.samples == 0) return {0, unseen_below(estimate.interval)};
+  return range_of(estimate.bytes, estimate.bytes_variance, static_cast<double>(estimate.interval));
 }
 
 Range blocks_interval95(const Estimate& estimate) {
   if (estimate.samples == 0) return {};
   return range_of(estimate.blocks, estimate.blocks_variance, estimate.blocks_variance / estimate.blocks);
+}
+
+Range change95(const Estimate& before, const Estimate& after, bool of_blocks) {
+  const auto range = [&](const Estimate& sum) { return of_blocks ? blocks_interval95(sum) : interval95(sum); };
+  const Range from = range(before), to = range(after);
+  const double old_sum = of_blocks ? before.blocks : before.bytes, sum = of_blocks ? after.blocks : after.bytes;
+  return {sum - old_sum - std::hypot(sum - to.low, from.high - old_sum),
+          sum - old_sum + std::hypot(to.high - sum, old_sum - from.low)};
 }
 
 double unseen_below(std::uint64_t interval) { return -std::log(0.05) * static_cast<double>(interval); }
@@ -92,8 +101,8 @@ std::uint64_t whole(double number) {
   return number >= 0x1p64 ? unknown - 1 : static_cast<std::uint64_t>(std::round(number));
 }
 
-std::string estimate_text(const Estimate& estimate, std::uint64_t interval) {
-  const Range range = interval95(estimate, interval);
+std::string estimate_text(const Estimate& estimate) {
+  const Range range = interval95(estimate);
   const std::string sum = output::bytes_text(whole(estimate.bytes));
   std::string low = output::bytes_text(whole(range.low)), high = output::bytes_text(whole(range.high));
   if (estimate.samples == 0) return sum + " (below " + high + ")";
@@ -110,13 +119,12 @@ std::string blocks_text(const Estimate& estimate) {
   return three_digits(estimate.blocks) + " (" + three_digits(range.low) + " to " + three_digits(range.high) + ")";
 }
 
-ReportedEstimate::ReportedEstimate(const Estimate& estimate, std::uint64_t interval)
-    : bytes(whole(estimate.bytes)),
-      bytes_low(whole(interval95(estimate, interval).low)),
-      bytes_high(whole(interval95(estimate, interval).high)),
-      blocks(whole(estimate.blocks)),
-      blocks_low(estimate.samples == 0 ? unknown : whole(blocks_interval95(estimate).low)),
-      blocks_high(estimate.samples == 0 ? unknown : whole(blocks_interval95(estimate).high)),
-      samples(estimate.samples) {}
+SampledUse& SampledUse::operator+=(const SampledUse& more) {
+  allocated += more.allocated;
+  peak += more.peak;
+  live += more.live;
+  at_begin += more.at_begin;
+  return *this;
+}
 
 }  // namespace cmt::analysis

@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::analysis {
 namespace {
 
 constexpr std::uint64_t estimate_interval = 512 << 10;
 
+constexpr Estimate nothing_seen{.interval = estimate_interval};
+
 Estimate of_samples(std::uint64_t count, std::uint64_t size, std::uint64_t interval = estimate_interval) {
-  Estimate sum;
+  Estimate sum{.interval = interval};
   for (std::uint64_t i = 0; i < count; ++i) sum.add(weight_of(size, interval));
   return sum;
 }
@@ -45,7 +48,7 @@ TEST_CASE("without samples an estimate is exactly 0") {
   Estimate sum = of_samples(2, 3);
   sum.add(weight_of(1 << 30, estimate_interval));
   for (const std::uint64_t size : {3, 1 << 30, 3}) sum.remove(weight_of(size, estimate_interval));
-  CHECK(sum == Estimate{});
+  CHECK(sum == Estimate{.interval = estimate_interval});
 }
 
 TEST_CASE("the interval of small blocks is that of Garwood") {
@@ -53,16 +56,16 @@ TEST_CASE("the interval of small blocks is that of Garwood") {
   const std::vector<std::pair<std::uint64_t, Range>> exact{
       {1, {0.0253, 5.572}}, {2, {0.242, 7.225}}, {10, {4.795, 18.39}}, {100, {81.36, 121.6}}};
   for (const auto& [count, range] : exact) {
-    const Range found = interval95(of_samples(count, 1), estimate_interval);
+    const Range found = interval95(of_samples(count, 1));
     CHECK(found.low / estimate_interval == doctest::Approx(range.low).epsilon(count == 1 ? 0.6 : 0.02));
     CHECK(found.high / estimate_interval == doctest::Approx(range.high).epsilon(0.01));
   }
-  CHECK(interval95({}, estimate_interval).high == doctest::Approx(3.0 * estimate_interval).epsilon(0.01));
+  CHECK(interval95(nothing_seen).high == doctest::Approx(3.0 * estimate_interval).epsilon(0.01));
   CHECK(unseen_below(1'000'000) == doctest::Approx(2'995'732));
 }
 
 TEST_CASE("beside blocks that are surely samples there may be small ones without a sample") {
-  const Range range = interval95(of_samples(3, 100 * estimate_interval), estimate_interval);
+  const Range range = interval95(of_samples(3, 100 * estimate_interval));
   CHECK(range.low == doctest::Approx(300 * estimate_interval));
   CHECK(range.high > 302 * estimate_interval);
   CHECK(range.high < 304 * estimate_interval);
@@ -81,12 +84,12 @@ TEST_CASE("an interval holds in at least 94 of 100 samples") {
     constexpr int runs = 1000;
     int held = 0, blocks_held = 0;
     for (int run = 0; run < runs; ++run) {
-      Estimate sum;
+      Estimate sum{.interval = 65536};
       for (const std::uint64_t size : sizes) {
         if (chance(random) < 1 / weight_of(size, 65536).blocks) sum.add(weight_of(size, 65536));
       }
       mean += sum.bytes / runs;
-      held += interval95(sum, 65536).has(truth);
+      held += interval95(sum).has(truth);
       blocks_held += blocks_interval95(sum).has(static_cast<double>(sizes.size()));
     }
     CHECK(held >= 940);
@@ -96,22 +99,29 @@ TEST_CASE("an interval holds in at least 94 of 100 samples") {
 }
 
 TEST_CASE("an estimate as text") {
-  CHECK(estimate_text(of_samples(25, 1), estimate_interval) == "12.5 MiB (8.09 to 18.5)");
-  CHECK(estimate_text(of_samples(2, 1), estimate_interval) == "1.00 MiB (115 KiB to 3.61 MiB)");
-  CHECK(estimate_text({}, estimate_interval) == "0 B (below 1.50 MiB)");
+  CHECK(estimate_text(of_samples(25, 1)) == "12.5 MiB (8.09 to 18.5)");
+  CHECK(estimate_text(of_samples(2, 1)) == "1.00 MiB (115 KiB to 3.61 MiB)");
+  CHECK(estimate_text(nothing_seen) == "0 B (below 1.50 MiB)");
   CHECK(blocks_text(of_samples(25, 64)) == "205,000 (133,000 to 302,000)");
   CHECK(blocks_text({}) == "0");
   CHECK(blocks_text(of_samples(3, 100 * estimate_interval)) == "3 (3 to 3)");
 }
 
-TEST_CASE("an estimate for a report") {
-  const ReportedEstimate none({}, 1000);
-  CHECK(none.bytes_high == 2996);
-  CHECK(none.blocks_high == unknown);
-  const ReportedEstimate some(of_samples(1, 16 << 20), estimate_interval);
-  CHECK(some.bytes == 16 << 20);
-  CHECK(some.samples == 1);
-  CHECK(some.blocks_high == 1);
+TEST_CASE("an estimate in JSON") {
+  CHECK(output::json_text(Estimate{.interval = 1000}).find("\"blocks_high\": null") != std::string::npos);
+  const std::string some = output::json_text(of_samples(1, 16 << 20));
+  CHECK(some.find("\"bytes\": 16777216") != std::string::npos);
+  CHECK(some.find("\"blocks_high\": 1") != std::string::npos);
+}
+
+TEST_CASE("a change of estimates") {
+  const Range more = change95(of_samples(100, 1), of_samples(200, 1));
+  CHECK(more.low > 60.0 * estimate_interval);
+  CHECK(more.high < 140.0 * estimate_interval);
+  CHECK(change95(of_samples(4, 1), of_samples(7, 1)).has(0));
+  CHECK(change95(of_samples(4, 1), of_samples(40, 1)).low > 0);
+  CHECK(change95(of_samples(100, 1), of_samples(120, 1), true).has(0));
+  CHECK(change95({}, {}).high == 0);
 }
 
 }  // namespace

@@ -273,11 +273,20 @@ namespace detail {
 
 struct CsvTitles {
   std::string text;
+  std::string prefix = {};  // of the fields of a struct in the row
   template <class T>
   void operator()(std::string_view key, const T& value, std::string_view) {
     if constexpr (is_a<T, Renamed>) return (*this)(value.old_key, value.value, {});
     static_assert(!is_a<T, std::vector>, "a row of CSV has no room for a list");
-    text += (text.empty() ? "" : ",") + std::string(key);
+    if constexpr (is_a<T, Omittable>) {
+      if (value.optional) (*this)(key, *value.optional, {});
+    } else if constexpr (Described<const T>) {
+      const std::string outer = std::exchange(prefix, prefix + std::string(key) + "_");
+      describe(*this, value);
+      prefix = outer;
+    } else {
+      text += (text.empty() ? "" : ",") + prefix + std::string(key);
+    }
   }
 };
 
@@ -287,9 +296,15 @@ struct CsvCells {
 
   template <class T>
   void operator()(std::string_view, const T& value, std::string_view) {
-    if (!first) text += ',';
-    first = false;
-    append(value);
+    if constexpr (is_a<T, Omittable>) {
+      if (value.optional) (*this)({}, *value.optional, {});
+    } else if constexpr (Described<const T>) {
+      describe(*this, value);
+    } else {
+      if (!first) text += ',';
+      first = false;
+      append(value);
+    }
   }
   template <class T>
   void append(const T& value) {
