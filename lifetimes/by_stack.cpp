@@ -47,6 +47,16 @@ Uses count_uses(trace::Trace& trace, const UseOptions& options, const std::strin
   return counter.finish(path);
 }
 
+ShownStacks name_uses(Uses& uses, const trace::Trace& trace, const trace::Options& options,
+                      const ContributorOptions& asked, const NamedStacksOptions& naming) {
+  require_stacks(trace.stacks(), trace.header(), options.path);
+  StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming);
+  uses = select_stacks(std::move(uses), named, asked.focus, asked.ignored);
+  ShownStacks shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));
+  uses = shown_uses(std::move(uses), shown);
+  return shown;
+}
+
 StackOptions parse_stack_options(const command::CommandLine& line) {
   StackOptions options;
   options.exported = parse_export_options(line);
@@ -111,14 +121,8 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
     trace.call_while_reading([&] { ahead.open_modules_of(trace.stacks()); });
   }
   Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min}, options.path);
-  if (needs_stacks) require_stacks(trace.stacks(), trace.header(), options.path);
   ShownStacks shown;
-  if (needs_stacks) {
-    StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming);
-    uses = select_stacks(std::move(uses), named, asked.focus, asked.ignored);
-    shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));
-    uses = shown_uses(std::move(uses), shown);
-  }
+  if (needs_stacks) shown = name_uses(uses, trace, options, asked, naming);
   StackOptions charged = stack_options;
   charged.contributors.charges = shown.charges(asked.charges);
   if (is_export) {

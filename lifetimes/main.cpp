@@ -14,6 +14,7 @@
 #include "analysis/fates/live_blocks.h"
 #include "analysis/groups/options.h"
 #include "lifetimes/annotate.h"
+#include "lifetimes/as_if_sampled.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/by_stack.h"
 #include "lifetimes/diff.h"
@@ -115,6 +116,11 @@ Who allocates:
   --fail-if=LIST the shares by which figures may be worse. The default is
                  allocations+1%,peak+2%,leaks+0%. The figures are allocations,
                  bytes, peak and leaks
+  --as-if-sampled=SIZE
+                 compare the estimates of a sampler that takes a block each SIZE
+                 bytes (64K, 512K, 4M) with the truth, for each row of --by
+  --runs=N       simulate N samplers, 64 at most. The default is 30
+  --seed=N       of their random numbers. The default is 1
   --folded[=FIGURE]
                  write stacks as lines "main;f;g 123", for flame graph tools
   --pprof=FILE.pb.gz
@@ -260,7 +266,8 @@ int run(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "annotate", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "plot", "annotate", "leaks", "totals"});
   line.refuse_together("pool", {"merge", "annotate", "leaks", "totals"});
-  const bool asks_for_stacks = refuse_stack_options(line);
+  const bool judges_samplers = asks_as_if_sampled(line);
+  const bool asks_for_stacks = judges_samplers || refuse_stack_options(line);
   Options options = trace::parse_options(tool, line, {"annotate", "leaks", "totals"});
   if (line.has("merge")) {
     merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
@@ -268,6 +275,7 @@ int run(const CommandLine& line) {
   }
   if (summarises_several(line)) return summarise_all(options, line.files()), 0;
   options.path = line.file();
+  if (judges_samplers) return judge_samplers(options, line), 0;
   if (line.has("baseline")) return judge_by_baseline(options, line);
   if (line.has("diff"))
     report_difference(diff_option(line), options, parse_stack_options(line));
@@ -292,6 +300,9 @@ std::vector<command::Option> options() {
                                                        {"folded", Takes::value_or_nothing},
                                                        {"pprof", Takes::value},
                                                        {"speedscope", Takes::value},
+                                                       {"as-if-sampled", Takes::value},
+                                                       {"runs", Takes::value},
+                                                       {"seed", Takes::value},
                                                        {"diff", Takes::value},
                                                        {"baseline", Takes::value},
                                                        {"fail-if", Takes::value}}));

@@ -174,6 +174,9 @@ class UseCounter {
   /// Counts an event. Returns false after the end of the slice: the caller need not read on.
   bool count_event(const Event& event);
 
+  /// The number of peaks of live bytes so far, plus 1 (heap::AtPeak).
+  std::uint64_t peaks() const { return peaks_; }
+
   /// Returns the figures. To be called once. Throws FormatError, with the trace's path, if it has no such slice.
   Uses finish(const std::string& path = {});
 
