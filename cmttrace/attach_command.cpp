@@ -64,7 +64,7 @@ class Recording {
   Recording(const remote_call::Target& target, Collector& collector, command::Interrupts& interrupts,
             const launch::TraceStatusFile& traces, const Options& options)
       : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
-    if (options.keeps) kept_.emplace(traces);
+    if (options.keeps || options.has_profiles) kept_.emplace(traces);
   }
 
   /// Reports the files that have been written since the last call.
@@ -72,7 +72,7 @@ class Recording {
     if (kept_) kept_->look(false);
   }
 
-  /// Waits for the end of the recording. `requests`: SIGUSR1, if the recording is a flight recorder.
+  /// Waits for the end of the recording. `requests`: SIGUSR1, if a file can be asked for.
   End await_end(std::optional<command::HeldSignals>& requests) {
     for (;;) {
       if (duration_ && Clock::now() >= begin_ + *duration_) return End::time;
@@ -203,14 +203,14 @@ std::string output_of(const Options& options) {
 int record(const Options& options) {
   command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
   std::optional<command::HeldSignals> requests;
-  if (options.keeps) requests.emplace(command::signal_set({SIGUSR1}));
+  if (options.keeps || options.has_profiles) requests.emplace(command::signal_set({SIGUSR1}));
   const launch::TraceStatusFile traces(output_of(options));
   remote_call::Target target(options.attach);
   const attach::TargetRoot root(options.attach);
   attach::Attached attached;
   {
-    attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), attach::program_of(target.pid()),
-                             target.pid());
+    attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), setting(options, "CMTTRACE_PPROF"),
+                             attach::program_of(target.pid()), target.pid());
     const attach::AttachPlan plan = plan_of(options, traces);
     remote_call::as_tracer([&] { attached = attach::attach(target, files, plan); });
   }

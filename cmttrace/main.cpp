@@ -83,12 +83,19 @@ sum up the recording.
   --sample=TIME     record the resident memory every TIME: 10ms
   --paused          start to record only at cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,
-                    mark LABEL
+                    profile, mark LABEL
   --keep=TIME|SIZE|TIME,SIZE
                     keep only the last events: those of at least TIME (10min),
                     in at most SIZE (1G). They are written to OUT at the end,
                     and to app.kept.1.cmt, app.kept.2.cmt, ... when cmttrace
                     gets SIGUSR1 or --control gets the command "keep"
+  --pprof=FILE      write a profile for pprof to FILE at the end: app.pb.gz. %n and
+                    %p as in OUT. While the command runs, app.0001.pb.gz,
+                    app.0002.pb.gz, ... are written when cmttrace gets SIGUSR1
+                    or --control gets the command "profile". Implies --stacks
+  --pprof-every=TIME
+                    write such a profile every TIME, too: 10s
+  --pprof-files=N   keep the last N of these. Default: 60
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
   --max-events=N    end the trace after N events
   --max-time=TIME   end the trace after this time: 10s, 1.5min
@@ -125,7 +132,8 @@ launch::Launch launch_of(const Options& options, const std::string& output, cons
   for (auto& variable : launch::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
   for (auto& [variable, value] : launch.environment) {
-    if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS") value = launch::absolute_template(value);
+    if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF")
+      value = launch::absolute_template(value);
   }
   launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
   launch.environment.emplace_back("CMTTRACE_OUT_OF", std::to_string(getpid()));
@@ -159,7 +167,8 @@ std::string prepare_outputs(const Options& options) {
   try {
     for (const auto& [variable, value] : options.environment) {
       if (variable == "CMTTRACE_CONTROL") check_fifo(value);
-      if (variable == "CMTTRACE_RINGS") command::check_folder(value);
+      if (variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF") command::check_folder(value);
+      if (variable == "CMTTRACE_PPROF" && is_fixed(value)) command::make_room(value);
     }
     std::istringstream list(options.output);
     for (std::string path; std::getline(list, path, ',');) {
@@ -225,7 +234,7 @@ int run(const CommandLine& line) {
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     std::optional<FlightFiles> kept;
-    if (options.keeps) kept.emplace(*traces);
+    if (options.keeps || options.has_profiles) kept.emplace(*traces);
     const auto begin = Clock::now();
     launch::RunningCommand launched(launch);
     const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();

@@ -58,7 +58,7 @@ struct PassedOn {
 };
 
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
-    interpreters{"interpreters"}, pools{"pools"}, interval{"interval"},
+    interpreters{"interpreters"}, positive{"positive"}, pools{"pools"}, interval{"interval"},
     byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 /// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
@@ -88,6 +88,8 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, byte_count};
     case form_count:
       return {option, variable, nullptr, {""}};
+    case form_files:
+      return {option, variable, nullptr, positive};
     default:
       return {option, variable, nullptr};
   }
@@ -120,6 +122,7 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.units == kept) return flight_limits_for_tracer(line);
   if (passed.units == pools) return line.word(passed.option, {"python"});
   if (passed.units == interpreters) return line.word(passed.option, {"auto", "none"});
+  if (passed.units == positive) return std::to_string(line.number(passed.option, 1, 1, UINT32_MAX));
   const std::string value = line.value(passed.option, "");
   if (passed.units == touched) {
     if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;
@@ -234,7 +237,11 @@ Options parse_options(const CommandLine& line) {
   if (line.has("pool") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
     throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
   if (line.has("sample-bytes")) parse_sampling(line, options);
-  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool"))
+  options.has_profiles = line.has("pprof");
+  for (const char* const needs : {"pprof-every", "pprof-files"}) {
+    if (line.has(needs) && !options.has_profiles) throw UsageError(std::string("--") + needs + " goes with --pprof");
+  }
+  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool") || options.has_profiles)
     options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);
   options.has_stacks = records_stacks(options);

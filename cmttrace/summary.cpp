@@ -126,6 +126,11 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
     line += "ended by SIG" + std::string(name) + "; ";
   std::vector<std::string> lines{line + interpreter_lines_of(recorded) + losses_of(recorded)};
   if (std::string others = others_of(recorded, recording); !others.empty()) lines.push_back(std::move(others));
+  for (const launch::BegunTrace& trace : recorded.traces) {
+    if (trace.profile_error != 0)
+      lines.push_back(trace.path +
+                      ": its profile cannot be written: " + std::generic_category().message(trace.profile_error));
+  }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
     lines.push_back(std::move(names));

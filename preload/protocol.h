@@ -401,6 +401,8 @@ struct Control {
   uint64_t clock_ns;                     ///< and the CLOCK_MONOTONIC of it
   uint64_t beats;                        ///< steps of the collector's work: threads that wait see that it goes on
   char message[message_bytes];           ///< the reason for verdict_failed
+  uint32_t faults;                       ///< that do not end the recording. `fault` is the last,
+  char fault[message_bytes];             ///< stored before the count
   // Written by the program before the collector starts.
   char program[256];
   char allocator[64];  ///< the file name of the library whose malloc serves the program; empty: the program itself
@@ -409,6 +411,7 @@ struct Control {
   char rings_path[output_path_bytes];    ///< the file that holds this memory; empty: memory without a name
   char control_path[output_path_bytes];  ///< a FIFO that takes commands; empty: none
   char status_path[output_path_bytes];   ///< a file to which a line is appended at the end; empty: none
+  char pprof_path[output_path_bytes];    ///< of the profile at the end, if its name is free; empty: there are none
   /// The program's id where the collector and the trace's reader are, if that is another pid namespace than the
   /// program's (attach); 0: it is `process`.
   uint64_t process_outside;

@@ -23,6 +23,9 @@
   X(sample_bytes, "CMTTRACE_SAMPLE_BYTES", "sample-bytes", interval, "", "the sampling interval") \
   X(touched, "CMTTRACE_TOUCHED", "touched", touched, "auto", "the least size of blocks whose touched pages are recorded") \
   X(keep, "CMTTRACE_KEEP", "keep", keep, "", "how much a flight recorder keeps") \
+  X(pprof, "CMTTRACE_PPROF", "pprof", path, "", "the files of profiles for pprof") \
+  X(pprof_every, "CMTTRACE_PPROF_EVERY", "pprof-every", duration, "never", "how often a profile is written") \
+  X(pprof_files, "CMTTRACE_PPROF_FILES", "pprof-files", files, "60", "how many profiles of a running program are kept") \
   X(max_bytes, "CMTTRACE_MAX_BYTES", "max-bytes", bytes, "", "the largest trace") \
   X(max_events, "CMTTRACE_MAX_EVENTS", "max-events", count, "", "the most events") \
   X(max_time, "CMTTRACE_MAX_TIME", "max-time", duration, "", "the longest recording") \
@@ -68,6 +71,7 @@ enum SettingForm {
   form_keep,          ///< a time, a size, or both with a comma between them
   form_bytes,         ///< a size
   form_count,         ///< a number
+  form_files,         ///< a number from 1 on
   form_full,          ///< wait or drop
   form_follow,        ///< 0 or 1, of a process that is attached to
 };

@@ -73,8 +73,8 @@ void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 /// tick after the program has announced an exec.
 ///
 /// Returns when the process has ended or the session is finished. `outputs`: descriptors of the trace's files. In a
-/// flight recorder, SIGUSR1 asks for a file of the kept events, as the command "keep" does; each of the collector's
-/// threads blocks this signal.
+/// flight recorder, SIGUSR1 asks for a file of the kept events, as the command "keep" does. Otherwise it asks for a
+/// profile, as the command "profile" does. Each of the collector's threads blocks this signal.
 void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
                  const std::vector<int>& outputs, const Settings& settings);
 

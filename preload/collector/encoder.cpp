@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
-constexpr std::uint64_t first_bytes_per_event = 40;
+constexpr std::uint64_t first_bytes_per_event = 40, profile_files_usual = 60;
 
 const char* variable(Setting setting) {
   const char* value = std::getenv(setting_names[setting]);
@@ -77,7 +77,9 @@ Settings::Settings()
       bytes_max(quantity(setting_max_bytes, units_of_size, no_limit)),
       events_max(quantity(setting_max_events, units_of_count, no_limit)),
       time_ns_max(quantity(setting_max_time, units_of_time, no_limit)),
-      spill_bytes_max(quantity(setting_spill, units_of_size, no_limit)) {
+      spill_bytes_max(quantity(setting_spill, units_of_size, no_limit)),
+      pprof_ns(quantity(setting_pprof_every, units_of_time, 0)),
+      pprof_files(quantity(setting_pprof_files, units_of_count, profile_files_usual)) {
   Keep wanted{};
   if (!read_keep(variable(setting_keep), &wanted)) return;
   keep = {.ns = wanted.ns, .bytes = wanted.bytes};
@@ -99,8 +101,14 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
           stacks_ ? &*stacks_ : nullptr, memory.control().touched_min),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks(),
                settings.keep),
-      flushed_ns_(clock_ns()) {
-  progress_.cut_ns = memory.control().start_ns;
+      flushed_ns_(clock_ns()),
+      profiled_ns_(memory.control().start_ns) {
+  const Control& control = memory.control();
+  if (control.pprof_path[0] != 0) {
+    profile_.emplace(control.sample_bytes);
+    profile_files_.emplace(control.pprof_path, settings.pprof_files);
+  }
+  progress_.cut_ns = control.start_ns;
   if (stacks_) outputs_.use_stacks(stacks_->table());
 }
 
@@ -116,19 +124,21 @@ bool Encoder::handle(WorkItem& item) {
       progress_.is_flush_asked = true;
       flush_asked_ns_ = item.clock_ns;
       return true;
+    case WorkItem::Type::profile:
+      progress_.is_profile_asked = true;
+      profile_asked_ns_ = item.clock_ns;
+      return true;
     case WorkItem::Type::checkpoint:
       write_checkpoint(item.request);
       return true;
     case WorkItem::Type::finish:
-      note_run_times();
-      finish(false);
+      end_recording(false);
       give_verdict(verdict_enough, "");  // other threads may still record
       answer(item.request);
       return false;
     case WorkItem::Type::end: {
-      note_run_times();
       // The rings of a process that a signal has ended are whole.
-      finish(state_.process_end == ProcessEnd::unknown && memory_.control().leaving == 0);
+      end_recording(state_.process_end == ProcessEnd::unknown && memory_.control().leaving == 0);
       return false;
     }
   }
@@ -194,7 +204,8 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
           " time_step_ns=" + std::to_string(state_.time_step_ns) +
           " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
           " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
-          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) + pool_fields());
+          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) +
+          " profile_failed=" + std::to_string(profile_error_) + pool_fields());
   remove_abandoned_status(control);
 }
 
@@ -245,6 +256,7 @@ std::size_t Encoder::write_events(EventBatch& batch) {
   batch.truncate(allowed_events(batch));
   if (batch.empty()) return std::numeric_limits<std::size_t>::max();
   outputs_.convert_stamps(batch);
+  if (profile_) profile_->add(batch);
   events_ += batch.size();
   const std::size_t room = outputs_.write_events(batch);
   assert(events_flushed_ <= events_);
@@ -309,6 +321,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   } else {
     write_if_due(cut);
   }
+  write_profile_if_due(cut);
   if (stopped_by_ == nullptr && last_cut_ns_ >= settings_.time_ns_max) {
     stopped_by_ = "max-time";
     recorded_ns_ = last_cut_ns_;
@@ -317,8 +330,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   progress_.bytes = outputs_.bytes();
   progress_.cut_ns = cut.clock_ns;
   if (stopped_by_ == nullptr) return;
-  note_run_times();
-  finish(false);
+  end_recording(false);
   give_verdict(verdict_enough, "");
 }
 
@@ -351,6 +363,38 @@ void Encoder::write_kept() {
     append_status(memory_.control(), "snapshot=1" + kept_fields(written.span), written.path);
   } catch (const std::system_error& error) {
     append_status(memory_.control(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);
+  }
+}
+
+void Encoder::write_profile_if_due(const WorkItem& cut) {
+  const bool is_asked = progress_.is_profile_asked && cut.clock_ns >= profile_asked_ns_;
+  const bool is_due = settings_.pprof_ns != 0 && cut.clock_ns - profiled_ns_ >= settings_.pprof_ns;
+  if (!profile_ || !(is_asked || is_due)) return;
+  write_profile(false);
+  profiled_ns_ = cut.clock_ns;
+  if (is_asked) progress_.is_profile_asked = false;
+}
+
+/// Writes a profile of the events so far. The recording goes on after a failure, which the program reports if the file
+/// before was written.
+void Encoder::write_profile(bool is_last) {
+  static const StackTable no_stacks;
+  Control& control = memory_.control();
+  const auto content = [&](const std::function<void(std::string_view)>& write) {
+    cmt::collector::write_profile(*profile_, stacks_ ? stacks_->table() : no_stacks, control, last_cut_ns_,
+                                  lost_events(), write);
+  };
+  const bool has_failed_before = profile_error_ != 0;
+  profile_error_ = 0;
+  try {
+    is_last ? profile_files_->write_last(content) : profile_files_->write_numbered(content);
+  } catch (const OutputError& error) {
+    profile_error_ = error.code().value();
+    if (has_failed_before) return;
+    std::snprintf(control.fault, sizeof control.fault, "cannot write the profile %s: %s", error.path.c_str(),
+                  std::strerror(profile_error_));
+    __atomic_fetch_add(&control.faults, 1, __ATOMIC_RELEASE);
+    memory_.notify_threads();
   }
 }
 
@@ -414,6 +458,12 @@ void Encoder::write_checkpoint(std::uint32_t request) {
 
 void Encoder::note_run_times() {
   if (state_.run_times != nullptr) stretches_ = state_.run_times->stretches();
+}
+
+void Encoder::end_recording(bool truncated) {
+  note_run_times();
+  finish(truncated);
+  if (profile_) write_profile(true);
 }
 
 void Encoder::finish(bool truncated) {

@@ -12,6 +12,7 @@
 #include "preload/collector/collector.h"
 #include "preload/collector/order/order.h"
 #include "preload/collector/outputs.h"
+#include "preload/collector/profile/profile_files.h"
 #include "preload/collector/ring_stacks.h"
 
 namespace cmt::collector {
@@ -27,6 +28,8 @@ struct Settings {
   std::uint64_t sample_ns;  ///< 0: no samples
   std::uint64_t bytes_max, events_max, time_ns_max;
   std::uint64_t spill_bytes_max;  ///< no_limit: as the disk has room
+  std::uint64_t pprof_ns;         ///< how often a profile is written; 0: not by time
+  std::uint64_t pprof_files;      ///< how many profiles are kept
   FlightLimits keep;              ///< of a flight recorder; not set: all is kept
 };
 
@@ -45,6 +48,7 @@ class Encoder {
     std::atomic<std::uint64_t> events = 0, bytes = 0;  ///< in the trace
     std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are in the trace
     std::atomic<bool> is_flush_asked = false;          ///< the next cut after flush_asked_ns_ flushes
+    std::atomic<bool> is_profile_asked = false;        ///< the next cut after profile_asked_ns_ writes a profile
   };
   const Progress& progress() const { return progress_; }
 
@@ -77,12 +81,15 @@ class Encoder {
   bool is_flush_due(const WorkItem& cut) const;
   void write_if_due(const WorkItem& cut);
   void write_kept();
+  void write_profile_if_due(const WorkItem& cut);
+  void write_profile(bool is_last);
   Repairs repairs() const;
   bool must_save_rings() const;
   void save_rings();
   void write_checkpoint(std::uint32_t request);
   void note_run_times();
   void finish(bool truncated);
+  void end_recording(bool truncated);
   void answer(std::uint32_t request);
   void give_verdict(std::uint32_t verdict, const std::string& message);
   std::uint64_t lost_events() const { return memory_.lost_events() + backlog_.lost_records(); }
@@ -98,6 +105,10 @@ class Encoder {
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_, flush_asked_ns_ = 0;
+  std::optional<StackProfile> profile_;  // if profiles are written
+  std::optional<ProfileFiles> profile_files_;
+  std::uint64_t profiled_ns_, profile_asked_ns_ = 0;
+  int profile_error_ = 0;                               // the errno of the last file, or 0
   std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
   std::vector<RunStretch> stretches_;                   // as of the last note_run_times()
   const char* stopped_by_ = nullptr;                    // the limit that ended the trace

@@ -77,7 +77,7 @@ class EndMark {
 int attach() {
   // Signals that end the program may reach the collector too, but the collector still has to write the recorded events.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
-  sigset_t asks{};  // for the watch thread of a flight recorder (collector.h)
+  sigset_t asks{};  // for the watch thread (collector.h)
   sigaddset(&asks, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &asks, nullptr);
   lift_limits();

@@ -160,7 +160,8 @@ class EncodeLoop {
   bool is_urgent(const Portion& portion) {
     const Encoder::Progress& progress = encoder_.progress();
     if (memory_.is_recoverable() || state_.process_end != ProcessEnd::none || state_.has_reader) return true;
-    if (progress.is_flush_asked || (!portion.empty() && portion.back().is_request())) return true;
+    if (progress.is_flush_asked || progress.is_profile_asked || (!portion.empty() && portion.back().is_request()))
+      return true;
     const Backlog::Waiting waiting = backlog_.waiting();
     if (waiting.requests != 0 || encoder_.is_near_limit(waiting.records + records_at_hand_)) return true;
     const bool is_too_far = lag_ns() > lag_ns_max || waiting.bytes > backlog_.bytes_max() / 2;
@@ -224,7 +225,8 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   std::uint64_t drain_cpu_ns = 0;
   std::optional<LargeBlockHints> hints;
   if (control.touched_min != 0) hints.emplace();
-  if (settings.keep.is_set()) append_status(control, "collector=" + std::to_string(::getpid()));
+  if (settings.keep.is_set() || control.pprof_path[0] != 0)
+    append_status(control, "collector=" + std::to_string(::getpid()));
   std::vector<std::thread> threads;
   try {
     threads.emplace_back(

@@ -57,12 +57,13 @@ class WatchThread {
         process_fd_(process_fd),
         outputs_(outputs),
         sample_ns_(settings.sample_ns),
-        keeps_(settings.keep.is_set()) {
+        keeps_(settings.keep.is_set()),
+        profiles_(memory.control().pprof_path[0] != 0) {
     const char* path = memory.control().control_path;
     if (path[0] != 0) commands_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     sigset_t asks{};
     sigaddset(&asks, SIGUSR1);
-    if (keeps_) signals_fd_ = ::signalfd(-1, &asks, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (keeps_ || profiles_) signals_fd_ = ::signalfd(-1, &asks, SFD_NONBLOCK | SFD_CLOEXEC);
   }
   ~WatchThread() {
     if (commands_fd_ >= 0) ::close(commands_fd_);
@@ -212,10 +213,11 @@ class WatchThread {
     command_text_.erase(0, whole);
   }
 
+  void ask(WorkItem::Type type) { backlog_.put({.type = type, .clock_ns = clock_ns()}); }
+
   void read_signal() {
     signalfd_siginfo info;
-    if (::read(signals_fd_, &info, sizeof info) > 0)
-      backlog_.put({.type = WorkItem::Type::flush, .clock_ns = clock_ns()});
+    if (::read(signals_fd_, &info, sizeof info) > 0) ask(keeps_ ? WorkItem::Type::flush : WorkItem::Type::profile);
     memory_.ring_bell();
   }
 
@@ -224,7 +226,9 @@ class WatchThread {
     if (command == "stop" || command == "start") {
       set_paused(command == "stop");
     } else if (command == "flush" || (command == "keep" && keeps_)) {
-      backlog_.put({.type = WorkItem::Type::flush, .clock_ns = clock_ns()});
+      ask(WorkItem::Type::flush);
+    } else if (command == "profile" && profiles_) {
+      ask(WorkItem::Type::profile);
     } else if (command.starts_with("mark ")) {
       put_event(Kind::mark, 0, std::string(command.substr(5)));
     } else if (!command.empty()) {
@@ -247,7 +251,7 @@ class WatchThread {
   const int process_fd_;
   const std::vector<int>& outputs_;
   const std::uint64_t sample_ns_;
-  const bool keeps_;
+  const bool keeps_, profiles_;
   int signals_fd_ = -1;
   int commands_fd_ = -1;
   std::string command_text_;  // was read; its last line is not complete

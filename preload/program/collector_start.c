@@ -158,6 +158,8 @@ static long create_files(struct Control* control, int descriptors[outputs_max]) 
   long status = open_status((int)control->process);
   if (status >= 0) strcpy(control->status_path, path);
   if (status < 0 && path_is_given(path_status) && !status_must_exist() && !control->forked) return status;
+  if (path_is_given(path_pprof) && !path_expand(control->pprof_path, path_pprof, (int)control->process))
+    return -ENAMETOOLONG;
   long failed = create_fifo(control);
   if (!failed) failed = create_outputs(control, descriptors, status);
   if (failed) {

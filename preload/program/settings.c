@@ -55,6 +55,7 @@ static const struct Form forms[] = {
     [form_keep] = {.is_keep = true},
     [form_bytes] = {.units = units_of_size},
     [form_count] = {.units = units_of_count},
+    [form_files] = {.units = units_of_count, .least = 1},
     [form_full] = {.words = {"wait", "drop"}},
     [form_follow] = {.words = {"0", "1"}, .is_of_attached = true},
 };
@@ -77,7 +78,8 @@ static const char* next_attached(const char* entry) { return entry + strlen(entr
 void settings_attach(const char* settings) {
   attached = settings;
   trace_paths = 0;
-  collector[0] = templates[path_rings][0] = templates[path_control][0] = templates[path_status][0] = 0;
+  collector[0] = templates[path_rings][0] = templates[path_control][0] = templates[path_status][0] =
+      templates[path_pprof][0] = 0;
   environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
 }
 
@@ -200,6 +202,8 @@ const char* settings_fault(void) {
     if (is_setting(*entry)) fault = fault_of(*entry);
   }
   if (!fault && setting_is_given(setting_sample_bytes)) fault = fault_of_sampling();
+  if (!fault && setting_is_given(setting_pprof_every) && !setting_is_given(setting_pprof))
+    fault = "CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF";
   return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();
 }
 
@@ -321,6 +325,7 @@ static void read_paths(void) {
   copy_path(path_rings, setting_rings);
   copy_path(path_control, setting_control);
   copy_path(path_status, setting_status);
+  copy_path(path_pprof, setting_pprof);
   status_exists = templates[path_status][0] == '-';
   if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
   const char* parent = setting_value(setting_out_of);
@@ -374,7 +379,7 @@ static char* with_absolute_paths(enum Setting setting, const char* value) {
 }
 
 void settings_make_paths_absolute(void) {
-  static const enum Setting settings[] = {setting_out, setting_control, setting_rings, setting_status};
+  static const enum Setting settings[] = {setting_out, setting_control, setting_rings, setting_status, setting_pprof};
   for (size_t i = 0; folder[0] && i < sizeof settings / sizeof *settings; i++) {
     const char* name = setting_names[settings[i]];
     const size_t length = strlen(name);
@@ -426,6 +431,7 @@ static char* fill_template(char* out, const char* end, const char* template, int
 static void insert_number(char* name, char* end, int n) {
   char* dot = strrchr(name, '.');
   if (!dot || dot == name || strchr(dot, '/')) dot = end;
+  if (dot - name > 3 && strcmp(dot, ".gz") == 0 && strncmp(dot - 3, ".pb", 3) == 0) dot -= 3;
   char number[24] = ".";
   size_t length = (size_t)(put_decimal(number + 1, (uint64_t)n) - number);
   memmove(dot + length, dot, (size_t)(end - dot) + 1);
@@ -434,9 +440,9 @@ static void insert_number(char* name, char* end, int n) {
 
 static bool is_fixed(uint32_t which) { return !strstr(templates[which], "%n") && !strstr(templates[which], "%p"); }
 
-/// Whether the path is of a trace whose name this process shares with others.
+/// Whether the path is of a trace or profile whose name this process shares with others.
 static bool is_shared(uint32_t which) {
-  return path_is_given(which) && which < outputs_max && launcher && is_fixed(which);
+  return path_is_given(which) && (which < outputs_max || which == path_pprof) && launcher && is_fixed(which);
 }
 
 static bool is_first_process(void) { return sys(SYS_getppid) == (long)launcher; }
@@ -456,7 +462,11 @@ static bool expand(char out[output_path_bytes], uint32_t which, int process, int
   return end != NULL;
 }
 
-bool path_expand(char out[output_path_bytes], uint32_t which, int process) { return expand(out, which, process, 0, 0); }
+static int pid_in_name(uint32_t which, int process) { return is_shared(which) && !is_first_process() ? process : 0; }
+
+bool path_expand(char out[output_path_bytes], uint32_t which, int process) {
+  return expand(out, which, process, pid_in_name(which, process), 0);
+}
 
 // Filled in once if it is the same for all processes, as a launcher's is. Then other threads may be here too.
 const char* status_path(void) {
@@ -487,7 +497,7 @@ long path_move_aside(char out[output_path_bytes], uint32_t which, int process) {
 }
 
 long path_create(char out[output_path_bytes], uint32_t which, int process, uint32_t mode) {
-  const int in_name = is_shared(which) && !is_first_process() ? process : 0;
+  const int in_name = pid_in_name(which, process);
   long fd = -EEXIST;
   for (int n = 1; fd == -EEXIST && n <= numbers_max; n++) {
     if (!expand(out, which, process, in_name, n > 1 ? n : 0)) return -ENAMETOOLONG;

@@ -49,7 +49,7 @@ char** collector_environment(void);
 uint32_t trace_path_count(void);
 
 /// A path's number: below outputs_max a file of the trace, otherwise that of a variable, which may be unset.
-enum { path_rings = outputs_max, path_control, path_status, paths_max };
+enum { path_rings = outputs_max, path_control, path_status, path_pprof, paths_max };
 
 bool path_is_given(uint32_t which);
 
@@ -62,7 +62,8 @@ const char* status_path(void);
 /// Whether a launcher wants to know which programs this process executes without us.
 bool children_are_reported(void);
 
-/// Fills in the template, absolute where the folder is known. False if there is no template, or the path is too long.
+/// Fills in the template, absolute where the folder is known; of path_pprof as for path_create() below. False if there
+/// is no template, or the path is too long.
 bool path_expand(char out[output_path_bytes], uint32_t which, int process);
 
 /// Creates the file, for reading and writing. If the name is taken, ".2", ".3", … is inserted before its ending; a

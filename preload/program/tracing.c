@@ -83,6 +83,9 @@ void ring_bell(uint32_t depth) {
 }
 
 bool tracing_has_verdict(void) {
+  const uint32_t faults = __atomic_load_n(&tracing.control->faults, __ATOMIC_ACQUIRE);
+  if (__atomic_exchange_n(&tracing.faults, faults, __ATOMIC_RELAXED) != faults && faults)
+    write_message(tracing.control->fault, "", 0);
   uint32_t verdict = __atomic_load_n(&tracing.control->verdict, __ATOMIC_ACQUIRE);
   if (verdict == verdict_failed) tracing_stop(tracing.control->message, "", 0);
   if (verdict == verdict_enough) tracing_stop(NULL, "", 0);

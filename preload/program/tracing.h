@@ -15,6 +15,7 @@ struct Tracing {
   bool is_finishing;          ///< the collector was asked to end
   bool drops;                 ///< a thread whose ring is full drops the event, rather than wait
   bool waits;                 ///< the process waits at its end until the trace is whole
+  uint32_t faults;            ///< of the collector that were reported
   bool is_attached;           ///< the collector was started by another program, and may be gone unnoticed
 };
 extern struct Tracing tracing HIDDEN;

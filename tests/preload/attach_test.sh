@@ -37,6 +37,7 @@ ended() {
   [ "$status" = "$1" ] && grep -qE "$2" err || complain "exit $status, not $1: $(cat err)"
 }
 blocks_in() { trace2cmt --text "$1" | grep -c '^malloc(60006)'; }
+pprof() { /usr/bin/python3 "$SOURCE/tests/analysis/read_pprof.py" --totals "$1" | cut -d' ' -f1-4; }
 left() { grep -c 'memfd:cmttrace' "/proc/$target/maps" || true; }
 
 start blocks
@@ -53,8 +54,12 @@ stub=$(left) files=$(ls "/proc/$target/fd" | wc -l)
 # The trace has the calls between attach and detach, and no others; three times, with three ways to detach.
 for how in INT TERM --detach; do
   make_blocks 100
-  attach -o "app$how.cmt" --stacks
+  attach -o "app$how.cmt" --stacks --pprof="app$how.%p.pb.gz" --pprof-files=1
   make_blocks 1000
+  for number in 1 2; do
+    kill -USR1 $tracer
+    until_true "test -f app$how.$target.000$number.pb.gz"
+  done
   if [ $how = --detach ]; then
     cmttrace --detach "$target" 2>detached || complain "--detach: $? $(cat detached)"
     ended 0 "^cmttrace: app--detach.cmt: [0-9,]+ allocations by 1 thread, "
@@ -65,6 +70,9 @@ for how in INT TERM --detach; do
   make_blocks 10
   [ "$(blocks_in app$how.cmt)" = 1000 ] || complain "$how: $(blocks_in app$how.cmt) blocks of 1000"
   trace2cmt --verify app$how.cmt >verified 2>&1 || complain "$how: $(cat verified)"
+  lifetimes --pprof=whole.pb.gz "app$how.cmt" 2>/dev/null || complain "$how: no profile of the trace"
+  [ "$(pprof "app$how.$target.pb.gz")" = "$(pprof whole.pb.gz)" ] && [ "$(ls app$how.$target.*.pb.gz | wc -l)" = 1 ] ||
+    complain "$how: profiles: $(pprof "app$how.$target.pb.gz"), not $(pprof whole.pb.gz); $(ls app$how.*.pb.gz)"
 done
 trace2cmt --info appINT.cmt | grep -qE "^ +pid +$target$" || complain "the trace has another process: $(trace2cmt --info appINT.cmt)"
 [ "$(left)" = "$stub" ] && [ "$(ls "/proc/$target/fd" | wc -l)" = "$files" ] || complain "left behind: $(left) mappings, $(ls -l "/proc/$target/fd")"

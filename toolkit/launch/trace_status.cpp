@@ -116,6 +116,7 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " lines_named=", trace.lines_named);
   parse_number(fields, " lines_unplaced=", trace.lines_unplaced);
   parse_number(fields, " lines_nameless=", trace.lines_nameless);
+  parse_number(fields, " profile_failed=", trace.profile_error);
   parse_number(fields, " kept_ns=", trace.kept_ns);
   parse_number(fields, " dropped_events=", trace.dropped_events);
   trace.stopped = word_after(fields, " stopped=");

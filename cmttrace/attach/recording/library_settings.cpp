@@ -56,7 +56,7 @@ std::string settings_for_library(const Settings& settings, const ChildRecording*
   const auto add = [&](const std::string& name, const std::string& value) { text += name + "=" + value + '\0'; };
   for (const auto& [name, value] : settings) {
     if (for_library.contains(name) || children != nullptr)
-      add(name, name == "CMTTRACE_CONTROL" ? absolute_template(value) : value);
+      add(name, name == "CMTTRACE_CONTROL" || name == "CMTTRACE_PPROF" ? absolute_template(value) : value);
   }
   if (children == nullptr) return text;
   add("CMTTRACE_FOLLOW", "1");

@@ -52,8 +52,16 @@ std::string with_number(const std::string& path, int number) {
 
 }  // namespace
 
-TraceFiles::TraceFiles(const std::string& templates, const std::string& fifo, const std::string& program, int pid) {
+TraceFiles::TraceFiles(const std::string& templates, const std::string& fifo, const std::string& profile,
+                       const std::string& program, int pid) {
   try {
+    if (!profile.empty()) {
+      profile_ = fs::absolute(fill_template(profile, program, pid));
+      if (profile_.size() >= output_path_bytes - 64)
+        throw std::system_error(ENAMETOOLONG, std::generic_category(), profile);
+      command::check_folder(profile_);
+      if (is_fixed(profile)) command::make_room(profile_);
+    }
     if (!fifo.empty()) create_fifo(fs::absolute(fill_template(fifo, program, pid)));
     std::istringstream list(templates);
     for (std::string path; std::getline(list, path, ',');) {
@@ -106,6 +114,7 @@ void TraceFiles::describe(Control& control) const {
   control.outputs = static_cast<std::uint32_t>(paths_.size());
   for (std::size_t i = 0; i < paths_.size(); ++i) copy_text(control.paths[i], paths_[i]);
   copy_text(control.control_path, fifo_);
+  copy_text(control.pprof_path, profile_);
   control.made_control = has_made_fifo_;
 }
 

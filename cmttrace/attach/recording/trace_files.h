@@ -17,9 +17,10 @@ namespace cmt::attach {
 class TraceFiles {
  public:
   /// `templates`: paths as in CMTTRACE_OUT, with commas between them: %n becomes the program's name, %p its process id.
-  /// A name without these replaces an existing file. `fifo`: a FIFO for commands to make; empty: none. Throws
-  /// std::system_error.
-  TraceFiles(const std::string& templates, const std::string& fifo, const std::string& program, int pid);
+  /// A name without these replaces an existing file. `fifo`: a FIFO for commands to make; empty: none. `profile`: the
+  /// same of the profiles, which the collector writes. Throws std::system_error.
+  TraceFiles(const std::string& templates, const std::string& fifo, const std::string& profile,
+             const std::string& program, int pid);
   ~TraceFiles();
   TraceFiles(const TraceFiles&) = delete;
   TraceFiles& operator=(const TraceFiles&) = delete;
@@ -37,7 +38,7 @@ class TraceFiles {
 
   std::vector<std::string> paths_;  ///< absolute
   std::vector<process::Fd> descriptors_;
-  std::string fifo_;
+  std::string fifo_, profile_;
   bool has_made_fifo_ = false, is_kept_ = false;
 };
 

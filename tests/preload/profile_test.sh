@@ -1,0 +1,111 @@
+# Profiles for pprof, written while a program runs and at its end: sums, names, their number, and what happens when they cannot be written.
+
+. "$SOURCE/tests/waiting.sh"
+kept=$BUILD/tests/preload/kept
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+pprof() { /usr/bin/python3 "$SOURCE/tests/analysis/read_pprof.py" "$@"; }
+values() { pprof "$1" | sed -nE 's/^sample: ([0-9]+ [0-9]+ [0-9]+ [0-9]+) .*/\1/p' | sort; }
+export CMTTRACE_TOUCHED=off
+unset CMTTRACE_STATUS
+mkfifo in out
+
+# Each request gives one file. The last one, at the end, has the sums of lifetimes, stack by stack.
+cmttrace -o all.cmt --pprof=p.pb.gz --pprof-files=2 --control=fifo -- "$kept" 40000 4 <in >out 2>said &
+launcher=$!
+exec 3>in 4<out
+read -r line <&4
+until_true 'test -p fifo'
+echo profile >fifo
+until_true 'test -f p.0001.pb.gz'
+[ "$(stat -c %a p.0001.pb.gz)" = 600 ] || complain "mode $(stat -c %a p.0001.pb.gz)"
+cp p.0001.pb.gz first.pb.gz
+echo >&3; read -r line <&4
+kill -USR1 $launcher
+until_true 'test -f p.0002.pb.gz'
+echo >&3; read -r line <&4
+echo profile >fifo
+until_true 'test -f p.0003.pb.gz && ! test -e p.0001.pb.gz'
+echo >&3
+wait $launcher || complain "exit $?: $(cat said)"
+[ "$(echo p.*)" = 'p.0002.pb.gz p.0003.pb.gz p.pb.gz' ] || complain "files: $(echo p.*)"
+lifetimes --pprof=whole.pb.gz all.cmt || failed=1
+[ "$(pprof --totals p.pb.gz)" = "$(pprof --totals whole.pb.gz | cut -d' ' -f1-4)" ] ||
+  complain "sums: $(pprof --totals p.pb.gz), not $(pprof --totals whole.pb.gz)"
+values p.pb.gz >got
+values whole.pb.gz >expected
+cmp -s got expected && [ "$(wc -l <got)" -gt 10 ] || complain "samples: $(diff got expected | head -n 5)"
+before=0
+for file in first p.0003 p; do
+  made=$(pprof --totals "$file.pb.gz" | cut -d' ' -f1)
+  [ "$made" -gt $before ] || complain "$file: $made blocks after $before"
+  before=$made
+done
+pprof p.pb.gz >text
+for line in 'types: alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes' 'default: inuse_space' \
+  'period: space/bytes 1' 'comment: sampling_interval=0' 'comment: events_dropped=0' 'comment: stacks_joined=0'; do
+  grep -qxF "$line" text || complain "no line '$line': $(grep -v '^[lms]' text)"
+done
+grep -qE '^mapping 1: .*/kept id=[0-9a-f]{8,} ----$' text || complain "mappings: $(grep ^mapping text)"
+
+# By time: who looks sees whole files only. An earlier run's files count for the bound; the file of its end is replaced.
+touch p.0004.pb.gz.part
+cmttrace -o all.cmt --pprof=p.pb.gz --pprof-every=1ms --pprof-files=3 -- "$kept" 1000 2 <in >out 2>said &
+launcher=$!
+exec 3>in 4<out
+read -r line <&4
+/usr/bin/python3 - <<'END' || complain 'a file was not whole'
+import glob, gzip, time
+seen, deadline = set(), time.time() + 60
+while len(seen) < 4:
+    assert time.time() < deadline, "no files"
+    for name in set(glob.glob("p.*.pb.gz")) - seen:
+        try:
+            with gzip.open(name) as file:
+                file.read()
+            seen.add(name)
+        except FileNotFoundError:  # it was the oldest
+            pass
+END
+echo >&3
+wait $launcher || complain "exit $?: $(cat said)"
+[ "$(ls p.*.part 2>/dev/null | wc -l)" = 0 ] && [ "$(ls p.[0-9]*.pb.gz | wc -l)" = 3 ] && [ ! -e p.0001.pb.gz ] && [ ! -e p.2.pb.gz ] && [ -f p.pb.gz ] || complain "files: $(echo p.*)"
+
+# A file that cannot be written is reported once, and tried again. The recording goes on, and nothing half written stays.
+mkdir full.0001.pb.gz.part
+cmttrace -o all.cmt --pprof=full.pb.gz --control=fifo -- "$kept" 200000 4 <in >out 2>said &
+launcher=$!
+exec 3>in 4<out
+read -r line <&4
+echo profile >fifo
+until_true 'echo profile >fifo; echo flush >fifo; sleep 0.1; test -s all.cmt'
+echo >&3; read -r line <&4
+until_true 'grep -q "^libcmttrace: cannot write the profile .*/full.0001.pb.gz: Is a directory$" said'
+rmdir full.0001.pb.gz.part
+echo profile >fifo
+until_true 'test -f full.0001.pb.gz'
+echo >&3; read -r line <&4
+echo >&3
+wait $launcher || complain "exit $?: $(cat said)"
+[ "$(grep -c 'cannot write' said)" = 1 ] && grep -q 'nothing was lost$' said || complain "a fault: $(cat said)"
+[ "$(echo full.*)" = 'full.0001.pb.gz full.pb.gz' ] || complain "files: $(echo full.*)"
+
+mkdir end.pb.gz.part
+cmttrace -o all.cmt --pprof=end.pb.gz -- "$kept" 100 1 2>said || complain "exit $?: $(cat said)"
+grep -qx 'cmttrace: all.cmt: its profile cannot be written: Is a directory' said && [ ! -e end.pb.gz ] || complain "at the end: $(cat said)"
+
+# Without a launcher an existing file stays. Each process has its own files.
+for n in 1 2; do
+  CMTTRACE_OUT=own.%p.trace CMTTRACE_STACKS=1 CMTTRACE_WAIT=1 CMTTRACE_PPROF=own.pb.gz LD_PRELOAD=$TRACER "$kept" 100 1 || failed=1
+done
+[ "$(echo own*.gz)" = 'own.2.pb.gz own.pb.gz' ] || complain "names: $(echo own*)"
+CMTTRACE_OUT=c.%p.trace CMTTRACE_WAIT=1 CMTTRACE_PPROF=c.%p.pb.gz LD_PRELOAD=$TRACER sh -c "'$kept' 100 1; '$kept' 200 1; true"
+[ "$(ls c.*.pb.gz | wc -l)" = "$(ls c.*.trace | wc -l)" ] && [ "$(ls c.*.pb.gz | wc -l)" -ge 2 ] || complain "children: $(echo c.*)"
+
+# Refused before the program runs.
+for wrong in --pprof-every=1s '--pprof-files=2' '--pprof=p.pb.gz --pprof-files=0' '--pprof=p.pb.gz --pprof-every=x' '--pprof=none/p.pb.gz'; do
+  ! cmttrace $wrong -- touch ran 2>said && [ "$(grep -c '^cmttrace: ' said)" = 1 ] && [ ! -e ran ] || complain "$wrong: $(cat said)"
+done
+CMTTRACE_PPROF_EVERY=1s LD_PRELOAD=$TRACER "$kept" 100 1 2>said
+[ "$(cat said)" = 'libcmttrace: CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF; the program goes on untraced' ] || complain "the variable alone: $(cat said)"
+exit $failed
