@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -231,9 +232,10 @@ int record(const Options& options) {
   }
   recording.report_kept();
   name_functions(root, options, traces);
-  const auto recorded = launch::wait_for_traces(traces, say, [&](int milliseconds) {
-    pollfd signals{interrupts.fd(), POLLIN, 0};
-    return poll(&signals, 1, milliseconds) > 0 && interrupts.take() != 0;
+  const auto recorded = launch::wait_for_traces(traces, say, [&](int changes, int milliseconds) {
+    pollfd ready[] = {{interrupts.fd(), POLLIN, 0}, {changes, POLLIN, 0}};
+    poll(ready, std::size(ready), milliseconds);
+    return ready[0].revents != 0 && interrupts.take() != 0;
   });
   if (target.has_ended()) say("process " + target.called() + " has ended");
   const RecordingEnd figures{.seconds = seconds, .has_stacks = options.has_stacks, .is_verbose = options.verbose};

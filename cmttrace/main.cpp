@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -240,10 +241,11 @@ int run(const CommandLine& line) {
     const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     EncodingProgress progress;
-    auto recorded = launch::wait_for_traces(*traces, say, [&](int milliseconds) {
+    auto recorded = launch::wait_for_traces(*traces, say, [&](int changes, int milliseconds) {
       if (progress.due()) progress.show(traces->begun());
-      pollfd signals{launched.fd(), POLLIN, 0};
-      return poll(&signals, 1, milliseconds) > 0 && launch::asks_to_end(launched.handle().signal);
+      pollfd ready[] = {{launched.fd(), POLLIN, 0}, {changes, POLLIN, 0}};
+      poll(ready, std::size(ready), milliseconds);
+      return ready[0].revents != 0 && launch::asks_to_end(launched.handle().signal);
     });
     progress.clear();
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())

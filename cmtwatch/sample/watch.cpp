@@ -115,8 +115,9 @@ void note_groups(WatchResult& result, const Sample& sample) {
     result.group_peak = GroupAt{*group, sample.begin_ns};
 }
 
-bool sleep_ms(int milliseconds) {
-  poll(nullptr, 0, milliseconds);
+bool sleep_until_change(int changes, int milliseconds) {
+  pollfd ready{changes, POLLIN, 0};
+  poll(&ready, 1, milliseconds);
   return false;
 }
 
@@ -164,7 +165,7 @@ CommandTracer::CommandTracer(const std::string& pattern, bool follow)
 CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
                                             const Complain& complain) {
   CommandTraces traced;
-  const launch::RecordedTraces recorded = launch::wait_for_traces(files_, complain, sleep_ms);
+  const launch::RecordedTraces recorded = launch::wait_for_traces(files_, complain, sleep_until_change);
   traced.repairs = recorded.repairs;
   traced.losses = launch::list_losses(recorded);
   traced.has_failed = launch::has_failed(recorded);

@@ -1,10 +1,13 @@
-// Reads the status file line by line, and waits for collectors by the locks of their files.
+// Reads the status file line by line, and waits for collectors: for their last lines in that file, and for the locks of
+// their traces. The kernel reports a new line by inotify. But a collector that is killed writes none, and some file
+// systems have no inotify. So the locks are looked at all the same, after pauses that grow.
 
 #include "toolkit/launch/trace_status.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int patience_ms = 2000;  // for processes that the command has left running
-constexpr int step_ms = 10;
+constexpr int step_ms_min = 1, step_ms_max = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
                            snapshot_key = " snapshot=1 ", collector_key = " collector=", start_key = " start_ns=",
                            waiting_key = " waiting=", refused_key = " refused=1 ", error_key = " errno=",
@@ -402,6 +405,12 @@ TraceStatusFile::Content TraceStatusFile::read() const {
   return lines.finish();
 }
 
+process::Fd TraceStatusFile::watch() const {
+  process::Fd changes(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (changes.get() >= 0) inotify_add_watch(changes.get(), path_.c_str(), IN_MODIFY);
+  return changes;
+}
+
 bool is_running(int process) { return process > 0 && (kill(process, 0) == 0 || errno == EPERM); }
 
 /// Takes what the status file says at last, and counts the traces that will never be whole. A collector appends its
@@ -424,16 +433,27 @@ static void add_broken(const TraceStatusFile& traces, const std::vector<BegunTra
   }
 }
 
+/// Reads what inotify has to report. Returns whether there was anything.
+static bool take_changes(const process::Fd& changes) {
+  alignas(inotify_event) std::array<char, 4096> events;
+  bool is_any = false;
+  while (changes.get() >= 0 && ::read(changes.get(), events.data(), events.size()) > 0) is_any = true;
+  return is_any;
+}
+
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause) {
+  const process::Fd changes = traces.watch();
+  int step_ms = step_ms_min;
   for (int waited_ms = 0;; waited_ms += step_ms) {
+    step_ms = take_changes(changes) ? step_ms_min : std::min(step_ms * 2, step_ms_max);
     const std::vector<BegunTrace> all = traces.begun();
     const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const BegunTrace& trace) {
       if (trace.ended) return false;
       return waited_ms < patience_ms ? is_written(trace.path) || is_missing(trace.path)
                                      : !is_running(trace.process) && is_written(trace.path);
     });
-    if (is_awaited && !pause(step_ms)) continue;
+    if (is_awaited && !pause(changes.get(), step_ms)) continue;
     RecordedTraces recorded = add_traces(all, complain);
     add_broken(traces, all, recorded);
     return recorded;

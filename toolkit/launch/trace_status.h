@@ -87,6 +87,9 @@ class TraceStatusFile {
   };
   Content read() const;
   std::vector<BegunTrace> begun() const { return read().begun; }
+  /// Returns a descriptor of inotify that is readable when a line was appended since, or -1. Some file systems report
+  /// nothing.
+  process::Fd watch() const;
 
  private:
   void make_file();
@@ -137,8 +140,9 @@ struct RecordedTraces {
   int error = 0;                        ///< the errno of the first failure; 0: not known
 };
 
-/// Sleeps so many milliseconds, and returns whether to stop waiting.
-using Pause = std::function<bool(int milliseconds)>;
+/// Sleeps so many milliseconds, or until the descriptor `changes` is readable, and returns whether to stop waiting. -1:
+/// there is no such descriptor.
+using Pause = std::function<bool(int changes, int milliseconds)>;
 
 /// Waits until the traces of a command that has ended are whole, and sums them up. A program does not wait for its
 /// collector; so this waits while the collector of an ended process is at work. Processes that the command has left

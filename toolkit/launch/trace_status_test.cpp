@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -189,7 +190,37 @@ TEST_CASE_FIXTURE(StatusFile, "traces: a trace whose end is reported while other
   add("pid=4194303 begun=1 path=/nowhere/a.cmt");
   add("pid=4194303 begun=1 path=/nowhere/b.cmt");
   const auto end_of_a = [&](const std::string&) { add("pid=4194303 events=3 failed=0 path=/nowhere/a.cmt"); };
-  CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
+  CHECK(wait_for_traces(traces, end_of_a, [](int, int) { return false; }).broken == 1);
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: an appended line ends the pause of the wait for it") {
+  add("");
+  const TraceStatusFile traces("/nowhere/%n");
+  const auto changes = traces.watch();
+  if (changes.get() < 0) {
+    MESSAGE("skipped: no inotify instance is left for this user");
+    return;
+  }
+  const auto is_readable = [&] {
+    pollfd ready{changes.get(), POLLIN, 0};
+    return poll(&ready, 1, 0) == 1;
+  };
+  REQUIRE_FALSE(is_readable());
+  add("pid=4194303 begun=1 path=/nowhere/a.cmt");
+  CHECK(is_readable());
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: a wait in which no line comes looks again after pauses that grow") {
+  const TraceStatusFile traces("/nowhere/%n");
+  add("pid=4194303 begun=1 path=/nowhere/a.cmt");
+  std::vector<int> pauses;
+  wait_for_traces(
+      traces, [](const std::string&) {},
+      [&](int, int milliseconds) {
+        pauses.push_back(milliseconds);
+        return pauses.size() == 5;
+      });
+  CHECK(pauses == std::vector<int>{2, 4, 8, 10, 10});
 }
 
 TEST_CASE("traces: losses are listed in words, and none if nothing is missing") {
