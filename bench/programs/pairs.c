@@ -1,6 +1,6 @@
-// pairs THREADS PAIRS [SIZE]: each thread makes so many pairs of malloc(SIZE) and free (64 bytes), nine times. Prints the
-// least processor time of a pair over the repetitions and threads, in ns. With SIZE 0: sizes of 16 to 32,768 bytes, of
-// which 1,000 blocks are live.
+// pairs THREADS PAIRS [SIZE]: each thread makes so many pairs of malloc(SIZE) and free (64 bytes), nine times. Prints
+// the least processor time of a pair over the repetitions and threads, in ns. With SIZE 0: sizes of 16 to 32,768 bytes,
+// of which 1,000 blocks are live.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// probe_watch LIBRARY PROGRAM [WORD]...: runs the program with the library preloaded, and counts what its probes
-// otel_memory:alloc and :free report, as a profiler does: by uprobes at the places in .note.stapsdt, with semaphores.
+// probe_watch LIBRARY PROGRAM [WORD]...: runs the program with the library preloaded, and counts the events of its
+// probes otel_memory:alloc and :free. It finds them as a profiler does, by uprobes at the places in .note.stapsdt.
 //
 // Prints "alloc COUNT weighted BYTES free COUNT". Exits with 77 where the kernel allows no uprobes (they need root).
 #include <elf.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { pages = 256, page = 4096, skipped = 77, registers = 3 };
-/// Of perf_event_attr::sample_regs_user (asm/perf_regs.h).
+/// Bits of perf_event_attr::sample_regs_user (asm/perf_regs.h).
 enum { register_dx = 3, register_si = 4, register_di = 5 };
 
 static uint8_t* file;

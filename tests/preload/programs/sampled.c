@@ -1,4 +1,4 @@
-// sampled WHAT: allocates known bytes, of which the sampler's estimates are compared (checks/sampled.py).
+// sampled WHAT: allocates known bytes, to be compared with the sampler's estimates (checks/sampled.py).
 //
 //   sizes     10,000 blocks each of 100, 1,000, 10,000 and 100,000 bytes from two threads, of which every fourth lives
 //
