@@ -44,6 +44,7 @@ enum class MappingField : Number {
   id = 1,
   memory_start = 2,
   memory_limit = 3,
+  file_offset = 4,
   filename = 5,
   build_id = 6,
   has_functions = 7,
@@ -141,11 +142,12 @@ void ProfileMessage::put_location(std::uint64_t id, const std::optional<Place>& 
   write_if_full();
 }
 
-void ProfileMessage::put_mapping(ModuleId id, const Module& module, const Symbols& symbols) {
+void ProfileMessage::put_mapping(ModuleId id, const Module& module, const Symbols& symbols, std::uint64_t offset) {
   protozero::pbf_builder<MappingField> mapping(profile_, Field::mapping);
   mapping.add_uint64(MappingField::id, id);
   mapping.add_uint64(MappingField::memory_start, module.begin);
   mapping.add_uint64(MappingField::memory_limit, module.end);
+  if (offset != 0) mapping.add_uint64(MappingField::file_offset, offset);
   mapping.add_int64(MappingField::filename, text_number(module.path));
   mapping.add_int64(MappingField::build_id, text_number(hex_digits(module.build_id)));
   mapping.add_bool(MappingField::has_functions, symbols.functions);

@@ -52,7 +52,8 @@ class ProfileMessage {
     bool functions = false, files = false, lines = false, inlined = false;
   };
   /// The first that is put is the program itself for viewers.
-  void put_mapping(ModuleId id, const Module& module, const Symbols& symbols);
+  /// `offset`: in the file, of the module's begin.
+  void put_mapping(ModuleId id, const Module& module, const Symbols& symbols, std::uint64_t offset = 0);
 
   /// In nanoseconds since 1970.
   void put_time(std::int64_t ns);

@@ -1,6 +1,7 @@
 // Writes the sums of stacks as a profile, and numbers and compresses files.
 #include "preload/collector/profile/profile_files.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,7 +11,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -36,7 +39,27 @@ std::vector<std::uint64_t> locations_of(const StackTable& stacks, StackId stack)
   return locations;
 }
 
-void put_tables(ProfileMessage& message, const StackTable& stacks, std::string_view program) {
+/// Narrows a module to its first executable segment, by which those who symbolize find addresses in the file. Returns
+/// that segment's offset in the file. If the file is not there, the module stays as it is.
+std::uint64_t narrow_to_code(Module& module, const std::string& root) {
+  std::ifstream file(root + module.path, std::ios::binary);
+  const auto read = [&](auto& to) { return !file.read(reinterpret_cast<char*>(&to), sizeof to).fail(); };
+  Elf64_Ehdr head{};
+  if (!read(head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return 0;
+  file.seekg(static_cast<std::streamoff>(head.e_phoff));
+  Elf64_Phdr part{};
+  for (int left = head.e_phnum; left > 0 && read(part); --left) {
+    const std::uint64_t skew = part.p_offset % 4096, begin = module.bias + part.p_vaddr - skew;
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+    if (begin < module.begin || begin >= module.end) return 0;  // another file has the name now
+    module.begin = begin;
+    module.end = begin + skew + part.p_memsz;
+    return part.p_offset - skew;
+  }
+  return 0;
+}
+
+void put_tables(ProfileMessage& message, const StackTable& stacks, const Control& control) {
   const auto put_named = [&](FrameId id, std::string_view name) {
     const FrameName line{.function = name, .file = {}};
     message.put_location(location_of(id), {}, {&line, 1});
@@ -48,12 +71,15 @@ void put_tables(ProfileMessage& message, const StackTable& stacks, std::string_v
   }
   put_named(stacks.frame_count(), "[unknown]");
   put_named(stacks.frame_count() + 1, "[other]");
+  const std::uint64_t outside = control.process_outside;  // an attached process may see other files
+  const std::string root = outside != 0 ? "/proc/" + std::to_string(outside) + "/root" : "";
   for (const bool wanted : {true, false}) {
     for (ModuleId id = 1; id < stacks.module_count(); ++id) {
-      const Module& module = stacks.module(id);
+      Module module = stacks.module(id);
+      if ((pprof::base_name(module.path) == pprof::base_name(control.program)) != wanted) continue;
       const bool has_names = module.is_interpreter();
-      if ((pprof::base_name(module.path) == program) == wanted)
-        message.put_mapping(id, module, {has_names, has_names, has_names, false});
+      const std::uint64_t offset = narrow_to_code(module, root);
+      message.put_mapping(id, module, {has_names, has_names, has_names, false}, offset);
     }
   }
 }
@@ -104,7 +130,7 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
     }
     message.put_sample(locations_of(stacks, entry.stack), values);
   }
-  put_tables(message, stacks, pprof::base_name(control.program));
+  put_tables(message, stacks, control);
   message.put_time(static_cast<std::int64_t>(control.start_wall * 1'000'000'000 + ns));
   message.put_duration(ns);
   const auto comment = [&](const char* name, std::uint64_t value) {
