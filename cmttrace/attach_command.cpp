@@ -65,7 +65,7 @@ class Recording {
   Recording(const remote_call::Target& target, Collector& collector, command::Interrupts& interrupts,
             const launch::TraceStatusFile& traces, const Options& options)
       : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
-    if (options.keeps || options.has_profiles) kept_.emplace(traces);
+    if (options.keeps || !options.profiles.empty()) kept_.emplace(traces);
   }
 
   /// Reports the files that have been written since the last call.
@@ -196,7 +196,7 @@ void name_functions(const attach::TargetRoot& root, const Options& options, cons
 
 /// A symbolic link to a trace is followed when the trace is created.
 std::string output_of(const Options& options) {
-  const std::string first = options.output.substr(0, options.output.find(','));
+  const std::string first = options.has_trace ? options.output.substr(0, options.output.find(',')) : options.profiles;
   const bool is_fixed = first.find("%n") == first.npos && first.find("%p") == first.npos;
   return is_fixed ? command::follow_links(launch::absolute_templates(first)) : first;
 }
@@ -204,14 +204,14 @@ std::string output_of(const Options& options) {
 int record(const Options& options) {
   command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
   std::optional<command::HeldSignals> requests;
-  if (options.keeps || options.has_profiles) requests.emplace(command::signal_set({SIGUSR1}));
-  const launch::TraceStatusFile traces(output_of(options));
+  if (options.keeps || !options.profiles.empty()) requests.emplace(command::signal_set({SIGUSR1}));
+  const launch::TraceStatusFile traces(output_of(options), options.has_trace);
   remote_call::Target target(options.attach);
   const attach::TargetRoot root(options.attach);
   attach::Attached attached;
   {
-    attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), setting(options, "CMTTRACE_PPROF"),
-                             attach::program_of(target.pid()), target.pid());
+    attach::TraceFiles files(options.has_trace ? options.output : "", setting(options, "CMTTRACE_CONTROL"),
+                             options.profiles, attach::program_of(target.pid()), target.pid());
     const attach::AttachPlan plan = plan_of(options, traces);
     remote_call::as_tracer([&] { attached = attach::attach(target, files, plan); });
   }
@@ -238,7 +238,10 @@ int record(const Options& options) {
     return ready[0].revents != 0 && interrupts.take() != 0;
   });
   if (target.has_ended()) say("process " + target.called() + " has ended");
-  const RecordingEnd figures{.seconds = seconds, .has_stacks = options.has_stacks, .is_verbose = options.verbose};
+  const RecordingEnd figures{.seconds = seconds,
+                             .has_stacks = options.has_stacks,
+                             .has_trace = options.has_trace,
+                             .is_verbose = options.verbose};
   for (const std::string& text : summarise(recorded, figures)) say(text);
   return has_failed(recorded) ? command::status_failed : 0;
 }

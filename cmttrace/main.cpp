@@ -96,7 +96,8 @@ sum up the recording.
                     or --control gets the command "profile". Implies --stacks
   --pprof-every=TIME
                     write such a profile every TIME, too: 10s
-  --pprof-files=N   keep the last N of these. Default: 60
+  --pprof-files=N   keep the last N of these. Default: 60. With -o /dev/null
+                    there are only profiles, and no trace
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
   --max-events=N    end the trace after N events
   --max-time=TIME   end the trace after this time: 10s, 1.5min
@@ -171,7 +172,7 @@ std::string prepare_outputs(const Options& options) {
       if (variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF") command::check_folder(value);
       if (variable == "CMTTRACE_PPROF" && is_fixed(value)) command::make_room(value);
     }
-    std::istringstream list(options.output);
+    std::istringstream list(options.has_trace ? options.output : "");
     for (std::string path; std::getline(list, path, ',');) {
       if (!is_fixed(path)) {
         command::check_folder(path);
@@ -188,7 +189,7 @@ std::string prepare_outputs(const Options& options) {
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(std::string("cannot write ") + error.what() + " (the program was not started)");
   }
-  std::string prepared;
+  std::string prepared = options.has_trace ? "" : options.output;
   for (const std::string& path : paths) prepared += (prepared.empty() ? "" : ",") + path;
   return prepared;
 }
@@ -207,7 +208,8 @@ std::string prepare_outputs(const Options& options) {
 /// Leaves out short processes, and lists all if there are several. Returns false if the list cannot be written.
 bool list_processes(const Options& options, pid_t own, launch::RecordedTraces& recorded, RecordingEnd& recording) {
   if (options.leaves_out_short) leave_out_short(recorded, own);
-  if (recorded.files.empty() || recorded.files.size() + recorded.left_out.size() == 1) return true;
+  if (!options.has_trace || recorded.files.empty() || recorded.files.size() + recorded.left_out.size() == 1)
+    return true;
   try {
     const std::string path = list_path(recorded, own);
     write_list(path, recorded);
@@ -230,12 +232,13 @@ int run(const CommandLine& line) {
   const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;
   // A child in another folder gets the same paths.
   const std::string output = launch::absolute_templates(is_there ? prepare_outputs(options) : options.output);
-  std::optional<launch::TraceStatusFile> traces(std::in_place, output);
+  std::optional<launch::TraceStatusFile> traces(std::in_place, options.has_trace ? output : options.profiles,
+                                                options.has_trace);
   const launch::Launch launch = launch_of(options, output, *traces);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     std::optional<FlightFiles> kept;
-    if (options.keeps || options.has_profiles) kept.emplace(*traces);
+    if (options.keeps || !options.profiles.empty()) kept.emplace(*traces);
     const auto begin = Clock::now();
     launch::RunningCommand launched(launch);
     const launch::Ended ended = kept ? kept->wait(launched) : launched.wait();
@@ -250,7 +253,7 @@ int run(const CommandLine& line) {
     progress.clear();
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
-    RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.verbose};
+    RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.has_trace, options.verbose};
     const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
     for (const std::string& text : summarise(recorded, figures)) say(text);
     for (const std::string& path : recorded.encoding)

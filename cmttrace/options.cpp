@@ -167,10 +167,22 @@ bool takes_nothing_too(const PassedOn& passed) {
 /// Refuses options that a sample of the blocks cannot have.
 void parse_sampling(const CommandLine& line, const Options& options) {
   line.refuse_together("sample-bytes", {"pool", "touched", "keep", "recover"});
-  std::istringstream paths(options.output);
+  std::istringstream paths(options.has_trace ? options.output : "");
   for (std::string path; std::getline(paths, path, ',');) {
     if (!path.ends_with(".cmt"))
       throw UsageError("--sample-bytes: a sampled trace has no text form: " + path + " has to end in .cmt");
+  }
+}
+
+void parse_profiles(const CommandLine& line, Options& options) {
+  options.profiles = line.value("pprof", "");
+  for (const char* const needs : {"pprof-every", "pprof-files"}) {
+    if (line.has(needs) && !line.has("pprof")) throw UsageError(std::string("--") + needs + " goes with --pprof");
+  }
+  options.has_trace = options.profiles.empty() || options.output != CMT_NO_TRACE;
+  for (const char* const needs : {"keep", "max-bytes", "rings"}) {
+    if (line.has(needs) && !options.has_trace)
+      throw UsageError(std::string("--") + needs + " needs a trace, and --output=" CMT_NO_TRACE " writes none");
   }
 }
 
@@ -236,17 +248,15 @@ Options parse_options(const CommandLine& line) {
 #endif
   if (line.has("pool") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
     throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
+  parse_profiles(line, options);
   if (line.has("sample-bytes")) parse_sampling(line, options);
-  options.has_profiles = line.has("pprof");
-  for (const char* const needs : {"pprof-every", "pprof-files"}) {
-    if (line.has(needs) && !options.has_profiles) throw UsageError(std::string("--") + needs + " goes with --pprof");
-  }
-  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool") || options.has_profiles)
+  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool") || line.has("pprof"))
     options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);
   options.has_stacks = records_stacks(options);
   options.keeps = line.has("keep");
-  options.leaves_out_short = follow == "auto" && !options.keeps && options.output.find(',') == std::string::npos;
+  options.leaves_out_short =
+      follow == "auto" && !options.keeps && options.has_trace && options.output.find(',') == std::string::npos;
   options.command = line.files();
   if (line.has("detach")) {
     parse_detach(line, options);

@@ -18,7 +18,8 @@ struct Options {
   bool has_stacks = false;           ///< call stacks are recorded
   bool verbose = false;
   bool keeps = false;                                            ///< the last events only
-  bool has_profiles = false;                                     ///< files for pprof are written
+  std::string profiles{};                                        ///< files for pprof, as CMTTRACE_PPROF; empty: none
+  bool has_trace = true;                                         ///< or there are only profiles
   std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
   std::vector<std::string> command;
   int attach = 0;                                    ///< the process to record, instead of a command; 0: none

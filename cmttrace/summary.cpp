@@ -132,6 +132,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
                       ": its profile cannot be written: " + std::generic_category().message(trace.profile_error));
   }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
+  if (!recording.has_trace) return lines;
   if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;

@@ -20,6 +20,7 @@ struct RecordingEnd {
   double seconds = 0;  ///< for how long it went on
   int signal = 0;      ///< the one that ended the command; 0: none
   bool has_stacks = false;
+  bool has_trace = true;  ///< or the files are profiles
   bool is_verbose = false;
   std::string list{};  ///< the file that lists all processes; empty: none
 };

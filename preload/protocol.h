@@ -353,7 +353,8 @@ struct Control {
   uint32_t rings_limit;       ///< entries of the table of rings
   uint32_t rings_large;       ///< the first so many have ring_slots_large slots
   uint32_t forked;            ///< blocks may be older than the trace: 1: a forked child; 2: a program attached to
-  uint32_t outputs;           ///< files of the trace: the collector's descriptors from collector_output on
+  uint32_t outputs;           ///< files of the trace: the collector's descriptors from collector_output on. If there
+                              ///< are none, paths[0] is that of the profiles
   uint64_t stacks_at;         ///< offset of struct StackShare in the mapping; 0: no stacks are recorded
   uint32_t stack_frames_max;  ///< the most frames of a stack
   uint32_t stacks_of_frees;   ///< events that only release have stacks too

@@ -76,4 +76,7 @@ enum SettingForm {
   form_follow,        ///< 0 or 1, of a process that is attached to
 };
 
+/// The value of CMTTRACE_OUT of a recording that has only profiles.
+#define CMT_NO_TRACE "/dev/null"
+
 enum { setting_frames_max = 4096, sample_bytes_min = 1, sample_bytes_max = 1 << 30 };

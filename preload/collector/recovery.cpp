@@ -143,6 +143,7 @@ class Recovery {
 Recovered recover(const std::string& rings, std::vector<std::string> outputs) {
   RingMemory memory(open_file(rings, O_RDONLY), RingMemory::Access::private_copy, rings);
   Control& control = memory.control();
+  if (control.outputs == 0) throw FormatError(rings, "holds no rings");
   if (outputs.empty()) {
     for (std::uint32_t i = 0; i < control.outputs; ++i) outputs.push_back(recovered_name(control.paths[i]));
   }

@@ -73,6 +73,7 @@ static void report(const struct Control* control, long fd, const char* event, co
 
 static long create_outputs(struct Control* control, int descriptors[outputs_max], long status) {
   control->outputs = 0;
+  if (settings_want_no_trace()) return strcpy(control->paths[0], control->pprof_path), 0;
   for (uint32_t i = 0; i < trace_path_count(); i++) {
     if (path_move_aside(path, i, (int)control->process) == 0 && i == 0) report(control, status, " renamed=1", path);
     long fd = create_trace(i, (int)control->process);

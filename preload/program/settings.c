@@ -178,12 +178,19 @@ static const char* fault_of_keep(void) {
 }
 
 // A sampled trace has no text form.
+bool settings_want_no_trace(void) { return setting_is(setting_out, CMT_NO_TRACE) && setting_is_given(setting_pprof); }
+
+static const char* fault_of_no_trace(void) {
+  if (setting_is_given(setting_rings)) return "CMTTRACE_RINGS needs a trace";
+  return setting_is_given(setting_max_bytes) ? "CMTTRACE_MAX_BYTES needs a trace" : NULL;
+}
+
 static const char* fault_of_sampling(void) {
   const char* out = getenv(setting_names[setting_out]);
   size_t length = 0;
   for (const char* path = out ? out : defaults[setting_out]; *path; path += length + (path[length] == ',')) {
     length = strcspn(path, ",");
-    if (length != 0 && (length < 4 || strncmp(path + length - 4, ".cmt", 4) != 0))
+    if (length != 0 && !settings_want_no_trace() && (length < 4 || strncmp(path + length - 4, ".cmt", 4) != 0))
       return "CMTTRACE_SAMPLE_BYTES needs the paths of CMTTRACE_OUT to end in .cmt";
   }
   if (setting_is_given(setting_pool)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_POOL";
@@ -202,6 +209,7 @@ const char* settings_fault(void) {
     if (is_setting(*entry)) fault = fault_of(*entry);
   }
   if (!fault && setting_is_given(setting_sample_bytes)) fault = fault_of_sampling();
+  if (!fault && settings_want_no_trace()) fault = fault_of_no_trace();
   if (!fault && setting_is_given(setting_pprof_every) && !setting_is_given(setting_pprof))
     fault = "CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF";
   return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();

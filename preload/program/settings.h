@@ -45,6 +45,8 @@ long collector_missing_error(void);
 /// The program's environment without what would trace the collector; NULL if there was no memory.
 char** collector_environment(void);
 
+/// Whether only profiles are written: CMTTRACE_OUT=/dev/null with CMTTRACE_PPROF.
+bool settings_want_no_trace(void);
 /// How many files the trace is written to, at most outputs_max.
 uint32_t trace_path_count(void);
 

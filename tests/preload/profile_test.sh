@@ -48,6 +48,13 @@ for line in 'types: alloc_objects/count alloc_space/bytes inuse_objects/count in
 done
 grep -qE '^mapping 1: .*/kept id=[0-9a-f]{8,} ----$' text || complain "mappings: $(grep ^mapping text)"
 
+# A mapping is that of the code, from which the viewer finds addresses in the file.
+if command -v readelf >/dev/null; then
+  size=$(sed -nE 's/^mapping 1: ([0-9a-f]+)-([0-9a-f]+) .*/\1 \2/p' text | { read -r begin end; echo $((0x$end - 0x$begin)); })
+  wanted=$(readelf -lW "$kept" | sed -nE 's/^ *LOAD +0x([0-9a-f]+) +0x[0-9a-f]+ +0x[0-9a-f]+ +0x[0-9a-f]+ +0x([0-9a-f]+) +R E .*/\1 \2/p' | { read -r offset bytes; echo $((0x$offset % 4096 + 0x$bytes)); })
+  [ "$size" = "$wanted" ] || complain "the program's code has $wanted bytes, its mapping $size"
+fi
+
 # By time: who looks sees whole files only. An earlier run's files count for the bound; the file of its end is replaced.
 touch p.0004.pb.gz.part
 cmttrace -o all.cmt --pprof=p.pb.gz --pprof-every=1ms --pprof-files=3 -- "$kept" 1000 2 <in >out 2>said &
@@ -102,8 +109,16 @@ done
 CMTTRACE_OUT=c.%p.trace CMTTRACE_WAIT=1 CMTTRACE_PPROF=c.%p.pb.gz LD_PRELOAD=$TRACER sh -c "'$kept' 100 1; '$kept' 200 1; true"
 [ "$(ls c.*.pb.gz | wc -l)" = "$(ls c.*.trace | wc -l)" ] && [ "$(ls c.*.pb.gz | wc -l)" -ge 2 ] || complain "children: $(echo c.*)"
 
+# Without a trace.
+CMTTRACE_OUT=/dev/null CMTTRACE_STACKS=1 CMTTRACE_WAIT=1 CMTTRACE_PPROF=v.%p.pb.gz LD_PRELOAD=$TRACER "$kept" 1000 1 || failed=1
+cmttrace -o /dev/null --pprof=w.pb.gz -- "$kept" 1000 1 2>said || complain "no trace: exit $?"
+[ "$(pprof --totals w.pb.gz)" = "$(pprof --totals v.*.pb.gz)" ] && grep -qE '^cmttrace: w.pb.gz: [0-9,]+ events of 1 thread; .*; nothing was lost$' said ||
+  complain "no trace: $(cat said)"
+[ "$(echo [vw].*)" = "$(echo v.*.pb.gz) w.pb.gz" ] || complain "no trace, but $(echo [vw].*)"
+
 # Refused before the program runs.
-for wrong in --pprof-every=1s '--pprof-files=2' '--pprof=p.pb.gz --pprof-files=0' '--pprof=p.pb.gz --pprof-every=x' '--pprof=none/p.pb.gz'; do
+for wrong in --pprof-every=1s '--pprof-files=2' '--pprof=p.pb.gz --pprof-files=0' '--pprof=p.pb.gz --pprof-every=x' '--pprof=none/p.pb.gz' \
+  '-o /dev/null --pprof=p.pb.gz --keep=1M' '-o /dev/null --pprof=p.pb.gz --rings=r' '-o /dev/null --pprof=p.pb.gz --max-bytes=1M' '-o /dev/null'; do
   ! cmttrace $wrong -- touch ran 2>said && [ "$(grep -c '^cmttrace: ' said)" = 1 ] && [ ! -e ran ] || complain "$wrong: $(cat said)"
 done
 CMTTRACE_PPROF_EVERY=1s LD_PRELOAD=$TRACER "$kept" 100 1 2>said

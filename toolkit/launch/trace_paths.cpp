@@ -52,10 +52,11 @@ bool leads_to(std::string_view pattern, std::string_view path, const std::string
   return path.empty();
 }
 
-/// "app.7.cmt" and "7" become "app.cmt"; "app.7" becomes "app". Returns nullopt if `is_piece` accepts neither.
+/// "app.7.cmt" and "7" become "app.cmt", "app.7.pb.gz" "app.pb.gz"; "app.7" becomes "app". Returns nullopt if
+/// `is_piece` accepts neither.
 template <class IsPiece>
 std::optional<std::string> without_piece(const std::string& path, IsPiece is_piece) {
-  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
+  const std::size_t name = path.rfind('/') + 1, dot = path.ends_with(".pb.gz") ? path.size() - 6 : path.rfind('.');
   if (dot == path.npos || dot <= name) return std::nullopt;
   const std::size_t before = path.rfind('.', dot - 1);
   if (before != path.npos && before > name && is_piece(std::string_view(path).substr(before + 1, dot - before - 1)))

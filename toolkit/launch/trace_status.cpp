@@ -307,12 +307,14 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
 /// The peak of live bytes; for a text, whose peak is not counted, the bytes of the file.
 std::uint64_t weight(const RecordedFile& file) { return file.totals ? file.totals->peak_live_bytes : file.bytes; }
 
-RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
+RecordedTraces add_traces(const std::vector<BegunTrace>& traces, bool has_files,
                           const std::function<void(const std::string&)>& complain) {
   RecordedTraces recorded;
   for (const BegunTrace& trace : traces) {
     try {
-      if (!trace.ended && !is_running(trace.process) && is_written(trace.path)) {
+      if (!has_files) {
+        add_as_reported(trace, recorded);
+      } else if (!trace.ended && !is_running(trace.process) && is_written(trace.path)) {
         recorded.encoding.push_back(trace.path);
       } else {
         add_trace(trace, recorded);
@@ -336,7 +338,7 @@ std::string name_unrecorded(const UnrecordedProgram& program) {
 
 }  // namespace
 
-TraceStatusFile::TraceStatusFile(const std::string& output) : paths_(output) {
+TraceStatusFile::TraceStatusFile(const std::string& output, bool has_traces) : paths_(output), has_traces_(has_traces) {
   if (const char* const given = std::getenv("CMTTRACE_STATUS"); given != nullptr && *given != 0) {
     is_of_launcher_ = *given == '-';
     path_ = fs::absolute(given + is_of_launcher_);
@@ -450,11 +452,11 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     const std::vector<BegunTrace> all = traces.begun();
     const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const BegunTrace& trace) {
       if (trace.ended) return false;
-      return waited_ms < patience_ms ? is_written(trace.path) || is_missing(trace.path)
+      return waited_ms < patience_ms ? !traces.has_traces() || is_written(trace.path) || is_missing(trace.path)
                                      : !is_running(trace.process) && is_written(trace.path);
     });
     if (is_awaited && !pause(changes.get(), step_ms)) continue;
-    RecordedTraces recorded = add_traces(all, complain);
+    RecordedTraces recorded = add_traces(all, traces.has_traces(), complain);
     add_broken(traces, all, recorded);
     return recorded;
   }

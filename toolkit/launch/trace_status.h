@@ -70,9 +70,9 @@ struct UnrecordedProgram {
 class TraceStatusFile {
  public:
   /// Reads what will be appended to the file that CMTTRACE_STATUS names. Where it is not set, or names the file of a
-  /// launcher that has ended, makes a file, which this object deletes. `output`: CMTTRACE_OUT of the command. Throws
-  /// std::system_error.
-  explicit TraceStatusFile(const std::string& output);
+  /// launcher that has ended, makes a file, which this object deletes. `output`: CMTTRACE_OUT of the command, or
+  /// CMTTRACE_PPROF without `has_traces`: then only profiles are written. Throws std::system_error.
+  explicit TraceStatusFile(const std::string& output, bool has_traces = true);
   ~TraceStatusFile();
   TraceStatusFile(const TraceStatusFile&) = delete;
   TraceStatusFile& operator=(const TraceStatusFile&) = delete;
@@ -87,6 +87,7 @@ class TraceStatusFile {
   };
   Content read() const;
   std::vector<BegunTrace> begun() const { return read().begun; }
+  bool has_traces() const { return has_traces_; }
   /// Returns a descriptor of inotify that is readable when a line was appended since, or -1. Some file systems report
   /// nothing.
   process::Fd watch() const;
@@ -99,6 +100,7 @@ class TraceStatusFile {
   process::Fd own_file_;     // with the lock
   std::uint64_t begin_ = 0;  // the size of the file before
   bool is_ours_ = false;
+  bool has_traces_ = true;
   bool is_of_launcher_ = false;  // the recorded processes do not create it
 };
 

@@ -113,6 +113,7 @@ void TraceFiles::create(const std::string& path_template, const std::string& pro
 void TraceFiles::describe(Control& control) const {
   control.outputs = static_cast<std::uint32_t>(paths_.size());
   for (std::size_t i = 0; i < paths_.size(); ++i) copy_text(control.paths[i], paths_[i]);
+  if (paths_.empty()) copy_text(control.paths[0], profile_);
   copy_text(control.control_path, fifo_);
   copy_text(control.pprof_path, profile_);
   control.made_control = has_made_fifo_;

@@ -16,9 +16,10 @@ namespace cmt::attach {
 /// mount namespace. They are locked, as libcmttrace locks them, and removed with this object unless keep() was called.
 class TraceFiles {
  public:
-  /// `templates`: paths as in CMTTRACE_OUT, with commas between them: %n becomes the program's name, %p its process id.
-  /// A name without these replaces an existing file. `fifo`: a FIFO for commands to make; empty: none. `profile`: the
-  /// same of the profiles, which the collector writes. Throws std::system_error.
+  /// `templates`: paths as in CMTTRACE_OUT, with commas between them; empty: only profiles are written. In them, %n
+  /// becomes the program's name, %p its process id. A name without these replaces an existing file. `fifo`: a FIFO for
+  /// commands to make; empty: none. `profile`: the same of the profiles, which the collector writes. Throws
+  /// std::system_error.
   TraceFiles(const std::string& templates, const std::string& fifo, const std::string& profile,
              const std::string& program, int pid);
   ~TraceFiles();
@@ -29,7 +30,7 @@ class TraceFiles {
   void describe(Control& control) const;
 
   const std::vector<process::Fd>& descriptors() const { return descriptors_; }
-  const std::string& first_path() const { return paths_.front(); }
+  const std::string& first_path() const { return paths_.empty() ? profile_ : paths_.front(); }
   void keep() { is_kept_ = true; }
 
  private:

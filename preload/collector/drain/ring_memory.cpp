@@ -60,7 +60,7 @@ bool is_text(const char (&field)[bytes]) {
 /// Whether the fields on which a recovery relies have values that a tracer writes.
 bool is_sound(const Control& control) {
   return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
-         control.outputs != 0 && control.outputs <= outputs_max &&
+         control.outputs <= outputs_max &&
          std::all_of(control.paths, control.paths + outputs_max, [](const auto& path) { return is_text(path); }) &&
          is_text(control.program) && is_text(control.command) && is_text(control.rings_path);
 }
