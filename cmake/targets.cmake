@@ -1,5 +1,6 @@
 # How every target is compiled, and functions for the kinds of targets: parts, tools, unit tests, script tests.
 
+include(CheckCXXSourceCompiles)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS program_options)
@@ -20,6 +21,52 @@ if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)
     set(BUILD_TESTING OFF)
   endif()
 endif()
+
+# cmt_either(NAME TARGET): the library cmt_NAME. In programs with the property CMT_STATIC it is libNAME.a, in others TARGET.
+set(CMT_HAS_STATIC ON)
+function(cmt_either name target)
+  find_library(CMT_STATIC_${name} lib${name}.a)
+  add_library(cmt_${name} INTERFACE)
+  set(library ${target})
+  if(CMT_STATIC_${name})
+    set(library "$<IF:$<BOOL:$<TARGET_PROPERTY:CMT_STATIC>>,${CMT_STATIC_${name}},${target}>")
+  else()
+    set(CMT_HAS_STATIC OFF PARENT_SCOPE)
+  endif()
+  target_link_libraries(cmt_${name} INTERFACE "${library}")
+endfunction()
+cmt_either(z ZLIB::ZLIB)
+cmt_either(lzma LibLZMA::LibLZMA)
+cmt_either(bz2 BZip2::BZip2)
+cmt_either(boost_program_options Boost::program_options)
+get_target_property(zstd_shared PkgConfig::zstd INTERFACE_LINK_LIBRARIES)
+cmt_either(zstd "${zstd_shared}")
+set_target_properties(PkgConfig::zstd PROPERTIES INTERFACE_LINK_LIBRARIES cmt_zstd)
+
+# A static program whose threads are those of libc itself: before 2.34 they were in a library apart.
+set(CMAKE_REQUIRED_LINK_OPTIONS -static-pie)
+check_cxx_source_compiles("#include <thread>
+  #if !defined(__GLIBC__) || !__GLIBC_PREREQ(2, 34)
+  #error
+  #endif
+  int main() { std::thread([] {}).join(); }" CMT_LINKS_STATIC)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+
+# cmt_starts_fast(TARGET [WITHOUT_LIBC]): links a program with static libraries where they are installed. Half of the start
+# of a small program is the dynamic linking of libstdc++ and its kin. WITHOUT_LIBC: libc is static
+# too, where it can be, and no shared library of the program is in C++.
+function(cmt_starts_fast target)
+  cmake_parse_arguments(start "WITHOUT_LIBC" "" "" ${ARGN})
+  if(CMT_SANITIZE OR NOT CMT_FAST_START OR NOT (CMT_HAS_STATIC OR start_WITHOUT_LIBC))
+    return()
+  endif()
+  if(CMT_HAS_STATIC AND CMT_LINKS_STATIC AND start_WITHOUT_LIBC)
+    target_link_options(${target} PRIVATE -static-pie)
+  else()
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--as-needed)
+  endif()
+  set_target_properties(${target} PROPERTIES CMT_STATIC ${CMT_HAS_STATIC})
+endfunction()
 
 if(CMT_CCACHE)
   find_program(CMT_CCACHE_PROGRAM ccache)

@@ -19,7 +19,7 @@
 namespace cmt {
 namespace {
 
-constexpr std::size_t read_size = 256 * 1024;
+constexpr std::size_t read_size = 256 * 1024, least_read_size = 4096;
 
 [[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
@@ -66,7 +66,10 @@ bool Input::fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (window_.size() < end_ + read_size) window_.resize(end_ + read_size);
+  // A small file gets a small window, because a page that is touched for the first time costs more than its bytes.
+  const std::uint64_t rest = can_seek_ ? size_ - std::min(size_, window_offset_ + end_) : read_size;
+  const std::size_t room = std::clamp<std::uint64_t>(rest + 1, least_read_size, read_size);
+  if (window_.size() < end_ + room) window_.resize(end_ + room);
   const std::size_t got = read_some(window_.data() + end_, window_.size() - end_);
   at_end_ = got == 0;
   end_ += got;

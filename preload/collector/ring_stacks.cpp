@@ -2,8 +2,9 @@
 
 #include "preload/collector/ring_stacks.h"
 
+#include <sys/mman.h>
+
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
@@ -24,12 +25,16 @@ std::string interpreter_text(const InterpreterFrames& all, std::uint32_t at) {
 
 }  // namespace
 
+FrameId* RingStacks::map_frames() {
+  void* memory = ::mmap(nullptr, frames_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<FrameId*>(memory);
+}
+
+void RingStacks::Unmap::operator()(FrameId* frames) const { ::munmap(frames, frames_bytes); }
+
 RingStacks::RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf time_of, std::uint32_t limit)
-    : share_(share),
-      time_of_(std::move(time_of)),
-      limit_(limit),
-      frames_(static_cast<FrameId*>(std::calloc(stack_index_mask + 1, sizeof(FrameId))), std::free) {
-  if (!frames_) throw std::bad_alloc();
+    : share_(share), time_of_(std::move(time_of)), limit_(limit), frames_(map_frames()) {
   for (const Kind kind : known_kinds) {
     const KindTraits& its = traits(kind);
     const bool makes = its.allocates || kind == Kind::pool_malloc;

@@ -102,6 +102,12 @@ class RingStacks {
     std::uint64_t unloaded = 0;
   };
 
+  static constexpr std::size_t frames_bytes = (stack_index_mask + std::size_t{1}) * sizeof(FrameId);
+  struct Unmap {
+    void operator()(FrameId* frames) const;
+  };
+  static FrameId* map_frames();
+
   FrameId resolve(std::uint32_t index);
   FrameId resolve_line(std::uint32_t number);
   ModuleId module_at(std::uint32_t number);
@@ -112,8 +118,8 @@ class RingStacks {
   const std::uint32_t limit_;
   std::array<StackId, slot_kind_mask + 1> stack_masks_{};
   StackTable table_;
-  // By a record's index; 0: not met yet. The memory is from calloc, which does not touch it before its use.
-  const std::unique_ptr<FrameId[], void (*)(void*)> frames_;
+  // By a record's index; 0: not met yet. Nothing touches the memory before its use; calloc would.
+  const std::unique_ptr<FrameId[], Unmap> frames_;
   std::vector<KnownModule> modules_;  // by number in StackShare, counted from 1
   std::vector<ModuleId> restored_modules_{0},
       unmet_modules_;  // by number in the trace; and those not yet met in StackShare

@@ -218,7 +218,7 @@ class LiveTable final : public LiveBlockSource {
  private:
   using Buckets = std::vector<Bucket, ZeroedPages<Bucket>>;
 
-  static constexpr std::size_t first_buckets = 1024;
+  static constexpr std::size_t first_buckets = 64;
 
   std::size_t next(std::size_t bucket) const { return (bucket + 1) & mask_; }
 
