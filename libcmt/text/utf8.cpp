@@ -3,6 +3,9 @@
 #include "libcmt/text/utf8.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 
 namespace cmt::text {
 namespace {
@@ -63,12 +66,34 @@ std::size_t control_length(std::string_view text) {
   return byte(1) == 0x81 && is_between(byte(2), 0xa6, 0xa9) ? 3 : 0;  // U+2066 to U+2069
 }
 
+/// The highest bits of those of eight bytes that are neither printable ASCII nor a tab. No sum or difference goes
+/// beyond its byte.
+static std::uint64_t not_plain_ascii(const char* at) {
+  constexpr std::uint64_t ones = 0x0101010101010101, tops = ones * 0x80;
+  std::uint64_t bytes;
+  std::memcpy(&bytes, at, sizeof bytes);
+  const std::uint64_t low = bytes & ~tops;
+  const std::uint64_t controls = ~((low | tops) - ones * 0x20), tabs = ~((low ^ ones * '\t') + ones * 0x7f),
+                      del = low + ones;
+  return (bytes | (controls & ~tabs) | del) & tops;
+}
+
+/// Lines of traces have some thirty bytes: too few for vectors. The last eight bytes may overlap those before.
+static bool is_plain_ascii(std::string_view text) {
+  if (text.size() < sizeof(std::uint64_t)) {
+    std::array<char, sizeof(std::uint64_t)> padded;
+    padded.fill(' ');
+    std::copy(text.begin(), text.end(), padded.begin());
+    return not_plain_ascii(padded.data()) == 0;
+  }
+  const char* const last = text.data() + text.size() - sizeof(std::uint64_t);
+  std::uint64_t found = not_plain_ascii(last);
+  for (const char* at = text.data(); at < last; at += sizeof(std::uint64_t)) found |= not_plain_ascii(at);
+  return found == 0;
+}
+
 bool is_plain(std::string_view text) {
-  // Nearly all text is ASCII. Looking at all of it lets the compiler use vectors.
-  bool is_ascii = true;
-  // A char has no sign on arm64.
-  for (const char c : text) is_ascii &= (static_cast<signed char>(c) >= 0x20 && c != 0x7f) || c == '\t';
-  if (is_ascii) return true;
+  if (is_plain_ascii(text)) return true;
   for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
     length = utf8_length(text);
     if (length == 0 || (control_length(text) != 0 && text[0] != '\t')) return false;

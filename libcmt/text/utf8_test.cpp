@@ -40,4 +40,18 @@ TEST_CASE("utf8: control characters and those that turn the direction of writing
   }
 }
 
+TEST_CASE("utf8: a byte that a terminal obeys is found at each place of texts of each length") {
+  bool are_right = true;
+  for (std::size_t size = 1; size <= 24; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'a');
+        text[at] = static_cast<char>(byte);
+        are_right = are_right && is_plain(text) == ((byte >= 0x20 && byte < 0x7f) || byte == '\t');
+      }
+    }
+  }
+  CHECK(are_right);
+}
+
 }  // namespace cmt::text
