@@ -9,6 +9,7 @@ vectors=$SOURCE/format-spec/vectors
 # Vectors: --verify finds in damaged ones the same fault as a reader, at the same offset.
 for file in "$vectors"/*.cmt "$vectors"/*.text; do
   name=${file##*/}
+  [ "$name" != sampled.text ] || continue  # is no text trace
   verify "$file"
   said=$(<out)
   case $name in
