@@ -182,7 +182,7 @@ SamplerReport report_of(const Uses& uses, const SimulatedSamplers& samplers, std
   report.sampler = options;
   for (const Uses::Entry& entry : uses.entries) report.allocations += entry.use.allocated.blocks;
   report.total = {"all", of_all.judged(0, 0, options.interval)};
-  report.total_errors = errors_of(of_all, options);
+  report.total_errors.figures = errors_of(of_all, options);
   report.of_sets = of_sets.judge(options);
   if (is_of_stacks(asked.by)) report.of_stacks = of_stacks.judge(options);
   for (SetId set = 0; set < sets.names.size(); ++set)
@@ -207,7 +207,7 @@ std::string totals_table(const SamplerReport& report) {
     const JudgedBytes& total = report.total.figures[figure];
     const double error = total.bytes == 0 ? 0 : total.estimate.bytes / static_cast<double>(total.bytes) - 1;
     table.add({figure_titles[figure], output::bytes_text(total.bytes), judged_text(total),
-               (error > 0 ? "+" : "") + percent(error), percent(report.total_errors[figure])});
+               (error > 0 ? "+" : "") + percent(error), percent(report.total_errors.figures[figure])});
   }
   return table.text(terminal::table_width());
 }

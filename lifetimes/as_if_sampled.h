@@ -86,6 +86,15 @@ void describe(Visitor& field, const Coverages& coverages) {
   describe_each(field, coverages.figures);
 }
 
+/// Relative, root of the mean square over all runs.
+struct TotalErrors {
+  PerFigure<double> figures{};
+};
+template <class Visitor>
+void describe(Visitor& field, const TotalErrors& errors) {
+  describe_each(field, errors.figures);
+}
+
 struct SamplerReport {
   std::string name;  ///< of the file
   analysis::By by = analysis::By::function;
@@ -93,20 +102,12 @@ struct SamplerReport {
   SamplerOptions sampler;
   std::uint64_t allocations = 0;
   JudgedSet total;
-  PerFigure<double> total_errors{};  ///< relative, root of the mean square over all runs
+  TotalErrors total_errors;
   Coverages of_sets;
   Coverages of_stacks;  ///< empty if sets are not of stacks
   std::vector<JudgedSet> sets;
   std::uint64_t left_out = 0;
 };
-
-struct TotalErrors {
-  const PerFigure<double>& figures;
-};
-template <class Visitor>
-void describe(Visitor& field, const TotalErrors& errors) {
-  describe_each(field, errors.figures);
-}
 
 template <class Visitor>
 void describe(Visitor& field, const SamplerReport& report) {
@@ -121,7 +122,7 @@ void describe(Visitor& field, const SamplerReport& report) {
         "below this a set can be without a sample: with 5 % or more");
   field("allocations", report.allocations, "blocks made, in the trace");
   field("total", report.total, "of all sets");
-  field("total_error", TotalErrors{report.total_errors}, "of the totals, relative: the root mean square of all runs");
+  field("total_error", report.total_errors, "of the totals, relative: the root mean square of all runs");
   field("coverage", report.of_sets, "of the intervals of the sets");
   field("stack_coverage", report.of_stacks, "of the intervals of whole stacks; zeros if sets are not of stacks");
   field("sets", report.sets, "the largest first");

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "analysis/groups/options.h"
+#include "analysis/sampling/sample_counter.h"
 #include "analysis/stacks/named_stacks.h"
 #include "analysis/stacks/native_frames.h"
 #include "analysis/stacks/selection.h"
@@ -41,6 +42,11 @@ Uses count_slice(trace::Trace& trace, UseCounter& counter, const UseOptions& opt
 
 Uses count_uses(trace::Trace& trace, const UseOptions& options, const std::string& path) {
   if (options.slice) trace::SliceProgress(*options.slice).check(trace.header(), path);
+  if (const std::uint64_t interval = trace.header().sampled(); interval != 0) {
+    SampleCounter counter(options.by, interval, options.slice, trace.complaints());
+    trace.for_each([&](const Event& event) { return counter.count_event(event); });
+    return counter.finish(path);
+  }
   UseCounter counter(options, trace.complaints());
   if (options.slice) return count_slice(trace, counter, options, path);
   trace.for_each([&](const Event& event) { counter.count_event(event); });
@@ -80,10 +86,17 @@ std::vector<std::string> comments(trace::Trace& trace, const trace::Options& opt
   if (asked.slice) facts.push_back("slice: " + asked.slice->text);
   if (const std::string& focus = asked.contributors.focus; !focus.empty()) facts.push_back("focus: " + focus);
   if (const std::string& ignored = asked.contributors.ignored; !ignored.empty()) facts.push_back("ignore: " + ignored);
+  if (trace.header().sampled() != 0)
+    facts.push_back("estimates from samples: " + command::sampling_text(trace.header()) + " at the start");
   if (trace.truncated()) facts.emplace_back("the trace breaks off");
   if (const std::uint64_t defects = trace.complaints().count(); defects != 0)
     facts.push_back(output::counted(defects, "defect"));
   return facts;
+}
+
+std::optional<Sampling> sampling_of(const Header& header, const Uses& uses, const Use& total) {
+  if (header.sampled() == 0) return std::nullopt;
+  return Sampling{header.sampled(), uses.interval, total.sampled->allocated.samples, total.sampled->live.samples};
 }
 
 Contributors contributors_of(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
@@ -94,6 +107,7 @@ Contributors contributors_of(trace::Trace& trace, const trace::Options& options,
   report.clock = options.clock;
   report.defects = trace.complaints().count();
   report.truncated = trace.truncated();
+  report.sampling = sampling_of(trace.header(), uses, report.total);
   return report;
 }
 
@@ -110,8 +124,9 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
   Export exported(stack_options.exported);
   const bool is_export = stack_options.exported.form != ExportForm::none;
   const bool needs_stacks = is_export || is_of_stacks(asked.by);
-  trace::Trace trace(options, false, needs_stacks);
+  trace::Trace trace(options, false, needs_stacks, command::Samples::accepted);
   const std::uint64_t touched_min = trace.header().touched_min();
+  if (trace.header().sampled() != 0) refuse_unestimated(options.path, asked.metric, options.clock);
   if (asked.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");
   NamedStacksOptions naming{options.tool, stack_options.debug_directories};

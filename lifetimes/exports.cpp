@@ -9,6 +9,7 @@
 #include "lifetimes/pprof.h"
 #include "lifetimes/speedscope.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/open_trace.h"
 
 namespace cmt::lifetimes {
 
@@ -37,6 +38,17 @@ ExportOptions parse_export_options(const command::CommandLine& line) {
   return options;
 }
 
+/// Returns folded stacks with one more function, the outermost one: the form has no room for comments.
+static std::string below(const std::string& function, const std::string& lines) {
+  if (function == "[]") return lines;
+  std::string text;
+  for (std::size_t at = 0, end = 0; at < lines.size(); at = end) {
+    end = lines.find('\n', at) + 1;
+    text += function + ";" + lines.substr(at, end - at);
+  }
+  return text;
+}
+
 Export::Export(const ExportOptions& options) : options_(options) {
   if (options.path.empty()) return;
   using files::Compression;
@@ -50,16 +62,19 @@ Export::Export(const ExportOptions& options) : options_(options) {
 void Export::write(const StackTable& stacks, const Uses& uses, const ChargeRule& charges, const std::string& hidden,
                    const ExportFacts& facts) {
   const auto put = [this](std::string_view bytes) { bytes_->write(bytes); };
+  const std::string sampling =
+      facts.header.sampled() == 0 ? "" : "estimates from " + command::sampling_text(facts.header);
   switch (options_.form) {
     case ExportForm::none:
       return;
     case ExportForm::folded:
-      return write_folded(stacks, uses, options_.metric, hidden, [](const std::string& text) { command::print(text); });
+      return write_folded(stacks, uses, options_.metric, hidden,
+                          [&](const std::string& text) { command::print(below("[" + sampling + "]", text)); });
     case ExportForm::pprof:
       write_pprof(stacks, uses, charges, hidden, facts.header, facts.comments, put);
       break;
     case ExportForm::speedscope:
-      write_speedscope(stacks, uses, hidden, facts.name, put);
+      write_speedscope(stacks, uses, hidden, facts.name + (sampling.empty() ? "" : ", " + sampling), put);
       break;
   }
   bytes_->finish();

@@ -152,6 +152,12 @@ Examples:
 Exit status: 0 done, 1 could not, 2 wrong use, 3 worse than the baseline.
 )";
 
+/// Whether a file is a sampled trace. Its summary is the table by size.
+bool is_sampled(const Options& options) {
+  return options.path != "-" && options.plot.empty() && options.pool.empty() &&
+         trace::Trace(options, false, false, command::Samples::accepted).header().sampled() != 0;
+}
+
 void summarise(const Options& options) {
   trace::SummaryOutput output(options);
   output.write(summary_of(options), {to_text, to_csv, to_picture});
@@ -284,9 +290,12 @@ int run(const CommandLine& line) {
   else if (line.has("counts"))
     count_pairs(options);
   else if (options.summarises || !options.pool.empty() ||
-           trace::prefers_summary(options, line, {"annotate", "leaks", "totals"}))
-    summarise(options);
-  else
+           trace::prefers_summary(options, line, {"annotate", "leaks", "totals"})) {
+    if (!is_sampled(options)) return summarise(options), 0;
+    StackOptions by_size;
+    by_size.contributors.by = analysis::By::size;
+    report_stacks(options, by_size);
+  } else
     annotate_trace(options);
   return 0;
 }

@@ -42,7 +42,7 @@ class PprofWriter {
         message_(write),
         has_location_(2 * std::size_t{stacks.frame_count()}) {}
 
-  void put_sample_types();
+  void put_sample_types(std::uint64_t sampling_interval);
   void put_samples(const Uses& uses);
   void put_locations();
   /// Writes the mappings that the locations refer to. The program's own module is the first, as viewers expect it.
@@ -82,13 +82,13 @@ class PprofWriter {
   std::vector<Symbols> symbols_ = std::vector<Symbols>(stacks_.module_count());
 };
 
-void PprofWriter::put_sample_types() {
+void PprofWriter::put_sample_types(std::uint64_t sampling_interval) {
   for (const char* const what : {"alloc", "inuse", "peak"}) {
     message_.put_sample_type(std::string(what) + "_objects", "count");
     message_.put_sample_type(std::string(what) + "_space", "bytes");
   }
-  message_.put_sample_type("temporary_objects", "count");
-  message_.put_period("space", "bytes", 1);  // each allocation was counted
+  if (sampling_interval == 0) message_.put_sample_type("temporary_objects", "count");
+  message_.put_period("space", "bytes", std::max<std::uint64_t>(sampling_interval, 1));  // 1: all blocks were counted
   message_.put_default_type("peak_space");
 }
 
@@ -147,8 +147,9 @@ void PprofWriter::put_samples(const Uses& uses) {
     const std::array<std::uint64_t, 7> values{use.allocated.blocks, use.allocated.bytes, use.leaked.blocks,
                                               use.leaked.bytes,     use.peak.blocks,     use.peak.bytes,
                                               use.temporary};
-    if (std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; })) continue;
-    message_.put_sample(locations_of(entry.key, first_callers), values);
+    const std::span<const std::uint64_t> known(values.data(), values.size() - (use.temporary == unknown));
+    if (std::all_of(known.begin(), known.end(), [](std::uint64_t value) { return value == 0; })) continue;
+    message_.put_sample(locations_of(entry.key, first_callers), known);
   }
 }
 
@@ -222,7 +223,7 @@ void write_pprof(const StackTable& stacks, const Uses& uses, const ChargeRule& c
                  const Header& header, const std::vector<std::string>& comments,
                  const std::function<void(std::string_view)>& write) {
   PprofWriter profile(stacks, charges, hidden, write);
-  profile.put_sample_types();
+  profile.put_sample_types(header.sampled());
   profile.put_samples(uses);
   profile.put_locations();
   profile.put_mappings(header.find("program").value_or(""));

@@ -82,7 +82,11 @@ class SpeedscopeWriter {
   }
   void put_profiles(const FunctionTree& functions, const Uses& uses) {
     json_.begin_array("profiles");
-    for (const Measure& measure : measures) put_profile(functions, functions.figures(uses, measure.metric), measure);
+    const bool is_sampled = !uses.entries.empty() && uses.entries.front().use.sampled != nullptr;
+    for (const Measure& measure : measures) {
+      if (is_sampled && measure.metric == Metric::temporary) continue;  // not known
+      put_profile(functions, functions.figures(uses, measure.metric), measure);
+    }
     json_.end_array();
     json_.end_object();
     write_(json_.take());

@@ -7,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "analysis/sampling/sample_counter.h"
 #include "analysis/stacks/named_stacks.h"
 #include "analysis/stacks/selection.h"
 #include "analysis/stacks/stack_tree.h"
@@ -22,7 +23,9 @@ trace::Options with_path(trace::Options options, const std::string& path) {
 }  // namespace
 
 ComparedTrace::ComparedTrace(const CompareOptions& options, const std::string& path)
-    : asked_(options), options_(with_path(options.trace, path)), trace_(options_, false, options.reads_stacks) {}
+    : asked_(options),
+      options_(with_path(options.trace, path)),
+      trace_(options_, false, options.reads_stacks, options.samples) {}
 
 void ComparedTrace::count(const std::vector<By>& kinds) {
   assert(std::count_if(kinds.begin(), kinds.end(), is_of_stacks) <= 1);
@@ -30,26 +33,49 @@ void ComparedTrace::count(const std::vector<By>& kinds) {
   if (asked_.groups.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options_.path, "touched pages were not recorded (needed by untouched)");
   if (asked_.slice) trace::SliceProgress(*asked_.slice).check(trace_.header(), options_.path);
+  if (trace_.header().sampled() != 0) {
+    refuse_unestimated(options_.path, asked_.groups.metric, options_.clock);
+    count_samples(kinds);
+  } else {
+    count_blocks(kinds);
+  }
+  for (const Counted& counted : counted_) {
+    if (!is_of_stacks(counted.kind)) continue;
+    require_stacks(trace_.stacks(), trace_.header(), options_.path);
+    for (const Uses::Entry& entry : counted.uses.entries) stack_count_ += entry.key != 0;
+  }
+}
+
+void ComparedTrace::count_blocks(const std::vector<By>& kinds) {
   std::vector<UseCounter> counters;
   command::Complaints unheard(false, [](const std::string&) {});  // each counter finds the same defects
   for (const By kind : kinds)
-    counters.emplace_back(UseOptions{kind, options_.clock, asked_.slice, touched_min},
+    counters.emplace_back(UseOptions{kind, options_.clock, asked_.slice, trace_.header().touched_min()},
                           counters.empty() ? trace_.complaints() : unheard);
+  count_with(counters, kinds);
+}
+
+void ComparedTrace::count_samples(const std::vector<By>& kinds) {
+  std::vector<SampleCounter> counters;
+  command::Complaints unheard(false, [](const std::string&) {});
+  for (const By kind : kinds)
+    counters.emplace_back(kind, trace_.header().sampled(), asked_.slice,
+                          counters.empty() ? trace_.complaints() : unheard);
+  count_with(counters, kinds);
+}
+
+template <class Counter>
+void ComparedTrace::count_with(std::vector<Counter>& counters, const std::vector<By>& kinds) {
   const auto count_event = [&](const Event& event) {
     bool goes_on = false;
-    for (UseCounter& counter : counters) goes_on |= counter.count_event(event);
+    for (Counter& counter : counters) goes_on |= counter.count_event(event);
     return goes_on;
   };
   if (asked_.slice)
     trace_.for_each(count_event);
   else
     trace_.for_each([&](const Event& event) { count_event(event); });
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    counted_.push_back({kinds[i], counters[i].finish(options_.path)});
-    if (!is_of_stacks(kinds[i])) continue;
-    require_stacks(trace_.stacks(), trace_.header(), options_.path);
-    for (const Uses::Entry& entry : counted_.back().uses.entries) stack_count_ += entry.key != 0;
-  }
+  for (std::size_t i = 0; i < kinds.size(); ++i) counted_.push_back({kinds[i], counters[i].finish(options_.path)});
 }
 
 void ComparedTrace::name_stacks() {

@@ -21,6 +21,7 @@ struct CompareOptions {
   bool reads_stacks = true;
   std::optional<trace::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
+  command::Samples samples = command::Samples::refused;  ///< whether sampled traces are compared
 };
 
 /// One of two traces that are compared, with the allocations of each stack or other set. An object cannot be moved: the
@@ -54,6 +55,10 @@ class ComparedTrace {
     Uses uses;
   };
   const Uses& uses_of_stacks() const;
+  void count_blocks(const std::vector<By>& kinds);
+  void count_samples(const std::vector<By>& kinds);
+  template <class Counter>
+  void count_with(std::vector<Counter>& counters, const std::vector<By>& kinds);
 
   const CompareOptions& asked_;
   const trace::Options options_;

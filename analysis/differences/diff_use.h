@@ -34,7 +34,10 @@ struct DiffUse {
     return by < 0 ? -by : by;
   }
 
-  bool is_changed() const { return !(before == after); }
+  bool is_changed() const {
+    if (!before.sampled) return !(before == after);
+    return !(before.allocated == after.allocated && before.peak == after.peak && before.leaked == after.leaked);
+  }
 };
 
 template <class Visitor, output::DescribedAs<DiffUse> U>
@@ -53,7 +56,19 @@ struct DiffUses {
     std::string name{};        ///< where keys are no stacks
     double squared_bytes = 0;  ///< as in Uses, of both
   };
-  std::vector<Entry> entries;  ///< by rising key
+  std::vector<Entry> entries;                             ///< by rising key
+  std::uint64_t before_interval = 0, after_interval = 0;  ///< as Uses::interval
+
+  /// States the sampling intervals of the traces. A set without a sample in one of them may be unseen there.
+  void set_intervals(std::uint64_t before, std::uint64_t after) {
+    before_interval = before;
+    after_interval = after;
+    for (Entry& entry : entries) fill(entry.use);
+  }
+  void fill(DiffUse& use) const {
+    fill_unseen(use.before, before_interval);
+    fill_unseen(use.after, after_interval);
+  }
 };
 
 }  // namespace cmt::analysis

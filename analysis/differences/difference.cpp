@@ -37,6 +37,15 @@ void set_changes(Difference& report, const GroupOptions<DiffUse>& options) {
 /// Marks the changes that may be chance. The dispersion needs all contributors, unchanged ones too: the caller removes
 /// those later.
 void mark_chance(Difference& report, const GroupOptions<DiffUse>& options) {
+  if (report.is_sampled) {
+    for (ChangedContributor& each : report.contributors) {
+      const DiffUse& use = options.inclusive ? each.inclusive : each.self;
+      each.range = change_range(use, options.metric);
+      each.is_maybe_chance = use.change(options.metric) != 0 && each.range->has(0);
+      report.maybe_chance += each.is_maybe_chance;
+    }
+    return;
+  }
   if (options.inclusive) return;
   const auto samples_of = [&](Metric metric) {
     std::vector<ChanceSample> samples;
@@ -94,6 +103,16 @@ std::vector<LifetimeChange> find_lifetime_changes(const DiffUses& uses) {
 
 }  // namespace
 
+Range change_range(const DiffUse& use, Metric metric) {
+  const SampledUse &before = *use.before.sampled, &after = *use.after.sampled;
+  if (metric == Metric::peak) return change95(before.peak, after.peak);
+  if (metric == Metric::live) return change95(before.live, after.live);
+  if (metric != Metric::growth) return change95(before.allocated, after.allocated, metric == Metric::blocks);
+  // The growth of both: each is a change.
+  const Range old_growth = change95(before.at_begin, before.live), growth = change95(after.at_begin, after.live);
+  return {growth.low - old_growth.high, growth.high - old_growth.low};
+}
+
 DiffUses merge_sets(const Uses& before, const Uses& after) {
   std::map<std::string, DiffUses::Entry> sets;
   for (const Uses::Entry& each : before.entries) {
@@ -123,6 +142,8 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
   report.metric = options.metric;
   report.inclusive = options.inclusive;
   for (const DiffUses::Entry& entry : uses.entries) report.total += entry.use;
+  report.is_sampled = uses.before_interval != 0;
+  uses.fill(report.total);
   report.change = report.total.change(options.metric);
   report.lifetimes = find_lifetime_changes(uses);
   if (!is_of_stacks(options.by)) {
@@ -140,7 +161,11 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
   Labels labels(stacks, key_of(options.by), {.raw = true});  // merged stacks have no others
   StackGroups<DiffUse> found = GroupWalk<DiffUses>(stacks, uses, labels, options.metric).find_groups();
   assert(found.own_groups.size() == uses.entries.size());
-  for (GroupOf<DiffUse>& group : found.groups) report.contributors.push_back({std::move(group)});
+  for (GroupOf<DiffUse>& group : found.groups) {
+    uses.fill(group.self);
+    uses.fill(group.inclusive);
+    report.contributors.push_back({std::move(group)});
+  }
   for (std::size_t i = 0; i < uses.entries.size(); ++i) {
     ChangedContributor& own = report.contributors[found.own_groups[i]];
     add_lifetimes(own.before, uses.entries[i].before);

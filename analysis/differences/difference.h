@@ -4,6 +4,7 @@
 /// chance (chance.h) come after all others.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct ChangedContributor : GroupOf<DiffUse> {
   bool is_gone = false;
   double squared_bytes = 0;  ///< of its own blocks, in both
   bool is_maybe_chance = false;
+  std::optional<Range> range{};  ///< of the change, of sampled traces
 
   bool comes_last() const { return is_maybe_chance; }
 };
@@ -49,10 +51,18 @@ template <class Visitor>
 void describe(Visitor& field, const ChangedContributor& contributor) {
   field("status", status_of(contributor), "new: not in the first trace; gone: not in the second; or changed");
   field("change", contributor.change, "of the figure of sorted_by: the second trace's less the first one's");
+  std::optional<std::int64_t> low, high;
+  if (contributor.range) {
+    low = std::llround(contributor.range->low);
+    high = std::llround(contributor.range->high);
+  }
+  field("change_low", output::omit_if_empty(low), "of sampled traces: the lower end of its 95 % interval");
+  field("change_high", output::omit_if_empty(high), "of sampled traces: the upper end");
   field("share", contributor.share,
         "of the sum of all changes of the figure of metric, those taken without their signs: from -1 to 1");
   field("may_be_chance", contributor.is_maybe_chance,
-        "whether the change is within 4 standard deviations of what calls in random order do: see dispersion");
+        "whether the change is within 4 standard deviations of what calls in random order do: see dispersion; of "
+        "sampled traces: whether 0 is in its 95 % interval");
   describe_figures(field, contributor);
   describe_lifetimes(field, contributor.before, contributor.after);
   describe_stack(field, contributor);
@@ -123,6 +133,7 @@ struct Difference {
   std::uint64_t change_sum = 0;  ///< of all contributors, without signs
   std::optional<double> dispersion;
   std::uint64_t maybe_chance = 0;  ///< contributors
+  bool is_sampled = false;
   std::vector<ChangedContributor> contributors;
   std::uint64_t left_out = 0;
   std::vector<ChangedStack> stacks;
@@ -141,6 +152,7 @@ void describe(Visitor& field, const Difference& report) {
   field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
   field("slice", report.slice, "the part of both traces; empty: all of them");
   field("clock_unit", unit_name(report.clock), "what lifetimes are counted in: events, ns or bytes");
+  field("sampled", report.is_sampled, "whether the traces are sampled: then the figures are estimates");
   field("total", report.total, "of all stacks");
   field("change", report.change, "of the total, of the figure of sorted_by");
   field("change_sum", report.change_sum, "the sum of the changes of all contributors' own, without their signs");
@@ -155,6 +167,9 @@ void describe(Visitor& field, const Difference& report) {
   field("lifetimes", output::as_tuples(report.lifetimes),
         "ended blocks by lifetime, in clock_unit: [lifetime_min, before, after], where these differ");
 }
+
+/// Returns the 95 % interval of a change between sampled traces.
+Range change_range(const DiffUse& use, Metric metric);
 
 /// How many changed stacks a report contains.
 inline constexpr std::size_t changed_stacks_max = 10;

@@ -1,6 +1,7 @@
 // A difference as text and as CSV.
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/differences/difference.h"
 #include "analysis/groups/rows.h"
@@ -25,6 +26,10 @@ std::string trace_text(const DiffTrace& trace, const Use& total) {
   std::string text = trace.name + ": " + output::counted(trace.events, "event");
   if (trace.truncated) text += ", breaks off";
   if (trace.defects != 0) text += ", " + output::counted(trace.defects, "defect");
+  if (total.sampled)
+    return text + "; from " + output::counted(total.sampled->allocated.samples, "sample") + ": " +
+           estimate_text(total.sampled->allocated) + "; peak " + estimate_text(total.sampled->peak) + "; at end " +
+           estimate_text(total.sampled->live) + "\n";
   return text + "; " + output::counted(total.allocated.blocks, "block") + ", " +
          output::bytes_text(total.allocated.bytes) + "; peak " + output::bytes_text(total.peak.bytes) + "; at end " +
          output::bytes_text(total.leaked.bytes) + "; " + with_commas(total.temporary) + " temporary\n";
@@ -42,6 +47,7 @@ struct DifferenceRow {
   const Lifetimes& before;
   const Lifetimes& after;
   std::string stack = {};
+  std::optional<Range> range = {};
 };
 
 template <class Visitor, output::DescribedAs<DifferenceRow> R>
@@ -49,6 +55,10 @@ void describe(Visitor& field, R& row) {
   field("name", row.name, "");
   field("status", row.status, "");
   field("change", row.change, "");
+  if (row.range) {
+    field("change_low", std::llround(row.range->low), "");
+    field("change_high", std::llround(row.range->high), "");
+  }
   field("share", row.share, "");
   field("may_be_chance", row.is_maybe_chance, "");
   Prefixed<Visitor> before{field, "before_"}, after{field, "after_"};
@@ -70,13 +80,17 @@ DifferenceRow row_of(const ChangedContributor& each) {
           each.self,
           each.inclusive,
           each.before,
-          each.after};
+          each.after,
+          {},
+          each.range};
 }
 
 /// The row of a caller, or of the sum of all.
 DifferenceRow row_of(const std::string& name, const DiffUse& use, Metric metric) {
   static const Lifetimes none;
-  return {name, "", use.change(metric), {}, {}, use, use, none, none};
+  DifferenceRow row{name, "", use.change(metric), {}, {}, use, use, none, none};
+  if (use.before.sampled) row.range = change_range(use, metric);
+  return row;
 }
 
 output::Columns<DifferenceRow> difference_columns(const Difference& report) {
@@ -90,6 +104,13 @@ output::Columns<DifferenceRow> difference_columns(const Difference& report) {
   output::Columns<DifferenceRow> columns;
   columns.add_text(std::string(name(report.by)), [](const DifferenceRow& row) { return row.name; });
   columns.add_computed("change", change_of(report.metric));
+  if (report.is_sampled) {
+    columns.add_computed("95 % interval", [metric = report.metric](const DifferenceRow& row) {
+      if (!row.range) return std::string();
+      const auto end = [metric](double number) { return change_text(std::llround(number), metric); };
+      return end(row.range->low) + " to " + end(row.range->high);
+    });
+  }
   columns.add("share", "share", share_text, "");
   columns.add_computed("before", [=](const DifferenceRow& row) { return figure_of(shown(row).before); });
   columns.add_computed("after", [=](const DifferenceRow& row) { return figure_of(shown(row).after); });
@@ -125,6 +146,10 @@ std::string changes_table(const Difference& report) {
 /// Explains the mark of changes that may be chance.
 std::string chance_text(const Difference& report) {
   if (report.maybe_chance == 0) return {};
+  if (report.is_sampled)
+    return "chance?: " + with_commas(report.maybe_chance) +
+           " changed no more than two samples of the same program do (0 is in the 95 % interval); listed after all "
+           "others\n";
   return "chance?: " + with_commas(report.maybe_chance) +
          " changed no more than calls in random order do (4 standard " + "deviations, with " +
          output::fixed(*report.dispersion, 2) + " times the variance of independent calls); listed after all others\n";
@@ -188,7 +213,7 @@ std::string to_text(const Difference& report) {
 }
 
 std::string to_csv(const Difference& report) {
-  std::string text = output::csv_titles(row_of("", {}, report.metric));
+  std::string text = output::csv_titles(row_of("", report.total, report.metric));
   for (const ChangedContributor& each : report.contributors) {
     DifferenceRow row = row_of(each);
     row.stack = stack_cell(each.stack, each.stack_left_out);

@@ -19,6 +19,11 @@ Use use_of(const SampledUse& estimates) {
   return use;
 }
 
+void fill_unseen(Use& use, std::uint64_t interval) {
+  const Estimate none{.interval = interval};
+  if (interval != 0 && !use.sampled) use = use_of({none, none, none, {}});
+}
+
 Use& Use::operator+=(const Use& more) {
   if (more.sampled) {
     SampledUse sum = *more.sampled;

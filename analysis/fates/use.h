@@ -53,6 +53,8 @@ struct Use {
 
 /// Returns the figures of a sampled trace.
 Use use_of(const SampledUse& estimates);
+/// Makes the zeros of a set without a sample estimates, if `interval` is not 0: its blocks may be unseen.
+void fill_unseen(Use& use, std::uint64_t interval);
 
 template <class Visitor, output::DescribedAs<Use> U>
 void describe(Visitor& field, U& use) {
@@ -150,6 +152,7 @@ struct Uses {
   std::uint64_t peak_event = 0;
   std::uint64_t peak_time_ns = unknown;
   std::uint64_t short_lived_max = 0;
+  std::uint64_t interval = 0;  ///< the sampling interval at the end; 0: the trace has all blocks
 };
 
 /// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, and 4 bytes a

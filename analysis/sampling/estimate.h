@@ -13,6 +13,7 @@
 /// follows.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -110,8 +111,8 @@ void describe(Visitor& field, const SampledUse& use) {
   field("allocated", use.allocated, "blocks made");
   field("peak", use.peak, "live at the peak of the estimated live bytes, of a slice at its peak");
   field("end_live", use.live, "live at the end");
-  field("growth_bytes_low", growth.low, "the lower end of the 95 % interval of growth_bytes");
-  field("growth_bytes_high", growth.high, "the upper end");
+  field("growth_bytes_low", std::llround(growth.low), "the lower end of the 95 % interval of growth_bytes");
+  field("growth_bytes_high", std::llround(growth.high), "the upper end");
 }
 
 }  // namespace cmt::analysis

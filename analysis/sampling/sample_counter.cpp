@@ -5,7 +5,17 @@
 #include <cassert>
 #include <utility>
 
+#include "analysis/stacks/contributors.h"
+#include "cmt/error.h"
+
 namespace cmt::analysis {
+
+void refuse_unestimated(const std::string& path, Metric metric, heap::Clock::Unit clock) {
+  if (is_estimated(metric) && clock == heap::Clock::Unit::events) return;
+  throw FormatError(path, "a sampled trace lacks most blocks, so " +
+                              (is_estimated(metric) ? "lifetimes" : "\"" + std::string(name(metric)) + "\"") +
+                              " cannot be estimated; bytes, blocks, peak, live and growth can");
+}
 
 SampleCounter::SampleCounter(By by, std::uint64_t interval, std::optional<trace::SliceRange> slice,
                              command::Complaints& complaints)
@@ -90,12 +100,14 @@ void SampleCounter::make_sample(const Event& event, KeyId key) {
 Uses SampleCounter::finish(const std::string& path) {
   if (slice_ && !slice_->finish(path)) begin_slice(unknown);
   uses_.end_time_ns = last_time_ns_;
+  uses_.interval = live_.interval;
   for (KeyId key = 0; key < index_.size(); ++key) {
     if (index_[key] == 0) continue;
     const Counter& counter = counters_[index_[key] - 1];
     if (counter.allocated.samples == 0 && slice_ && counter.at_begin.samples == 0) continue;
     SampledUse sums{counter.allocated, counter.live.at_peak(peaks_), counter.live.now(), counter.at_begin};
     for (Estimate* const each : {&sums.allocated, &sums.peak, &sums.live}) each->interval = live_.interval;
+    if (slice_) sums.at_begin.interval = live_.interval;
     uses_.entries.push_back({.key = key, .use = use_of(sums), .name = keys_.name(key)});
   }
   return std::move(uses_);

@@ -18,6 +18,9 @@ namespace cmt::analysis {
 /// Returns whether a metric can be estimated from samples. The others need all events.
 constexpr bool is_estimated(Metric metric) { return metric <= Metric::live || metric == Metric::growth; }
 
+/// Throws FormatError, with the trace's path, if a report of a sampled trace cannot have this order, or this clock.
+void refuse_unestimated(const std::string& path, Metric metric, heap::Clock::Unit clock);
+
 /// Follows the events of a sampled trace: the interval, the live samples, and the estimates of each set.
 ///
 ///     SampleCounter counter(By::function, header.sampled(), {}, complaints);

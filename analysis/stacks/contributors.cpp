@@ -64,6 +64,7 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
   report.peak_event = uses.peak_event;
   report.peak_time_ns = uses.peak_time_ns;
   for (const Uses::Entry& entry : uses.entries) report.total += entry.use;
+  fill_unseen(report.total, uses.interval);
   if (!is_of_stacks(options.by)) {
     for (const Uses::Entry& entry : uses.entries)
       report.contributors.push_back({{.name = entry.name, .self = entry.use, .inclusive = entry.use}, entry.lifetimes});
@@ -76,7 +77,11 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
   }
   Labels labels(stacks, key_of(options.by), options.charges, options.hidden);
   StackGroups<Use> found = GroupWalk<Uses>(stacks, uses, labels, options.metric).find_groups();
-  for (GroupOf<Use>& group : found.groups) report.contributors.push_back({std::move(group), {}});
+  for (GroupOf<Use>& group : found.groups) {
+    fill_unseen(group.self, uses.interval);
+    fill_unseen(group.inclusive, uses.interval);
+    report.contributors.push_back({std::move(group), {}});
+  }
   for (std::size_t i = 0; i < uses.entries.size(); ++i)
     add_lifetimes(report.contributors[found.own_groups[i]].lifetimes, uses.entries[i].lifetimes);
   report.left_out = sort_and_cut(report.contributors, uses, options);

@@ -35,6 +35,26 @@ void describe(Visitor& field, const Contributor& contributor) {
   describe_stack(field, contributor);
 }
 
+/// How a trace was sampled.
+struct Sampling {
+  std::uint64_t first_interval = 0, interval = 0;  ///< bytes, at the start and at the end
+  std::uint64_t samples = 0, live_samples = 0;
+};
+
+template <class Visitor, output::DescribedAs<Sampling> S>
+void describe(Visitor& field, S& sampling) {
+  field("first_interval_bytes", sampling.first_interval, "the mean bytes between two samples, at the start");
+  field("interval_bytes", sampling.interval, "at the end");
+  field("samples", sampling.samples, "blocks on which the estimates of allocated blocks rest");
+  field("live_samples", sampling.live_samples, "of these, live at the end");
+  field("unseen_below_bytes", whole(unseen_below(sampling.interval)),
+        "below this a contributor can be without a sample: with 5 % or more");
+  field("not_computed",
+        std::string_view("all events are needed for temporary_blocks, short_lived_blocks, "
+                         "other_thread_blocks, reallocated_blocks, untouched_bytes and lifetimes"),
+        "why these are null");
+}
+
 struct Contributors {
   std::string name;  ///< of the file
   By by = By::function;
@@ -53,6 +73,7 @@ struct Contributors {
   Use of_unknown_stacks;
   std::vector<Contributor> contributors;
   std::uint64_t left_out = 0;
+  std::optional<Sampling> sampling;  ///< empty: the trace has all blocks
 };
 
 std::string_view name(By by);
@@ -81,6 +102,7 @@ void describe(Visitor& field, C& report) {
   field("peak_event", report.peak_event,
         "the event with the most live bytes, counted from 1 from the start of the trace, of a slice too");
   field("peak_time_ns", output::nullable(report.peak_time_ns), "its time since the recording began");
+  field("sampling", output::omit_if_empty(report.sampling), "of a sampled trace: the figures are estimates");
   field("total", report.total, "of all stacks");
   field("unknown_stacks", report.of_unknown_stacks, "of allocations whose stack is not known");
   field("contributors", report.contributors, "the largest first");

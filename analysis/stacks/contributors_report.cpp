@@ -1,5 +1,7 @@
 // Contributors as text and as CSV.
 
+#include <cmath>
+
 #include "analysis/groups/rows.h"
 #include "analysis/stacks/contributors.h"
 #include "libcmt/text/utf8.h"
@@ -38,11 +40,28 @@ std::string_view own_title(Metric metric) {
   }
 }
 
+/// The head of a sampled trace.
+std::string sampling_text(const Contributors& report) {
+  const Sampling& sampling = *report.sampling;
+  const SampledUse& total = *report.total.sampled;
+  std::string text = "  estimates from " + counted(sampling.samples, "sample") + ", " +
+                     with_commas(sampling.live_samples) + " of them live at the end; one per " +
+                     bytes_text(sampling.first_interval);
+  if (sampling.interval != sampling.first_interval) text += ", at the end per " + bytes_text(sampling.interval);
+  text += "\n  allocated: " + estimate_text(total.allocated) + ", " + blocks_text(total.allocated) + " blocks";
+  text += "\n  peak live: " + estimate_text(total.peak) + ", at event " + with_commas(report.peak_event);
+  text += "\n  live at the end: " + estimate_text(total.live);
+  text += "\n  in brackets: 95 % intervals; a " + std::string(name(report.by)) + " below " +
+          bytes_text(whole(unseen_below(sampling.interval))) + " can be without a sample";
+  return text + "\n  not computed, since that needs all events: lifetimes, temporary and untouched blocks\n";
+}
+
 std::string head_text(const Contributors& report) {
   std::string text = command::input_name(report.name) + ": " + counted(report.events, "event");
   if (!report.slice.empty()) text += " of " + text::to_line(report.slice);
   if (report.truncated) text += ", breaks off";
   if (report.defects != 0) text += ", " + output::counted(report.defects, "defect");
+  if (report.sampling) return text + "\n" + sampling_text(report);
   text +=
       "; " + output::counted(report.total.allocated.blocks, "block") + ", " + bytes_text(report.total.allocated.bytes);
   if (is_of_stacks(report.by)) text += ", of " + output::counted(report.stacks, "stack");
@@ -80,7 +99,47 @@ void describe(Visitor& field, R& row) {
   field("stack", row.stack, "");
 }
 
+std::string range_text(const Range& range, Metric metric) {
+  const auto end = [metric](double number) { return figure_text(std::llround(number), metric); };
+  return " (" + end(range.low) + " to " + end(range.high) + ")";
+}
+
+/// The figure of a sampled trace with its interval.
+std::string sampled_text(const Use& use, Metric metric) {
+  const SampledUse& sums = *use.sampled;
+  if (metric == Metric::growth)
+    return figure_text(use.growth, metric) + range_text(change95(sums.at_begin, sums.live), metric);
+  if (metric == Metric::blocks) return blocks_text(sums.allocated);
+  return estimate_text(metric == Metric::peak ? sums.peak : metric == Metric::live ? sums.live : sums.allocated);
+}
+
+output::Columns<ContributorRow> sampled_columns(const Contributors& report) {
+  const auto text_of = [](Metric metric) {
+    return [metric](const ContributorRow& row) { return sampled_text(row.self, metric); };
+  };
+  output::Columns<ContributorRow> columns;
+  columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
+  columns.add_computed("at peak", text_of(Metric::peak));
+  columns.add_computed("allocated", text_of(Metric::bytes));
+  columns.add_computed("at end", text_of(Metric::live));
+  columns.add_computed("samples",
+                       [](const ContributorRow& row) { return with_commas(row.self.sampled->allocated.samples); });
+  if (report.metric == Metric::blocks) columns.add_computed("allocations", text_of(Metric::blocks));
+  if (report.metric == Metric::growth) columns.add_computed("growth", text_of(Metric::growth));
+  if (is_of_stacks(report.by) && report.inclusive) {
+    columns.add_computed("with callees", [metric = report.metric](const ContributorRow& row) {
+      return row.is_caller ? std::string() : sampled_text(row.inclusive, metric);
+    });
+  }
+  std::vector<std::string> first_out{"samples"};
+  if (report.metric != Metric::live) first_out.push_back("at end");
+  if (report.metric != Metric::bytes) first_out.push_back("allocated");
+  columns.leave_out_first(std::move(first_out));
+  return columns;
+}
+
 output::Columns<ContributorRow> contributor_columns(const Contributors& report) {
+  if (report.sampling) return sampled_columns(report);
   const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
   output::Columns<ContributorRow> columns;
   columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
@@ -172,8 +231,7 @@ std::string to_text(const Contributors& report) {
 }
 
 std::string to_csv(const Contributors& report) {
-  const Use none;
-  std::string text = output::csv_titles(ContributorRow{{}, none, none, {}});
+  std::string text = output::csv_titles(ContributorRow{{}, report.total, report.total, {}});
   for (const Contributor& each : report.contributors) {
     const std::string stack = stack_cell(each.stack, each.stack_left_out);
     const std::string row_name = text::to_line(each.name);

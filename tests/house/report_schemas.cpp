@@ -29,6 +29,7 @@
 #include "cmtreport/diff/diff_report.h"
 #include "cmtreport/report/report.h"
 #include "cmtwatch/explain/explain_fields.h"
+#include "lifetimes/as_if_sampled.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
 #include "tests/house/field_list.h"
@@ -208,6 +209,7 @@ int main(int argc, char** argv) {
   folder = argv[1];
   try {
     write_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
+    write_report<cmt::lifetimes::SamplerReport>("cmt.as_if_sampled/1", "lifetimes --as-if-sampled=... --json");
     write_report<cmt::analysis::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
     write_report<cmt::analysis::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
     write_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");

@@ -68,27 +68,30 @@ bool prefers_summary(const Options& options, const command::CommandLine& line,
   return true;
 }
 
-Trace::Trace(const Options& options, bool addresses, bool stacks)
+Trace::Trace(const Options& options, bool addresses, bool stacks, command::Samples samples)
     : options_(options),
       progress_(std::make_unique<terminal::ProgressLine>(STDERR_FILENO)),
       pools_(options.pool),
       complaints_(options.strict, [this](const std::string& message) { say(message); }),
-      reader_(open(addresses, stacks)),
-      reopen_([this, addresses, stacks] { return open(addresses, stacks); }) {
+      reader_(open(addresses, stacks, samples)),
+      reopen_([=, this] { return open(addresses, stacks, samples); }) {
   complaints_.set_place([this] { return place(); });
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
 }
 
-Reader Trace::open(bool addresses, bool stacks) {
-  return command::open_trace(options_.path, {.strict = options_.strict,
-                                             .addresses = addresses,
-                                             .addresses_of_touched = true,
-                                             .stacks = stacks,
-                                             .on_defect = [this](const Defect& defect) {
-                                               if (batches_ && batches_->is_filling()) return batches_->add(defect);
-                                               complaints_.add(defect);
-                                             }});
+Reader Trace::open(bool addresses, bool stacks, command::Samples samples) {
+  return command::open_trace(options_.path,
+                             {.strict = options_.strict,
+                              .addresses = addresses,
+                              .addresses_of_touched = true,
+                              .stacks = stacks,
+                              .on_defect =
+                                  [this](const Defect& defect) {
+                                    if (batches_ && batches_->is_filling()) return batches_->add(defect);
+                                    complaints_.add(defect);
+                                  }},
+                             samples);
 }
 
 std::optional<LateStart> Trace::start_late(const SliceRange& range) {

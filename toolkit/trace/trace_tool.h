@@ -21,6 +21,7 @@
 #include "libcmt/heap/clock.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
 #include "toolkit/terminal/progress.h"
@@ -63,8 +64,9 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
 class Trace {
  public:
   /// Borrows `options`. `addresses` and `stacks`: whether events have them. Throws FormatError where ages are to be
-  /// counted in time and the trace has none.
-  explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
+  /// counted in time and the trace has none, or if the trace is sampled and `samples` refuses it.
+  explicit Trace(const Options& options, bool addresses = true, bool stacks = false,
+                 command::Samples samples = command::Samples::refused);
 
   /// To be called before the first event is read. Returns where for_each() goes on for this slice, or nothing for the
   /// begin. A strict reader and one of standard input read everything.
@@ -138,7 +140,7 @@ class Trace {
   const std::optional<Totals>& totals() const { return reader_.totals(); }
 
  private:
-  Reader open(bool addresses, bool stacks);
+  Reader open(bool addresses, bool stacks, command::Samples samples);
   void show_progress(std::uint64_t bytes, std::uint64_t all) {
     if (progress_ && progress_->due(all)) progress_->show(name(), bytes, all);
   }
