@@ -39,6 +39,7 @@ TEST_CASE("trace paths: a name without %n and %p has numbers before its ending")
     CHECK_FALSE(paths.find(path, 7));
   CHECK(TracePaths("/out/app").find("/out/app.7", 7));
   CHECK(TracePaths("/out/a%%b").find("/out/a%b", 7));
+  CHECK(TracePaths("/out/app.pb.gz").find("/out/app.7.pb.gz", 7));
 }
 
 TEST_CASE("trace paths: %p is the process that the line is of, %n a name without a slash") {
