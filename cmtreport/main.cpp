@@ -23,6 +23,7 @@
 #include "cmtreport/page/report_page.h"
 #include "cmtreport/report/screen.h"
 #include "cmtreport/report/text.h"
+#include "cmtreport/sampled/sampled_report.h"
 #include "libcmt/text/format.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
@@ -194,6 +195,18 @@ class Outputs {
     page_.emplace(path_);
   }
 
+  /// Writes those of a sampled trace. Its page is its text.
+  void write_samples(const analysis::Contributors& report) {
+    if (page_) {
+      process::write_all(page_->fd(), sampled_page(report, maker_), path_);
+      page_->commit();
+    }
+    output::JsonWriter json;
+    if (has_json_) report::write_json(json, report);
+    if (has_json_) command::print(json.take());
+    if (needs_text()) command::print(sampled_text(report));
+  }
+
   bool needs_json() const { return page_ || has_json_; }
   bool needs_text() const { return has_text_ || !needs_json(); }
 
@@ -314,6 +327,15 @@ int run(const CommandLine& line) {
   if (paths.empty()) paths.emplace_back("-");
   refuse_wrong_files(line, paths);
   Outputs outputs(line, inputs_of(line, paths));
+  if (paths.size() == 1 && is_sampled(paths.front())) {
+    for (const char* const option : {"pages", "overhead", "replay", "watch", "pool"}) {
+      if (line.has(option))
+        throw FormatError(paths.front(),
+                          "a sampled trace lacks most blocks, so --" + std::string(option) + " does not go with it");
+    }
+    outputs.write_samples(estimate_callers(paths.front(), settings));
+    return 0;
+  }
   OtherReports others = read_others(line);
   std::optional<PageReading> page_reading;
   if (line.has("pages")) page_reading.emplace(paths.front());

@@ -11,6 +11,7 @@
 #include "cmtreport/build/build.h"
 #include "cmtreport/report/call_tree.h"
 #include "cmtreport/report/fold.h"
+#include "toolkit/command/open_trace.h"
 
 namespace cmt::report {
 namespace {
@@ -143,6 +144,8 @@ DiffReport compare_traces(const std::string& before_path, const std::string& aft
   options.groups = groups;
   options.debug_directories = settings.debug_directories;
   ComparedTrace before(options, before_path), after(options, after_path);
+  command::refuse_samples(before_path, before.header());  // findings and the page need all blocks
+  command::refuse_samples(after_path, after.header());
   require_stacks_for(settings.functions, before.header(), before_path);
   require_stacks_for(settings.functions, after.header(), after_path);
   DiffReport report;

@@ -273,8 +273,8 @@ Reader open_trace(int fd, const std::string& name, ReadOptions options, const lo
 void refuse_samples(const std::string& name, const Header& header) {
   if (header.sampled() == 0) return;
   throw FormatError(input_name(name), "a sampled trace (" + sampling_text(header) +
-                                          ") lacks most blocks, so this cannot be computed; lifetimes --by estimates "
-                                          "from it");
+                                          ") lacks most blocks, so this cannot be computed; cmtreport and lifetimes "
+                                          "--by estimate from it");
 }
 
 std::string sampling_text(const Header& header) {

@@ -27,7 +27,7 @@ Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cm
                              "a sampled trace (" + cmt::command::sampling_text(header) + ") " +
                                  (has_samples ? "cannot be joined to others; give it alone"
                                               : "is written as .cmt only, since its samples are not all blocks; "
-                                                "lifetimes --by estimates from it"));
+                                                "cmtreport and lifetimes --by estimate from it"));
   }
 }
 
