@@ -66,9 +66,9 @@ either lifetimes --baseline=sampled.cmt full.cmt
 for options in '' --summary --json --csv --leaks --totals --annotate '--by=size --at=3' --plot=made.svg --by=function '--by=size --json'; do
   refused overhead $options sampled.cmt
 done
-for options in '' --json --text '-o made' --pages --pool=python --diff=full.cmt; do either cmtreport $options sampled.cmt; done
-either cmtreport full.cmt sampled.cmt
-either cmtreport --diff=sampled.cmt full.cmt
+for options in '' --json --text '-o made'; do says cmtreport $options sampled.cmt; rm -f made; done
+for options in --pages --pool=python --diff=full.cmt --diff=sampled.cmt full.cmt; do refused cmtreport $options sampled.cmt; done
+refused cmtreport --diff=sampled.cmt full.cmt
 for options in '' --json --csv --plot=made.svg --trim-at=end -v '-v -o made' --verify --tune '--tune --json'; do
   [[ $options == --[vt][eu]* ]] || options+=' --runs=1'
   refused cmtreplay --alloc=libc $options sampled.cmt
