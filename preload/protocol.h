@@ -361,24 +361,23 @@ struct Control {
   uint64_t touched_min;       ///< the least size of blocks whose pages are recorded; 0: none are
   uint64_t sample_bytes;      ///< the sampling interval at the start; 0: all blocks are recorded
   // Written by the program while it runs.
-  uint32_t threads;         ///< thread numbers given
-  uint32_t rings_used;      ///< rings that ever had an owner; may exceed rings_limit for a moment
-  uint32_t request;         ///< incremented for each request; the program waits for `done` to reach it
-  uint32_t request_kind;    ///< stored before `request`
-  uint32_t bell;            ///< the futex on which the collector sleeps; incremented to wake it
-  uint32_t exec_pending;    ///< the program is about to call exec
-  uint32_t leaving;         ///< the program is about to end by itself, and waits for `readable` to be 0
-  uint32_t made_control;    ///< the program has created control_path
-  uint32_t stopped;         ///< a fault has ended the recording, at `stopped_ns`
-  uint32_t bypasses;        ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
-  char bypass[256];         ///< stored before the count
-  uint64_t stopped_ns;      ///< CLOCK_MONOTONIC
-  uint64_t ringless;        ///< events of threads that got no ring
-  uint64_t owners_bytes;    ///< memory that the owners of pieces take (program/owners.h)
-  uint64_t held_ns;         ///< time for which threads have waited for room in their rings, all together
-  uint64_t ended_wait_ns;   ///< time for which threads that have ended had waited for a processor
-  uint64_t samples_lost;    ///< samples for which the table of live ones had no room
-  uint64_t samples_inside;  ///< blocks that would be samples, but were made while a sample was being recorded
+  uint32_t threads;        ///< thread numbers given
+  uint32_t rings_used;     ///< rings that ever had an owner; may exceed rings_limit for a moment
+  uint32_t request;        ///< incremented for each request; the program waits for `done` to reach it
+  uint32_t request_kind;   ///< stored before `request`
+  uint32_t bell;           ///< the futex on which the collector sleeps; incremented to wake it
+  uint32_t exec_pending;   ///< the program is about to call exec
+  uint32_t leaving;        ///< the program is about to end by itself, and waits for `readable` to be 0
+  uint32_t made_control;   ///< the program has created control_path
+  uint32_t stopped;        ///< a fault has ended the recording, at `stopped_ns`
+  uint32_t bypasses;       ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
+  char bypass[256];        ///< stored before the count
+  uint64_t stopped_ns;     ///< CLOCK_MONOTONIC
+  uint64_t ringless;       ///< events of threads that got no ring
+  uint64_t owners_bytes;   ///< memory that the owners of pieces take (program/owners.h)
+  uint64_t held_ns;        ///< time for which threads have waited for room in their rings, all together
+  uint64_t ended_wait_ns;  ///< time for which threads that have ended had waited for a processor
+  uint64_t samples_lost;   ///< samples for which the table of live ones had no room
   // Written by both, on a cache line of its own.
   uint64_t unused_before_clock[8];
   uint64_t clock;  ///< a stamp that is not later than now (Stamps)

@@ -53,7 +53,7 @@ static void read_stack_settings(void) {
   stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is(setting_stacks, "1"));
   stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
   stacks.with_interpreters = !setting_is(setting_frames, "none");
-  if (stacks.are_wanted && setting_is(setting_pool, "python")) python_pool_begin();
+  if (stacks.are_wanted && sampler_interval() == 0 && setting_is(setting_pool, "python")) python_pool_begin();
 }
 
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
@@ -158,6 +158,7 @@ static void begin_process(void) {
   if (tracing.control) state.is_paused = tracing.control->paused;
   const struct GivenOut given_out = given_to_interrupted_capture();
   sampler_begin_process();
+  if (is_forked) sampler_after_fork();
   rings_forget(tracing.control);
   tracing.control = NULL;
   tracing.generation++;

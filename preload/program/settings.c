@@ -196,6 +196,7 @@ static const char* fault_of_sampling(void) {
   if (setting_is_given(setting_pool)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_POOL";
   if (setting_is_given(setting_touched)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_TOUCHED";
   if (setting_is_given(setting_keep)) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_KEEP";
+  if (setting_is(setting_on_full, "drop")) return "CMTTRACE_SAMPLE_BYTES cannot go with CMTTRACE_ON_FULL=drop";
   return NULL;
 }
 

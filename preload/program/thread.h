@@ -52,7 +52,7 @@ struct Thread {
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
   bool load_is_deep;      ///< of hooks/loads.c: the dlopen has RTLD_DEEPBIND
-  bool awaits_load;       ///< the sampler's slow functions are to look whether a dlopen has returned
+  uint8_t awaits_load;    ///< not 0: the sampler's slow functions are to look whether a dlopen has returned
   const void* last_made;  ///< the block of the last event with a stack
   struct AskCredit asking;
   uintptr_t load_place;       ///< of hooks/loads.c: where the return address of the dlopen is,
@@ -72,7 +72,7 @@ static inline void thread_await_load(struct Thread* self) {
   self->guard = &guard_of_load;
   if (self->awaits_load) return;
   self->left_before_load = self->left;
-  self->awaits_load = true;
+  self->awaits_load = 1;
   self->left = 0;
 }
 

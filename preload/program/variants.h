@@ -1,5 +1,6 @@
 /// The variants of the interposed functions (interpose/interpose.h). Each function jumps to the variant that was chosen
-/// last. So what a process records costs its calls no test, and a variant returns to the program itself.
+/// last. The first call of all starts the tracer, and goes on in the variant that the settings ask for. So what a
+/// process records costs its calls no test, and a variant returns to the program itself.
 #pragma once
 
 #include "preload/program/kernel.h"
@@ -8,7 +9,7 @@
 typedef void AnyFunction(void);
 
 enum Variant {
-  variant_framed,   ///< with the call's frame, for stacks. Also before the start: it starts the tracer
+  variant_framed,   ///< with the call's frame, for stacks
   variant_plain,    ///< without
   variant_sampled,  ///< only samples are recorded (sampling/sampler.h)
   variants_count,

@@ -50,6 +50,7 @@ struct Lines {
 inline Lines read(Reader&& reader) {
   Lines all;
   try {
+    reader.accept_samples();
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       promise(!reader.place(events.size() - 1).empty(), "every event has a place");
       for (const Event& event : events) {

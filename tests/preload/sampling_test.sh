@@ -50,6 +50,24 @@ growing() {
 }
 behaviour "realloc ends and makes samples, and a refused one does neither" growing
 
+pausing() {
+  sampled 1K sampled pausing
+  check t.cmt 3000=2000,1000 4000=0,0 5000=1000,1000
+}
+behaviour "samples that are freed in a pause end when it ends" pausing
+
+# The first call of all starts the tracer, and is no more of a sample than others: here that of the C++ library.
+first_call() {
+  with=0
+  for run in 1 2 3; do
+    sampled 1G operators all
+    text
+    ! grep -q ' = [0-9a-f]*<' t.text || with=$((with + 1))
+  done
+  [ $with != 3 ] || complain "always a sample: $(grep ' = ' t.text)"
+}
+behaviour "the call that starts the tracer is not a sample by itself" first_call
+
 # With an interval of a byte each block but the smallest is a sample.
 every_function() {
   sampled 1 calls all

@@ -124,7 +124,7 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
   for (const StackProfile::Entry& entry : entries) {
     std::array<std::uint64_t, 4> values{};
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const double rounded = std::floor(entry.sums[i] + rests[i] + 0.5);
+      const double rounded = std::max(std::floor(entry.sums[i] + rests[i] + 0.5), 0.0);
       rests[i] += entry.sums[i] - rounded;
       values[i] = static_cast<std::uint64_t>(rounded);
     }
@@ -143,7 +143,6 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
     comment("samples_made=", profile.blocks_made());
     comment("samples_live=", profile.blocks_live());
     comment("samples_lost=", control.samples_lost);
-    comment("samples_inside=", control.samples_inside);
   }
   comment("events_dropped=", events_lost);
   comment("stacks_joined=", joined);

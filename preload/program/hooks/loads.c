@@ -58,7 +58,7 @@ __attribute__((noinline)) void guard_look_at_load(struct Guard* mine) {
 
 bool loads_are_awaited(const void* frame) {
   struct Thread* self = &thread_self;
-  if (self->guard != &guard_of_load) return self->guard != NULL;
+  if (self->guard != &guard_of_load) return false;
   self->guard = is_awaited_after((uintptr_t)frame) ? &guard_of_load : NULL;
   return self->guard != NULL;
 }

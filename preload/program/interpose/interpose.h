@@ -36,17 +36,25 @@
   static type name##_framed parameters { returned name##_traced(__builtin_frame_address(0), UNPACKED arguments); } \
   static type name##_plain parameters { returned name##_traced(NULL, UNPACKED arguments); }                        \
   extern type name##_sampled parameters HIDDEN;                                                                    \
-  HIDDEN AnyFunction* name##_chosen = (AnyFunction*)name##_framed;                                                 \
+  static type name##_starts parameters;                                                                            \
+  HIDDEN AnyFunction* name##_chosen = (AnyFunction*)name##_starts;                                                 \
   __attribute__((section("cmt_variants"), used)) static const struct VariantEntry name##_entry = {                 \
       &name##_chosen, {(AnyFunction*)name##_framed, (AnyFunction*)name##_plain, (AnyFunction*)name##_sampled}};    \
   EXPORT type name parameters;                                                                                     \
   OURS(name);                                                                                                      \
   EXPORT type name parameters { returned((__typeof__(&name))name##_chosen) arguments; }                            \
+  static type name##_starts parameters {                                                                           \
+    if (tracer_start())                                                                                            \
+      returned((__typeof__(&name))name##_chosen) arguments;                                                        \
+    else                                                                                                           \
+      returned name##_framed arguments;                                                                            \
+  }                                                                                                                \
   static inline type name##_traced(const void* stack_frame, UNPACKED parameters)
 #define UNPACKED(...) __VA_ARGS__
 
 /// The function that malloc jumps to.
 extern AnyFunction* malloc_chosen HIDDEN;
+extern void* malloc_sampled(size_t size) HIDDEN;
 
 /// Values of Guard::kind that are no kinds of events.
 enum {

@@ -74,8 +74,10 @@ static __attribute__((noinline)) void look_for(struct Next* next, const char* na
     if (!next) return malloc(size);                                                                           \
     const uint64_t before = thread_self.left;                                                                 \
     void* block = next arguments;                                                                             \
+    AnyFunction* own = (AnyFunction*)symbol##_sampled;                                                        \
     if (before - thread_self.left == size && size != 0 && symbol##_next.flag == 0)                            \
-      __atomic_store_n(&symbol##_chosen, (AnyFunction*)next, __ATOMIC_RELAXED);                               \
+      __atomic_compare_exchange_n(&symbol##_chosen, &own, (AnyFunction*)next, false, __ATOMIC_RELAXED,        \
+                                  __ATOMIC_RELAXED);                                                          \
     SAMPLED_BLOCK(before, size, .kind = kind_of_call, .address = block, .size = size, .alignment = aligned);  \
     return block;                                                                                             \
   }
@@ -90,19 +92,26 @@ static __attribute__((noinline)) void look_for(struct Next* next, const char* na
 NEW_FORMS(_Znw, kind_operator_new)
 NEW_FORMS(_Zna, kind_operator_new_array)
 
-#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...)                                       \
-  static struct Next symbol##_next;                                                                         \
-  INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                                                      \
-    if (!tracer_is_ready() || arena_owns(block)) return;                                                    \
-    NEXT_FUNCTION(symbol);                                                                                  \
-    FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);                                                  \
-  }                                                                                                         \
-  static void symbol##_next_or_free parameters {                                                            \
-    NEXT_FUNCTION(symbol);                                                                                  \
-    SAMPLED_FREE_BY(next, __VA_ARGS__);                                                                     \
-  }                                                                                                         \
-  SAMPLED_FREE(symbol, parameters, (__VA_ARGS__), symbol##_next_or_free(__VA_ARGS__), .kind = kind_of_call, \
-               .size = bytes, .alignment = aligned)
+#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...)                               \
+  static struct Next symbol##_next;                                                                 \
+  INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                                              \
+    if (!tracer_is_ready() || arena_owns(block)) return;                                            \
+    NEXT_FUNCTION(symbol);                                                                          \
+    FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);                                          \
+  }                                                                                                 \
+  static void symbol##_next_or_free parameters {                                                    \
+    NEXT_FUNCTION(symbol);                                                                          \
+    if (next)                                                                                       \
+      next(__VA_ARGS__);                                                                            \
+    else                                                                                            \
+      free(block);                                                                                  \
+  }                                                                                                 \
+  static bool symbol##_calls_free(const void* caller) {                                             \
+    if (!symbol##_next.function) look_for(&symbol##_next, #symbol, caller);                         \
+    return symbol##_next.flag == 0;                                                                 \
+  }                                                                                                 \
+  SAMPLED_FREE(symbol, parameters, (__VA_ARGS__), symbol##_calls_free(__builtin_return_address(0)), \
+               symbol##_next_or_free(__VA_ARGS__), .kind = kind_of_call, .size = bytes, .alignment = aligned)
 
 #define DELETE_FORMS(name, kind)                                                                                       \
   DELETE(name##Pv, kind, 0, 0, (void* block), block)                                                                   \

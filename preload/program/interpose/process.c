@@ -29,7 +29,7 @@
 #include "preload/program/collector_start.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
-#include "preload/program/interpose/interpose.h"
+#include "preload/program/interpose/sampled.h"
 #include "preload/program/launch/execs.h"
 #include "preload/program/launch/restart.h"
 #include "preload/program/settings.h"
@@ -67,9 +67,11 @@ static void report_hiding_malloc(void) {
   struct Guard guard;
   bool outermost = guard_enter(&guard, guard_own_use);
   const uint64_t left = thread_self.left;
-  thread_self.left = 0;  // the sampler's variant looks at the guard only then
+  thread_self.left = 0;  // the sampler's variant asks only then
+  sampled_is_own_use = true;
   void* block = malloc(1);
   free(block);
+  sampled_is_own_use = false;
   thread_self.left = left;
   if (outermost) guard_leave(&guard);
   const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));

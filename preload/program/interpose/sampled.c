@@ -9,15 +9,14 @@
 
 #include "preload/program/sampling/probes.h"
 
-// Calls by the tracer itself: their blocks are not the program's.
-static bool is_own_use(void) { return thread_self.guard && thread_self.guard->kind == guard_own_use; }
+bool sampled_is_own_use;
 
 __attribute__((noinline)) void sampled_block_seldom(const struct Call* call, const void* stack_frame) {
   const int saved = errno;
   const uint64_t bytes = call->has_count ? call->size * call->count : call->size;
   struct TakenSample found;
   // An inner call has recorded it, and has left the same distance as before by chance.
-  const bool is_counted = block_filter_has(call->address) && sampler_find(call->address, &found);
+  const bool is_counted = call->address && block_filter_has(call->address) && sampler_find(call->address, &found);
   if (is_counted)
     thread_self.left += bytes;
   else if (sampler_draw(bytes, stack_frame) && call->address)
@@ -25,16 +24,14 @@ __attribute__((noinline)) void sampled_block_seldom(const struct Call* call, con
   errno = saved;
 }
 
-__attribute__((noinline)) bool sampled_end_seldom(const struct Call* call, const void* stack_frame,
+__attribute__((noinline)) bool sampled_end_seldom(const struct Call* call, bool calls_free, const void* stack_frame,
                                                   const void* caller) {
   struct TakenSample sample;
   if (arena_owns(call->address)) return false;
   const int saved = errno;
   const bool has_stacks = tracer_state == tracer_ready_with_stacks && recording_generation() != 0;
   if (has_stacks) unwind_before_free(call->address, caller);
-  // An operator delete of the C++ library calls free, which ends the block of a malloc.
-  const bool is_of_operator = (kind_traits(call->kind) & cmt_may_align) != 0;
-  const bool is_inner_calls = is_of_operator && (!sampler_find(call->address, &sample) || !sample.is_of_operator);
+  const bool is_inner_calls = calls_free && (!sampler_find(call->address, &sample) || !sample.is_of_operator);
   if (call->address && !is_inner_calls && sampler_take(call->address, &sample)) {
     if (recording_is_on()) record_long(call, stack_frame);
     probe_free(call->address);
@@ -53,7 +50,7 @@ static void* malloc_counted_inside(size_t size) {
 
 // The countdown has passed a point.
 static __attribute__((noinline)) void* malloc_seldom(size_t size) {
-  if (is_own_use()) {
+  if (sampled_is_own_use) {
     thread_self.left += size;
     return arena_allocate(16, size);
   }
@@ -61,7 +58,9 @@ static __attribute__((noinline)) void* malloc_seldom(size_t size) {
   const uint64_t before = thread_self.left;
   void* block = real.malloc(size);
   if (thread_self.left != before) {  // by the inner call, or else by a signal handler
-    __atomic_store_n(&malloc_chosen, (AnyFunction*)malloc_counted_inside, __ATOMIC_RELAXED);
+    AnyFunction* own = (AnyFunction*)malloc_sampled;
+    __atomic_compare_exchange_n(&malloc_chosen, &own, (AnyFunction*)malloc_counted_inside, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
     if (block_filter_has(block)) return block;  // perhaps the inner call has recorded it
   }
   const int saved = errno;
@@ -157,9 +156,11 @@ void* reallocarray_sampled(void* block, size_t count, size_t size) {
   return realloc_sampled(block, bytes);
 }
 
-SAMPLED_FREE(free, (void* block), (block), real.free(block), .kind = kind_free)
-SAMPLED_FREE(free_sized, (void* block, size_t size), (block, size), SAMPLED_FREE_BY(real.free_sized, block, size),
+#define FREE_BY(function, ...) ((function) ? (function)(__VA_ARGS__) : real.free(block))
+
+SAMPLED_FREE(free, (void* block), (block), false, real.free(block), .kind = kind_free)
+SAMPLED_FREE(free_sized, (void* block, size_t size), (block, size), false, FREE_BY(real.free_sized, block, size),
              .kind = kind_free_sized, .size = size)
-SAMPLED_FREE(free_aligned_sized, (void* block, size_t alignment, size_t size), (block, alignment, size),
-             SAMPLED_FREE_BY(real.free_aligned_sized, block, alignment, size), .kind = kind_free_aligned_sized,
-             .size = size, .alignment = alignment)
+SAMPLED_FREE(free_aligned_sized, (void* block, size_t alignment, size_t size), (block, alignment, size), false,
+             FREE_BY(real.free_aligned_sized, block, alignment, size), .kind = kind_free_aligned_sized, .size = size,
+             .alignment = alignment)

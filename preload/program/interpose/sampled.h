@@ -17,22 +17,23 @@ void sampled_block_seldom(const struct Call* call, const void* stack_frame);
   } while (0)
 
 /// Before a block is freed that the filter has found: records the end if it is a sample. Returns whether the real
-/// function is to be called: not for a block of the arena. `caller`: of the interposed function.
-bool sampled_end_seldom(const struct Call* call, const void* stack_frame, const void* caller);
+/// function is to be called: not for a block of the arena. `caller`: of the interposed function. `calls_free`: the real
+/// function calls the interposed free, which ends the block of a malloc.
+bool sampled_end_seldom(const struct Call* call, bool calls_free, const void* stack_frame, const void* caller);
 
 /// Defines the sampled variant of a function that frees `block`. Nearly always it jumps to the real one.
-#define SAMPLED_FREE(name, parameters, arguments, real_call, ...)                                     \
-  static __attribute__((noinline)) void name##_seldom parameters {                                    \
-    if (sampled_end_seldom(&(struct Call){.address = block, __VA_ARGS__}, __builtin_frame_address(0), \
-                           __builtin_return_address(0)))                                              \
-      real_call;                                                                                      \
-  }                                                                                                   \
-  void name##_sampled parameters {                                                                    \
-    if (__builtin_expect(block_filter_has(block), 0))                                                 \
-      name##_seldom arguments;                                                                        \
-    else                                                                                              \
-      real_call;                                                                                      \
+#define SAMPLED_FREE(name, parameters, arguments, calls_free, real_call, ...)                                     \
+  static __attribute__((noinline)) void name##_seldom parameters {                                                \
+    if (sampled_end_seldom(&(struct Call){.address = block, __VA_ARGS__}, calls_free, __builtin_frame_address(0), \
+                           __builtin_return_address(0)))                                                          \
+      real_call;                                                                                                  \
+  }                                                                                                               \
+  void name##_sampled parameters {                                                                                \
+    if (__builtin_expect(block_filter_has(block), 0))                                                             \
+      name##_seldom arguments;                                                                                    \
+    else                                                                                                          \
+      real_call;                                                                                                  \
   }
 
-/// Calls `function`, or the real free if there is none.
-#define SAMPLED_FREE_BY(function, ...) ((function) ? (function)(__VA_ARGS__) : real.free(block))
+/// Set while the tracer itself calls malloc: its blocks are not the program's.
+extern bool sampled_is_own_use HIDDEN;

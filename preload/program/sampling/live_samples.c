@@ -3,6 +3,7 @@
 #include "preload/program/sampling/live_samples.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "preload/program/block_filter.h"
 
@@ -30,8 +31,10 @@ static struct LiveSample* claim_in(struct LiveSample* bucket, uintptr_t block) {
   for (int i = 0; i < live_samples_ways; i++) {
     uintptr_t none = 0;
     if (bucket[i].key == 0 &&
-        __atomic_compare_exchange_n(&bucket[i].key, &none, block, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&bucket[i].key, &none, block, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      __atomic_store_n(&bucket[i].state, live_sample_begins, __ATOMIC_RELAXED);
       return &bucket[i];
+    }
   }
   return NULL;
 }
@@ -73,13 +76,26 @@ static void empty(struct LiveSample* entry) {
   __atomic_fetch_sub(&count, 1, __ATOMIC_RELAXED);
 }
 
-void live_samples_give_up(struct LiveSample* entry) { empty(entry); }
+// An entry that begins is no sample yet: nobody can free its block. Handlers and forks may leave some.
+static bool is_sample(uint64_t state) { return state == live_sample_is_held || state >> live_sample_shift != 0; }
 
 static struct LiveSample* find_in(struct LiveSample* bucket, uintptr_t block) {
   for (int i = 0; i < live_samples_ways; i++) {
-    if (__atomic_load_n(&bucket[i].key, __ATOMIC_ACQUIRE) == block) return &bucket[i];
+    if (__atomic_load_n(&bucket[i].key, __ATOMIC_ACQUIRE) == block &&
+        is_sample(__atomic_load_n(&bucket[i].state, __ATOMIC_ACQUIRE)))
+      return &bucket[i];
   }
   return NULL;
+}
+
+// Waits for the thread that holds an entry. It may have a lower priority.
+static void wait_for_holder(int turn) {
+  const struct timespec short_time = {.tv_nsec = 50000};
+  if (sandbox_entered) return;
+  if (turn < 100)
+    sys(SYS_sched_yield, 0);
+  else
+    sys(SYS_nanosleep, &short_time, 0);
 }
 
 static struct LiveSample* find(const void* block) {
@@ -99,24 +115,50 @@ static bool hold(struct LiveSample* entry, struct TakenSample* sample) {
 }
 
 bool live_samples_find(const void* block, struct TakenSample* found) {
-  struct LiveSample* entry = find(block);
-  while (entry && __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE) == (uintptr_t)block) {
+  for (int turn = 0;; turn++) {
+    const struct LiveSample* entry = find(block);
+    if (!entry) return false;
     const uint64_t state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-    if (state != live_sample_is_held) return *found = sample_of(state), true;
-    if (!sandbox_entered) sys(SYS_sched_yield, 0);
+    if (state >> live_sample_shift != 0) return *found = sample_of(state), true;
+    wait_for_holder(turn);
   }
-  return false;
+}
+
+// Returns the block's entry, which is the caller's then; NULL: it is no sample.
+static struct LiveSample* hold_of(const void* block, struct TakenSample* taken) {
+  for (int turn = 0;; turn++) {
+    struct LiveSample* entry = find(block);
+    if (!entry || hold(entry, taken)) return entry;
+    wait_for_holder(turn);
+  }
 }
 
 bool live_samples_take(const void* block, struct TakenSample* taken) {
-  struct LiveSample* entry = find(block);
-  if (!entry) return false;
-  while (!hold(entry, taken)) {
-    if (__atomic_load_n(&entry->key, __ATOMIC_ACQUIRE) != (uintptr_t)block) return false;
-    if (!sandbox_entered) sys(SYS_sched_yield, 0);
-  }
+  struct LiveSample* entry = hold_of(block, taken);
+  if (entry) empty(entry);
+  return entry != NULL;
+}
+
+bool live_samples_end_later(const void* block) {
+  struct TakenSample unused;
+  struct LiveSample* entry = hold_of(block, &unused);
+  if (entry) __atomic_store_n(&entry->state, live_sample_is_over, __ATOMIC_RELEASE);
+  return entry != NULL;
+}
+
+static void end_if_over(struct LiveSample* entry, void (*record_end)(const void* block)) {
+  uint64_t over = live_sample_is_over;
+  if (!__atomic_compare_exchange_n(&entry->state, &over, live_sample_is_held, false, __ATOMIC_ACQUIRE,
+                                   __ATOMIC_RELAXED))
+    return;
+  record_end((const void*)entry->key);
   empty(entry);
-  return true;
+}
+
+void live_samples_visit_over(void (*record_end)(const void* block)) {
+  for (int bucket = 0; bucket < live_samples_buckets; bucket++) {
+    for (int way = 0; way < live_samples_ways; way++) end_if_over(&table[bucket][way], record_end);
+  }
 }
 
 void live_sample_visit(struct LiveSample* entry, bool (*ends)(const void*, struct TakenSample*, void*),
@@ -141,7 +183,7 @@ uint32_t live_samples_count(void) { return __atomic_load_n(&count, __ATOMIC_RELA
 void live_samples_clear(void) {
   enum { dont_need = 4 };
   const size_t bytes = live_samples_buckets * sizeof *table;
-  if (count == 0) return;
+  if (!table) return;
   if (sandbox_entered || sys(SYS_madvise, table, bytes, dont_need) != 0) memset(table, 0, bytes);
   count = 0;
   block_filter_clear();

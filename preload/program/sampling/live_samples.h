@@ -19,12 +19,17 @@ enum {
 };
 
 /// One entry. `key`: the block's address; 0: free. `state`: the bytes that were asked for (56 bits), above them the
-/// doublings of the interval plus 1 (7 bits), and is_of_operator; or one of the two below.
+/// doublings of the interval plus 1 (7 bits), and is_of_operator; or one of the three below.
 struct LiveSample {
   uintptr_t key;
   uint64_t state;
 };
-enum { live_sample_begins = 0, live_sample_is_held = 1, live_sample_shift = 56 };
+enum {
+  live_sample_begins = 0,
+  live_sample_is_held = 1,
+  live_sample_is_over = 2,  ///< its block was freed while nothing was recorded: its end is to be recorded
+  live_sample_shift = 56,
+};
 
 /// A sample that was taken out.
 struct TakenSample {
@@ -40,14 +45,17 @@ bool live_samples_begin(void);
 struct LiveSample* live_samples_claim(const void* block);
 /// Fills it in, for a block of less than 2^56 bytes.
 void live_samples_fill(struct LiveSample* entry, struct TakenSample sample);
-/// Gives up one that is not filled in.
-void live_samples_give_up(struct LiveSample* entry);
 
 /// Looks for a block's sample, which no other thread can end but by raising the interval. False: it is none.
 bool live_samples_find(const void* block, struct TakenSample* found);
 
 /// Takes a block's sample out, before the block is freed. False: it is none.
 bool live_samples_take(const void* block, struct TakenSample* taken);
+
+/// The same, while nothing is recorded: the entry stays until live_samples_visit_over().
+bool live_samples_end_later(const void* block);
+/// Calls record_end() for the block of each such entry, and empties it. With signals blocked.
+void live_samples_visit_over(void (*record_end)(const void* block));
 
 /// For each sample, with signals blocked: holds it, and ends it where `ends` returns true.
 void live_samples_visit(bool (*ends)(const void* block, struct TakenSample* sample, void* argument), void* argument);

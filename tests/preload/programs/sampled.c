@@ -7,6 +7,8 @@
 //   fork      blocks before and after a fork, freed by parent and child
 //
 //   growing   blocks that realloc makes larger and smaller, and one that it refuses
+//
+//   pausing   blocks of which half are freed while the recording is paused
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "preload/cmttrace.h"
 
 enum { kept_max = 80000 };
 static void* kept[kept_max];
@@ -67,11 +71,23 @@ static int growing(void) {
   return 0;
 }
 
+static int pausing(void) {
+  cmt_mark("pausing");
+  for (int i = 0; i < 2000; i++) kept[i] = malloc(3000);
+  cmt_pause();
+  for (int i = 0; i < 1000; i++) free(kept[i]);
+  for (int i = 0; i < 1000; i++) kept[i] = malloc(4000);
+  cmt_resume();
+  for (int i = 0; i < 1000; i++) kept[i] = malloc(5000);
+  return 0;
+}
+
 int main(int count, char** words) {
   const char* what = count > 1 ? words[1] : "";
   if (strcmp(what, "sizes") == 0) return sizes();
   if (strcmp(what, "crowd") == 0) return crowd();
   if (strcmp(what, "fork") == 0) return forks();
   if (strcmp(what, "growing") == 0) return growing();
+  if (strcmp(what, "pausing") == 0) return pausing();
   return 2;
 }
