@@ -315,7 +315,10 @@ std::optional<PagePass> pages_of(PageReading& reading) {
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
   line.refuse_together("pool", {"pages", "overhead", "replay", "watch"});
-  ReadSettings settings{.tool = tool, .strict = line.has("strict"), .jobs = command::jobs_of(line)};
+  ReadSettings settings;
+  settings.tool = tool;
+  settings.strict = line.has("strict");
+  settings.jobs = command::jobs_of(line);
   settings.functions = {.charges = analysis::charge_options(line),
                         .hidden = pattern_option(line, "hide"),
                         .native = analysis::native_option(line),

@@ -108,7 +108,10 @@ Uses SampleCounter::finish(const std::string& path) {
     SampledUse sums{counter.allocated, counter.live.at_peak(peaks_), counter.live.now(), counter.at_begin};
     for (Estimate* const each : {&sums.allocated, &sums.peak, &sums.live}) each->interval = live_.interval;
     if (slice_) sums.at_begin.interval = live_.interval;
-    uses_.entries.push_back({.key = key, .use = use_of(sums), .name = keys_.name(key)});
+    Uses::Entry& entry = uses_.entries.emplace_back();
+    entry.key = key;
+    entry.use = use_of(sums);
+    entry.name = keys_.name(key);
   }
   return std::move(uses_);
 }
