@@ -24,10 +24,6 @@ struct Batch {
   struct Slot slots[label_bytes_max / piece_bytes + 8];
 };
 
-static inline uint64_t bytes_of(const struct Call* call) {
-  return call->has_count ? call->size * call->count : call->size;
-}
-
 static inline void append_slot(struct Batch* batch, struct Slot slot) {
   must(batch->count < sizeof batch->slots / sizeof *batch->slots);
   batch->slots[batch->count++] = slot;
@@ -259,7 +255,7 @@ static void record_long_plain(const struct Call* call, const void* stack_frame) 
   const bool has_stack = stack_frame && stacks_are_of(call->kind);
   if (has_stack) self->last_made = call->address;
   if (has_stack && !capture(self, stack_frame, -1, self->generation, &stack)) return;
-  const uint64_t stamp = stamp_of(self, call->kind, call->address, bytes_of(call));
+  const uint64_t stamp = stamp_of(self, call->kind, call->address, call_bytes(call));
   if (has_stack)
     append_with_stack(self, call, stamp, &stack);
   else
@@ -379,7 +375,7 @@ static void record_pages_refused(const struct LargeBlock* given) {
 // Whether the event makes or ends a large block whose pages are not described yet. An end: perhaps.
 static bool needs_pages(const struct Call* call) {
   if (!large_blocks_min || call->pages) return false;
-  if (kind_makes_block(call->kind)) return call->given || (call->address && bytes_of(call) >= large_blocks_min);
+  if (kind_makes_block(call->kind)) return call->given || (call->address && call_bytes(call) >= large_blocks_min);
   return kind_ends_block(call->kind) && large_block_may_be(call->address);
 }
 
@@ -391,12 +387,12 @@ static bool describe_pages(struct Thread* self, const struct Call* call, struct 
   }
   if (call->address) {
     const struct LargeBlock begun = {
-        .address = (uintptr_t)call->address, .bytes = bytes_of(call), .was_zeroed = call->kind == kind_calloc};
+        .address = (uintptr_t)call->address, .bytes = call_bytes(call), .was_zeroed = call->kind == kind_calloc};
     // Not between the two events of a realloc, which follow each other in the ring.
     if (!(call->flags & slot_has_old_block)) record_round(self);
     return touched_begins(&self->asking, &begun, call->given, pages);
   }
-  if (bytes_of(call) != 0) record_pages_refused(call->given);
+  if (call_bytes(call) != 0) record_pages_refused(call->given);
   return false;
 }
 

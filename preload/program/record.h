@@ -81,6 +81,10 @@ static inline bool kind_ends_block(uint32_t kind) {
 }
 #undef CMT_KIND
 
+static inline bool kind_is_operator_new(uint32_t kind) {
+  return (kind_traits(kind) & (cmt_allocates | cmt_may_align)) == (cmt_allocates | cmt_may_align);
+}
+
 static inline bool kind_is_pools(uint32_t kind) { return kind == kind_pool_malloc || kind == kind_pool_free; }
 /// The number of a pool, in the bits of the alignment.
 enum { slot_pool_mask = slot_alignment_mask << slot_alignment_shift };
@@ -98,6 +102,11 @@ struct Call {
   const struct LargeBlock* given;  ///< of a realloc's result: the large block that it was given
   const struct BlockPages* pages;  ///< pages/touched.h
 };
+
+/// The bytes that it asks for.
+static inline uint64_t call_bytes(const struct Call* call) {
+  return call->has_count ? call->size * call->count : call->size;
+}
 
 /// Which events that make or end a block have true stamps (preload/protocol.h). All other events always have one.
 enum Stamping {

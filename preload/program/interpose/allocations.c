@@ -71,17 +71,13 @@ __attribute__((noinline)) bool guard_is_interrupted(const struct Guard* guard, c
   return false;
 }
 
-static bool is_operator_new(uint32_t kind) {
-  return (kind_traits(kind) & (cmt_allocates | cmt_may_align)) == (cmt_allocates | cmt_may_align);
-}
-
 // Where malloc fails inside operator new, operator new calls the new_handler, which may allocate, free, or throw, or it
 // throws bad_alloc itself. We cannot see an exception pass: a landing pad would need the C++ runtime. So the failure is
 // recorded here, as that of operator new, and the guard is lifted. The new_handler's calls are then the program's own
 // again, and no guard stays set if it throws.
 static void note_failure(const void* caller) {
   struct Thread* self = &thread_self;
-  if (!self->guard || !is_operator_new(self->guard->kind)) return;
+  if (!self->guard || !kind_is_operator_new(self->guard->kind)) return;
   self->retry = *self->guard;
   self->retry_caller = caller;
   self->guard = NULL;

@@ -13,7 +13,7 @@ bool sampled_is_own_use;
 
 __attribute__((noinline)) void sampled_block_seldom(const struct Call* call, const void* stack_frame) {
   const int saved = errno;
-  const uint64_t bytes = call->has_count ? call->size * call->count : call->size;
+  const uint64_t bytes = call_bytes(call);
   struct TakenSample found;
   // An inner call has recorded it, and has left the same distance as before by chance.
   const bool is_counted = call->address && block_filter_has(call->address) && sampler_find(call->address, &found);

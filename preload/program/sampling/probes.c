@@ -31,23 +31,21 @@ PROBE_SECTION volatile uint16_t otel_memory_free_semaphore;
   ".endif\n"
 
 #if defined __x86_64__
-#define ARGUMENT(number) "8@%%" number
+#define ARGUMENT(name) "8@%%" name
 #define FIRST "rdi"
 #define SECOND "rsi"
 #define THIRD "rdx"
-#define IN(name) __asm__(name)
 #else
-#define ARGUMENT(number) "8@" number
+#define ARGUMENT(name) "8@" name
 #define FIRST "x0"
 #define SECOND "x1"
 #define THIRD "x2"
-#define IN(name) __asm__(name)
 #endif
 
 __attribute__((noinline)) void probe_alloc_fire(const void* block, uint64_t size, uint64_t weighted_bytes) {
-  register const void* first IN(FIRST) = block;
-  register uint64_t second IN(SECOND) = size;
-  register uint64_t third IN(THIRD) = weighted_bytes;
+  register const void* first __asm__(FIRST) = block;
+  register uint64_t second __asm__(SECOND) = size;
+  register uint64_t third __asm__(THIRD) = weighted_bytes;
   __asm__ volatile(NOTE("alloc", ARGUMENT(FIRST) " " ARGUMENT(SECOND) " " ARGUMENT(THIRD))
                    :
                    : "r"(first), "r"(second), "r"(third)
@@ -55,6 +53,6 @@ __attribute__((noinline)) void probe_alloc_fire(const void* block, uint64_t size
 }
 
 __attribute__((noinline)) void probe_free_fire(const void* block) {
-  register const void* first IN(FIRST) = block;
+  register const void* first __asm__(FIRST) = block;
   __asm__ volatile(NOTE("free", ARGUMENT(FIRST)) : : "r"(first) : "memory");
 }

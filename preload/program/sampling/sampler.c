@@ -153,14 +153,6 @@ static __attribute__((noinline)) void thin_one(struct LiveSample* entry, uint32_
   restore_signals(&before);
 }
 
-static uint64_t bytes_asked_for(const struct Call* call) {
-  return call->has_count ? call->size * call->count : call->size;
-}
-
-static bool is_of_operator(enum Kind kind) {
-  return (kind_traits(kind) & (cmt_allocates | cmt_may_align)) == (cmt_allocates | cmt_may_align);
-}
-
 static void fill(struct LiveSample* entry, const struct TakenSample* sample) {
   live_samples_fill(entry, *sample);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);  // here or by state_interval(), a new interval is seen
@@ -173,7 +165,7 @@ bool sampler_add(const struct Call* call, const void* stack_frame) {
   if (__builtin_expect(interval.has_over, 0)) record_missed_ends();
   if (__builtin_expect(interval.stated != doublings_now(), 0)) state_interval();
   const uint32_t generation = recording_generation();
-  struct TakenSample sample = {bytes_asked_for(call), doublings_now(), is_of_operator(call->kind)};
+  struct TakenSample sample = {call_bytes(call), doublings_now(), kind_is_operator_new(call->kind)};
   if (!stays(sample.bytes, self->drawn_at, sample.doublings)) return false;
   struct LiveSample* entry = live_samples_claim(call->address);
   if (!entry) {
