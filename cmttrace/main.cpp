@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/launch/launch.h"
+#include "toolkit/launch/shared_collector.h"
 #include "toolkit/launch/trace_status.h"
 #include "toolkit/launch/tracer.h"
 
@@ -142,6 +144,21 @@ launch::Launch launch_of(const Options& options, const std::string& output, cons
   return launch;
 }
 
+/// Whether processes of the command may hand over their recordings. With one of these settings, all would get
+/// collectors of their own.
+bool serves_short_processes(const launch::Launch& launch) {
+  const auto needs_own = [](const auto& variable) {
+    for (const char* const name : {"CMTTRACE_KEEP", "CMTTRACE_PPROF", "CMTTRACE_RINGS", "CMTTRACE_CONTROL",
+                                   "CMTTRACE_SAMPLE", "CMTTRACE_MAX_TIME"}) {
+      if (variable.first == name) return true;
+    }
+    return false;
+  };
+  const auto is_tracer = [](const auto& variable) { return variable.first == "LD_PRELOAD"; };
+  return std::any_of(launch.environment.begin(), launch.environment.end(), is_tracer) &&
+         std::none_of(launch.environment.begin(), launch.environment.end(), needs_own);
+}
+
 /// Whether a path in CMTTRACE_OUT names one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
 
@@ -234,7 +251,9 @@ int run(const CommandLine& line) {
   const std::string output = launch::absolute_templates(is_there ? prepare_outputs(options) : options.output);
   std::optional<launch::TraceStatusFile> traces(std::in_place, options.has_trace ? output : options.profiles,
                                                 options.has_trace);
-  const launch::Launch launch = launch_of(options, output, *traces);
+  launch::Launch launch = launch_of(options, output, *traces);
+  std::optional<launch::SharedCollector> shared;
+  if (serves_short_processes(launch) && !traces->folder().empty()) shared.emplace(traces->folder(), launch.environment);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     std::optional<FlightFiles> kept;
@@ -258,7 +277,8 @@ int run(const CommandLine& line) {
     for (const std::string& text : summarise(recorded, figures)) say(text);
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
-    traces.reset();  // exit_like() does not return
+    shared.reset();  // exit_like() does not return
+    traces.reset();
     if ((has_failed(recorded) || !is_listed) && ended.status == 0 && ended.signal == 0) return command::status_failed;
     launch::exit_like(ended);
   } catch (const launch::LaunchError& error) {

@@ -37,7 +37,8 @@
   X(child_of, "CMTTRACE_CHILD_OF", "", count, "", "record only children of this process") \
   X(out_of, "CMTTRACE_OUT_OF", "", count, "", "the launcher's process") \
   X(follow, "CMTTRACE_FOLLOW", "", follow, "", "record children of an attached process") \
-  X(collector, "CMTTRACE_COLLECTOR", "", path, "cmttrace-collector", "the collector's path")
+  X(collector, "CMTTRACE_COLLECTOR", "", path, "cmttrace-collector", "the collector's path") \
+  X(shared, "CMTTRACE_SHARED", "", path, "", "the socket of the launcher's shared collector")
 // clang-format on
 
 enum Setting {

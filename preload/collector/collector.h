@@ -14,17 +14,23 @@
 
 namespace cmt::collector {
 
+struct SessionState;
+struct Settings;
+
 /// Writes the trace of the process that has the rings. `outputs`: descriptors of the files that the control block
 /// names. `process_fd`: the process's pidfd, or -1. Returns when the trace is complete or cannot be continued.
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd);
+
+/// Writes the trace of a process that has ended, in the calling thread. Nobody has read its rings so far. The rest as
+/// of run_session().
+void run_ended_session(RingMemory& memory, const std::vector<int>& outputs, const Settings& settings,
+                       SessionState& state);
 
 /// Whether a thread blocks in a wait for any child, clones too, such as wait4(-1, …, __WALL). `line`: its
 /// /proc/PID/syscall.
 bool is_wait_for_any(const std::string& line);
 /// Whether a process only waits for its children, clones too, and has no child but `child`.
 bool waits_for_only(int process, int child);
-
-struct Settings;
 
 struct Recovered {
   std::uint64_t events = 0;
@@ -49,6 +55,9 @@ class RunTimes;
 struct SessionState {
   const int finished_fd;          ///< readable when is_finished has been set
   RunTimes* run_times = nullptr;  ///< null: the trace has no times
+  /// The clock of the collector's processor time, and what it had at the begin.
+  const clockid_t cpu_clock = CLOCK_PROCESS_CPUTIME_ID;
+  const std::uint64_t cpu_ns_before = 0;
   // By the watch thread. The two of the end are written before process_end.
   std::atomic<ProcessEnd> process_end = ProcessEnd::none;
   std::atomic<int> wait_status = -1;             ///< as of wait(2); -1: not known
@@ -60,6 +69,8 @@ struct SessionState {
   std::atomic<bool> is_finished = false;   ///< nothing more will be written
   std::atomic<pid_t> encode_thread = 0;    ///< the kernel's id of that thread
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
+
+  std::uint64_t cpu_ns() const { return clock_ns(cpu_clock) - cpu_ns_before; }
 };
 
 /// The clock thread: raises the shared clock, from which the program's threads take coarse stamps. It does so every

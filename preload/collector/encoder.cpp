@@ -191,7 +191,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
   const Control& control = memory_.control();
   const Totals& totals = outputs_.totals();
   const Repairs& repairs = order_.repairs();
-  const std::uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), at_end_ns = state_.cpu_ns_at_end;
+  const std::uint64_t cpu_ns = state_.cpu_ns(), at_end_ns = state_.cpu_ns_at_end;
   append_status(
       control,
       "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +

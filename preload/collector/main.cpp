@@ -1,13 +1,14 @@
 // cmttrace-collector --attach: reads the rings of a program that has loaded libcmttrace.so, and writes its trace. The
 // library starts it, with the rings and the files open.
 //
+// cmttrace-collector --serve: the same for the short processes of a command, as their shared collector. Its standard
+// input is a socket, its standard output a pipe. cmttrace starts it.
+//
 // cmttrace-collector --recover RINGS [OUT]...: `cmttrace --recover` becomes this.
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "preload/collector/collector.h"
+#include "preload/collector/end_mark.h"
+#include "preload/collector/shared/server.h"
 
 namespace {
 
@@ -50,31 +53,7 @@ void set_up_malloc() {
   ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
-/// Marks the end of the calling thread in Control::collector. If the thread is killed, the kernel sets the mark: the
-/// word is the only entry of the thread's list of robust futexes. The list replaces glibc's, which is for mutexes that
-/// the collector does not have.
-class EndMark {
- public:
-  explicit EndMark(Control& control) : control_(control) {
-    __atomic_store_n(&control.collector, static_cast<std::uint32_t>(::gettid()), __ATOMIC_RELEASE);
-    head_.futex_offset = reinterpret_cast<char*>(&control.collector) - reinterpret_cast<char*>(&entry_);
-    if (::syscall(SYS_set_robust_list, &head_, sizeof head_) != 0)
-      __atomic_store_n(&control.collector, 0, __ATOMIC_RELEASE);
-  }
-  EndMark(const EndMark&) = delete;
-  EndMark& operator=(const EndMark&) = delete;
-  ~EndMark() {
-    ::syscall(SYS_set_robust_list, nullptr, sizeof head_);
-    __atomic_fetch_or(&control_.collector, collector_has_ended, __ATOMIC_RELEASE);
-  }
-
- private:
-  Control& control_;
-  robust_list_head head_{.list = {&entry_}, .futex_offset = 0, .list_op_pending = nullptr};
-  robust_list entry_{&head_.list};
-};
-
-int attach() {
+void set_up_process() {
   // Signals that end the program may reach the collector too, but the collector still has to write the recorded events.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   sigset_t asks{};  // for the watch thread (collector.h)
@@ -83,6 +62,10 @@ int attach() {
   lift_limits();
   shrink_thread_stacks();
   set_up_malloc();
+}
+
+int attach() {
+  set_up_process();
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
   const EndMark mark(memory.control());
   std::vector<int> outputs;
@@ -111,19 +94,27 @@ int run_recovery(const std::string& rings, const std::vector<std::string>& outpu
   return complain(rings + ": is cut off: " + std::to_string(recovered.rings_missing) + " of its rings are missing");
 }
 
+int serve() {
+  set_up_process();
+  run_server(STDIN_FILENO, STDOUT_FILENO);
+  return 0;
+}
+
 }  // namespace
 
 // Not toolkit/command: Boost.Program_options would double the time that each start of the collector takes.
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool attaches = words.size() == 1 && words[0] == "--attach";
-  if (!attaches && (words.size() < 2 || words[0] != "--recover")) {
+  const bool attaches = words.size() == 1 && words[0] == "--attach",
+             serves = words.size() == 1 && words[0] == "--serve";
+  if (!attaches && !serves && (words.size() < 2 || words[0] != "--recover")) {
     complain("libcmttrace.so starts this program; to recover a trace, use 'cmttrace --recover=RINGS'");
     return 2;
   }
   try {
+    if (serves) return serve();
     return attaches ? attach() : run_recovery(words[1], {words.begin() + 2, words.end()});
   } catch (const std::exception& error) {
-    return attaches ? 1 : complain(error.what());  // standard error is /dev/null; the program reports the end
+    return attaches || serves ? 1 : complain(error.what());  // standard error is /dev/null; the program reports the end
   }
 }

@@ -249,4 +249,26 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   encoder.report(drain_cpu_ns);
 }
 
+void run_ended_session(RingMemory& memory, const std::vector<int>& outputs, const Settings& settings,
+                       SessionState& state) {
+  assert(state.process_end != ProcessEnd::none);
+  Control& control = memory.control();
+  const std::string folder = std::filesystem::path(control.paths[0]).parent_path();
+  Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
+  Encoder encoder(memory, backlog, state, outputs, settings);
+  try {
+    Drainer drainer(memory, backlog);
+    do {
+      while (drainer.pass(true) != std::size_t{0}) {
+      }
+    } while (drainer.skip_unpublished());
+    backlog.put({.type = WorkItem::Type::end});
+    for (auto item = backlog.next_item(); item && encoder.handle(*item); item = backlog.next_item()) {
+    }
+  } catch (const OutputError& error) {
+    encoder.fail(error);
+  }
+  encoder.report(0);
+}
+
 }  // namespace cmt::collector

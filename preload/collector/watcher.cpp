@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -27,21 +26,12 @@
 #include "preload/collector/collector.h"
 #include "preload/collector/encoder.h"
 #include "preload/collector/pages/resident_rings.h"
+#include "preload/collector/process_end.h"
 #include "preload/collector/run_times.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
 namespace {
-
-/// As in Linux 6.15's pidfd.h.
-struct PidfdInfo {
-  std::uint64_t mask;
-  std::uint64_t cgroup;
-  std::uint32_t ids[11];
-  std::int32_t exit_code;
-};
-constexpr unsigned long pidfd_get_info = _IOWR(0xFF, 11, PidfdInfo);
-constexpr std::uint64_t pidfd_info_exit = 1 << 3;
 
 constexpr std::uint64_t tick_ns = 50'000'000, slow_tick_ns = 2'000'000'000;
 
@@ -98,11 +88,13 @@ class WatchThread {
       if (state_.run_times != nullptr && !is_gone) state_.run_times->look_if_due(now);
       if (is_gone) {
         if (state_.run_times != nullptr) state_.run_times->look();
-        state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-        state_.process_end = find_process_end();
+        state_.cpu_ns_at_end = state_.cpu_ns();
+        const EndOfProcess end = find_process_end(process_fd_, process_of(&control));
+        state_.wait_status = end.wait_status;
+        state_.process_end = end.how;
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
-        if (was_executed()) {
-          state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        if (was_executed(memory_)) {
+          state_.cpu_ns_at_end = state_.cpu_ns();
           state_.process_end = ProcessEnd::executed;
         }
         if (is_slow_tick) end_supervisors_parent_wait();
@@ -132,36 +124,6 @@ class WatchThread {
       struct flock lock = lock_of(F_WRLCK, reader_at_work);
       return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     });
-  }
-
-  bool was_executed() const {
-    const RingsMapping rings = find_rings(memory_);
-    return rings.is_readable && rings.address == 0;
-  }
-
-  /// Returns the status as of wait(2), or -1. The pidfd reports it after the process has been waited for. Before that
-  /// it is the last number in /proc/PID/stat.
-  int read_wait_status() const {
-    PidfdInfo info{};
-    info.mask = pidfd_info_exit;
-    if (::ioctl(process_fd_, pidfd_get_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0) return info.exit_code;
-    std::ifstream stat(proc_folder(process_of(&memory_.control())) + "/stat");
-    std::string line;
-    std::getline(stat, line);
-    if (line.find(") Z ") == std::string::npos) return -1;
-    return static_cast<int>(std::strtol(line.c_str() + line.rfind(' '), nullptr, 10));
-  }
-
-  // Tries several times: the process may be waited for between the query of the pidfd and the read of /proc.
-  ProcessEnd find_process_end() {
-    int status = -1;
-    for (int tries = 0; tries < 20 && status < 0; ++tries) {
-      status = read_wait_status();
-      if (status < 0) ::poll(nullptr, 0, 1);
-    }
-    state_.wait_status = status;
-    if (status < 0) return ProcessEnd::unknown;
-    return WIFEXITED(status) ? ProcessEnd::exited : ProcessEnd::killed;
   }
 
   /// The resident memory without the tracer's: its rings, and the owners of pieces.
@@ -264,11 +226,13 @@ class WatchThread {
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
   ::prctl(PR_SET_TIMERSLACK, 1);
   const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
-  std::uint64_t raised_ns = memory.control().start_ns;
+  Control& control = memory.control();
+  std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : control.start_ns;
+  state.time_step_ns = control.clock_step_ns;
   while (!state.is_finished && state.process_end == ProcessEnd::none) {
     pollfd finished{state.finished_fd, POLLIN, 0};
     ::ppoll(&finished, 1, &step, nullptr);
-    memory.raise_clock(clock_stamp(memory.control()));
+    memory.raise_clock(clock_stamp(control));
     const std::uint64_t now = clock_ns();
     state.time_step_ns = std::max<std::uint64_t>(state.time_step_ns, now - raised_ns);
     raised_ns = now;

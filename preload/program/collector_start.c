@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "preload/program/kernel.h"
+#include "preload/program/launch/hand_over.h"
 #include "preload/program/launch/status.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
@@ -282,7 +283,7 @@ long collector_start(struct Control* control) {
   inherited[0] = rings_descriptor();
   inherited[1] = (int)sys(SYS_pidfd_open, control->process, 0);
   inherited_count = collector_output - collector_memory + (int)control->outputs;
-  supervisor = start_supervisor();
+  supervisor = hand_over(control, inherited, inherited_count) ? 0 : start_supervisor();
   close_inherited();
   if (supervisor < 0) remove_files(control);
   return supervisor < 0 ? supervisor : 0;

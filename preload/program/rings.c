@@ -64,9 +64,8 @@ static uint32_t rings_that_fit(uint64_t room, uint32_t* large) {
 
 static long open_file(char path[output_path_bytes]) {
   int process = (int)sys(SYS_getpid, 0);
-  path[0] = 0;
   if (path_is_given(path_rings)) return path_create(path, path_rings, process, 0600);
-  return sys(SYS_memfd_create, "cmttrace", 1 /* MFD_CLOEXEC */);
+  return sys(SYS_memfd_create, "cmttrace", 3 /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
 }
 
 static long make_file(char path[output_path_bytes], uint64_t bytes) {
@@ -74,6 +73,7 @@ static long make_file(char path[output_path_bytes], uint64_t bytes) {
   if (fd < 0) return fd;
   long failed = sys(SYS_ftruncate, fd, bytes);
   if (failed) sys(SYS_close, fd);
+  if (!failed) sys(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK);  // the collector would end by SIGBUS
   return failed ? failed : fd;
 }
 
@@ -114,7 +114,7 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
   (*control)->rings_limit = rings;
   (*control)->rings_large = large;
   (*control)->stacks_at = stacks_bytes ? rings_bytes : 0;
-  memcpy((*control)->rings_path, path, sizeof path);
+  if (path_is_given(path_rings)) memcpy((*control)->rings_path, path, sizeof path);  // new memory is zero
   memcpy((*control)->magic, ring_magic, sizeof(*control)->magic);
   return 0;
 }
@@ -165,24 +165,26 @@ bool rings_back(char* begin, uint64_t bytes) {
   return back_with_memory(page, bytes + (uint64_t)(begin - page));
 }
 
+// Whether a write to the memory cannot fail. A disk may be full; memory without a name is taken by each first write, as
+// the program's own is.
+static bool reserve(uint64_t at, uint64_t bytes) {
+  if (descriptor < 0) return false;
+  return !path_is_given(path_rings) || sys(SYS_fallocate, descriptor, 0, at, bytes) == 0;
+}
+
 void* rings_map_stacks(const struct Control* control, void* address) {
   if (!control->stacks_at) return NULL;
   must(descriptor >= 0 && control->stacks_at < control->bytes);
   const uint64_t bytes = control->bytes - control->stacks_at;
   char* place = (char*)control + control->stacks_at;
   const uint64_t used = offsetof(struct StackShare, interpreter);
-  if (sys(SYS_fallocate, descriptor, 0, control->stacks_at, used) != 0 && !back_with_memory(place, used)) return NULL;
+  if (!reserve(control->stacks_at, used) && !back_with_memory(place, used)) return NULL;
   if (!address) return place;
   const long mapped =
       sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, control->stacks_at);
   if (mapped != (long)address) return NULL;
   sys(SYS_madvise, address, bytes, MADV_DONTDUMP);
   return address;
-}
-
-// The first thread fills its ring before the collector has started. Reserving takes no memory until it is written to.
-static bool reserve_whole(const struct Ring* ring) {
-  return descriptor >= 0 && sys(SYS_fallocate, descriptor, 0, ring->slots_at, ring->slots * slot_bytes) == 0;
 }
 
 static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) {
@@ -193,7 +195,8 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   must(number < control->rings_limit && owner != 0);
   must((ring->slots & (ring->slots - 1)) == 0 && ring->slots_at + ring->slots * slot_bytes <= control->bytes);
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
-  if (number == 0 && reserve_whole(ring))
+  // The first thread fills its ring before the collector has started.
+  if (number == 0 && reserve(ring->slots_at, ring->slots * slot_bytes))
     first = ring->slots;
   else if (!back_with_memory((char*)control + ring->slots_at, first * slot_bytes))
     return false;

@@ -15,6 +15,7 @@
 enum { numbers_max = 100000, variables_max = 4096, shown_bytes_max = 64 };
 
 static char templates[paths_max][output_path_bytes];
+static uint32_t given_paths;  // a bit for each: looking at a template that is not given would touch a page
 static uint32_t trace_paths;
 static char folder[output_path_bytes];
 static char program[256] = "program";
@@ -78,8 +79,8 @@ static const char* next_attached(const char* entry) { return entry + strlen(entr
 void settings_attach(const char* settings) {
   attached = settings;
   trace_paths = 0;
-  collector[0] = templates[path_rings][0] = templates[path_control][0] = templates[path_status][0] =
-      templates[path_pprof][0] = 0;
+  collector[0] = 0;
+  given_paths = 0;
   environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
 }
 
@@ -313,21 +314,32 @@ static void copy(char* out, size_t room, const char* text, size_t length) {
   out[length] = 0;
 }
 
+static void copy_template(uint32_t which, const char* value, size_t length) {
+  if (!length) return;
+  copy(templates[which], output_path_bytes, value, length);
+  given_paths |= 1u << which;
+}
+
 static void copy_trace_paths(const char* list) {
   for (trace_paths = 0; trace_paths < outputs_max && *list;) {
     size_t length = strcspn(list, ",");
-    if (length) copy(templates[trace_paths++], output_path_bytes, list, length);
+    if (length) copy_template(trace_paths++, list, length);
     list += length;
     list += *list == ',';
   }
 }
 
+// "-t/status" is a path after its first character.
+static size_t marks_before(enum Setting setting, const char* path) { return setting == setting_status && *path == '-'; }
+
 static void copy_path(uint32_t which, enum Setting setting) {
   const char* value = setting_value(setting);
-  if (value) copy(templates[which], output_path_bytes, value, strlen(value));
+  const size_t marks = value ? marks_before(setting, value) : 0;
+  if (value) copy_template(which, value + marks, strlen(value) - marks);
 }
 
 static void read_paths(void) {
+  given_paths = 0;
   const char* list = setting_value(setting_out);
   copy_trace_paths(list ? list : "");
   if (!trace_paths) copy_trace_paths(defaults[setting_out]);
@@ -335,20 +347,17 @@ static void read_paths(void) {
   copy_path(path_control, setting_control);
   copy_path(path_status, setting_status);
   copy_path(path_pprof, setting_pprof);
-  status_exists = templates[path_status][0] == '-';
-  if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
+  const char* status = setting_value(setting_status);
+  status_exists = status && marks_before(setting_status, status);
   const char* parent = setting_value(setting_out_of);
   if (!parent || !read_quantity(parent, units_of_count, &launcher)) launcher = 0;
   // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
   if (own && *own) copy(program, sizeof program, own, strlen(own));
-  reports_children = !attached && templates[path_status][0] && !setting_is_given(setting_child_of);
+  reports_children = !attached && (given_paths >> path_status & 1) && !setting_is_given(setting_child_of);
   status_file[0] = 0;
 }
-
-// "-t/status" is a path after its first character.
-static size_t marks_before(enum Setting setting, const char* path) { return setting == setting_status && *path == '-'; }
 
 static char* put_absolute(char* out, const char* path, size_t length) {
   if (*path != '/') {
@@ -418,7 +427,7 @@ bool status_must_exist(void) { return status_exists; }
 bool path_is_given(uint32_t which) {
   must(which < paths_max);
   if (!trace_paths) read_paths();
-  return templates[which][0] != 0;
+  return (given_paths >> which & 1) != 0;
 }
 
 static char* fill_template(char* out, const char* end, const char* template, int process) {

@@ -322,7 +322,7 @@ closed_streams() {
 # While it waits for the trace (of a program that is killed, which does not wait itself) only a signal that asks for it ends that.
 signals_while_waiting() {
   cmttrace -o slow.cmt -- "${find_collector[@]}" -e 'my $n = collector("slow.cmt"); kill STOP => $n; open F, ">", "stopped"; print F $n; close F; kill KILL => $$' 2>err &
-  until [ -s stopped ] && ! pgrep -P $! >/dev/null; do sleep 0.01; done
+  until [ -s stopped ] && ! pgrep -P $! perl >/dev/null; do sleep 0.01; done
   for signal in WINCH CONT; do
     kill -$signal $! || complain "$signal while it waits: $(cat err)"
     while kill -0 $! && ! grep -q '^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done

@@ -381,6 +381,8 @@ TraceStatusFile::~TraceStatusFile() {
 
 std::string TraceStatusFile::setting() const { return (is_of_launcher_ ? "-" : "") + path_; }
 
+std::string TraceStatusFile::folder() const { return is_ours_ ? fs::path(path_).parent_path().string() : ""; }
+
 TraceStatusFile::Content TraceStatusFile::read() const {
   StatusLines lines(paths_);
   std::ifstream file(path_, std::ios::binary);

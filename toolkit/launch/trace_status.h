@@ -79,6 +79,8 @@ class TraceStatusFile {
 
   /// The value of CMTTRACE_STATUS for the command.
   std::string setting() const;
+  /// The folder of the file, which is removed with it. Empty: the file was made by somebody else.
+  std::string folder() const;
   struct Content {
     std::vector<BegunTrace> begun;  ///< the traces so far, in the order in which they began
     std::uint64_t refused = 0;  ///< processes that had loaded the tracer and could not be recorded; each has said why

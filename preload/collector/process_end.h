@@ -1,0 +1,22 @@
+// How a recorded process has ended.
+#pragma once
+
+#include <cstdint>
+
+#include "preload/collector/collector.h"
+
+namespace cmt::collector {
+
+struct EndOfProcess {
+  ProcessEnd how = ProcessEnd::unknown;
+  int wait_status = -1;  ///< as of wait(2); -1: not known
+};
+
+/// Asks how a process has ended. Another process may wait for it meanwhile.
+EndOfProcess find_process_end(int process_fd, std::uint32_t process);
+
+/// Whether a process has become another program by exec: the rings are no longer in its memory. Reads /proc/PID/maps,
+/// which can be long.
+bool was_executed(const RingMemory& memory);
+
+}  // namespace cmt::collector
