@@ -38,7 +38,9 @@ void check_loads_libraries(const remote_call::Target& target) {
   using remote_call::CLibrary, remote_call::Refused;
   const std::string who = "process " + target.called();
   const CLibrary library = target.c_library();
-  if (library == CLibrary::musl) throw Refused(who + " uses musl, and libcmttrace.so needs glibc");
+  if (library == CLibrary::musl)
+    throw Refused(who +
+                  " uses musl, whose loader loads libcmttrace.so only when a program starts: start it by cmttrace");
   if (library == CLibrary::linked_statically)
     throw Refused(who + " is linked statically: nothing can be loaded into it; link it dynamically to record it");
   if (library == CLibrary::unknown) throw Refused(who + " has not loaded a libc.so of glibc");

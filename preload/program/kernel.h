@@ -108,6 +108,10 @@ double clock_cost_ns(void);
 /// Waits 1 to 10 tenths of a second at most for `*word` to differ from `seen`. Whether the time was up.
 bool wait_timed_out(const uint32_t* word, uint32_t seen, int tenths);
 
+const char* gnu_get_libc_version(void) __attribute__((weak));
+/// Whether the C library is musl, or another one that is not glibc.
+static inline bool libc_is_musl(void) { return !gnu_get_libc_version; }
+
 /// Remembers which file standard error is, or that it is closed.
 void remember_standard_error(void);
 /// From here on messages go to `message`, which has room for `bytes`, and none to standard error. The first one stays.

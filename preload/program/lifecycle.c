@@ -350,12 +350,23 @@ bool tracer_start(void) {
   return true;
 }
 
-static void notice_threads_and_forks(void) {
+// pthread_atfork is a part of each library that glibc links, and calls the other one, which musl lacks.
+void notice_forks(void) {
+  int (*of_glibc)(void (*)(void), void (*)(void), void (*)(void), void*) = NULL;
+  int (*of_others)(void (*)(void), void (*)(void), void (*)(void)) = NULL;
+  const struct Wanted names[] = {{"__register_atfork", (void**)&of_glibc}, {"pthread_atfork", (void**)&of_others}};
+  find_all(names, sizeof names / sizeof *names, find_everywhere);
+  if (of_glibc)
+    of_glibc(NULL, NULL, part_from_parent, &__dso_handle);
+  else if (of_others)
+    of_others(NULL, NULL, part_from_parent);
+}
+
+static void notice_threads(void) {
   const struct Wanted names[] = {{"pthread_key_create", (void**)&keys.create},
                                  {"pthread_setspecific", (void**)&keys.set}};
   find_all(names, sizeof names / sizeof *names, find_everywhere);
   state.has_key = keys.create && keys.set && keys.create(&state.key, thread_ends) == 0;
-  pthread_atfork(NULL, NULL, part_from_parent);
 }
 
 static void read_recording_settings(void) {
@@ -372,7 +383,7 @@ static void read_recording_settings(void) {
 void start_collecting(void) {
   state.may_open_files = true;
   read_recording_settings();
-  notice_threads_and_forks();
+  notice_threads();
   if (state.sampler_fault) tracing_stop(state.sampler_fault, "; the program goes on untraced", 0);
   const char* parent = setting_value(setting_child_of);
   if (parent && *parent == 0) parent = NULL;
@@ -414,7 +425,8 @@ static const char* start_attached(void) {
   if (is_under_valgrind) return "valgrind runs the program";
   generation_page_start();
   clock_is_slow = !clock_is_steady();
-  notice_threads_and_forks();
+  notice_threads();
+  notice_forks();
   return NULL;
 }
 

@@ -42,6 +42,10 @@ void attached_release(void);
 /// Whether this process, and not its parent, has a recording that attached_end() has not ended.
 bool attached_is_on(void);
 
+/// Names this library to functions that register handlers.
+extern void* __dso_handle HIDDEN;
+/// Has forked children part from the recording of their parent. May allocate.
+void notice_forks(void);
 /// From the tracer's constructor on: files can be opened, ends of threads be noticed, and the collector be started.
 void start_collecting(void);
 

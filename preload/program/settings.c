@@ -243,8 +243,10 @@ static void find_collector(void) {
   is_collector(own, length, "../../libexec/cmt/cmttrace-collector");
 }
 
+// musl's libraries would be in the way of the collector, which is a program for glibc.
 static bool is_for_loader(const char* variable) {
-  return strncmp(variable, "LD_", 3) == 0 && strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0;
+  const bool has_path = strncmp(variable, "LD_LIBRARY_PATH=", 16) == 0 && !libc_is_musl();
+  return strncmp(variable, "LD_", 3) == 0 && !has_path;
 }
 
 // Calls take(variable, argument) for each of the collector's variables.

@@ -5,3 +5,11 @@ needed=$(readelf -d "$TRACER" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v
 # By weak symbols the library finds out whether the program is sanitized.
 undefined=$(nm -D --undefined-only "$TRACER" | grep -E '__(asan|tsan|ubsan)_' | grep -vE '^ +w __[a-z]+_init$' || true)
 [ -z "$undefined" ] || { echo "libcmttrace.so calls $undefined" >&2; exit 1; }
+# musl's loader refuses a library that needs a function which musl lacks.
+musl=$(find /lib /usr/lib -path '*linux-musl/libc.so' 2>/dev/null | head -n 1)
+[ -n "$musl" ] || { echo "skipped: whether musl has all that libcmttrace.so needs: musl is not installed"; exit 0; }
+nm -D --defined-only "$musl" | sed 's/.* //' | sort -u >musl
+nm -D --undefined-only "$TRACER" | awk '$1 != "w" { sub("@.*", "", $2); print $2 }' | sort -u >needed
+missing=$(comm -23 needed musl)
+grep -qx malloc musl && [ -s needed ] || { echo "no symbols were read" >&2; exit 1; }
+[ -z "$missing" ] || { echo "libcmttrace.so needs what musl lacks, other than by weak symbols: $missing" >&2; exit 1; }

@@ -3,8 +3,6 @@
 //   another user's rights     the loader ignores the variable
 //   32 bits                   the loader cannot load our 64-bit library
 //   no PT_INTERP (elf(5))     the program is linked statically: no loader runs
-//
-//   musl's loader             loads our library, misses symbols of glibc, and ends the program with 127
 //   gcc's address sanitizer   ends a program if another library is loaded before its own
 
 #include "toolkit/launch/tracer.h"
@@ -28,21 +26,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_musl(const ProgramFile& program) {
-  return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
-}
-
 /// Why nothing of a program can be recorded.
 struct Obstacle {
   std::string_view keyword;   ///< by which libcmttrace reports it (preload/program/launch/execs.h)
   std::string_view reason;    ///< in a list of programs
   std::string_view sentence;  ///< after the program's path
 };
-constexpr std::array<Obstacle, 7> obstacles{{
+constexpr std::array<Obstacle, 6> obstacles{{
     {"bits", "a 32-bit program", " is a 32-bit program: nothing can be recorded; build it for 64 bits"},
     {"processor", "for another processor", " is for another processor: nothing can be recorded"},
     {"static", "linked statically", " is linked statically: nothing can be recorded; link it without -static"},
-    {"musl", "linked against musl", " is linked against musl: nothing can be recorded; build it for glibc"},
     {"sanitizer", "a sanitizer",
      " is built with a sanitizer, whose malloc hides the tracer: nothing can be recorded; build it without "
      "-fsanitize="},
@@ -63,7 +56,6 @@ std::string_view obstacle_in(const ProgramFile& program) {
   if (!program.is_64_bit) return "bits";
   if (!program.is_for_us) return "processor";
   if (program.interpreter.empty()) return "static";
-  if (has_musl(program)) return "musl";
   return program.sanitizer.empty() ? "" : "sanitizer";
 }
 
@@ -146,10 +138,7 @@ std::string_view obstacle_of(const std::string& word) {
   return reason_of_obstacle(changes_rights(path) ? "rights" : obstacle_in(read_program_file(path)));
 }
 
-bool is_broken_by_tracer(const std::string& word) {
-  const ProgramFile program = read_program_file(find_in_path(word));
-  return has_musl(program) || !program.sanitizer.empty();
-}
+bool is_broken_by_tracer(const std::string& word) { return !read_program_file(find_in_path(word)).sanitizer.empty(); }
 
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {
   const char* const others = std::getenv("LD_PRELOAD");

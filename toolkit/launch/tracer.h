@@ -27,8 +27,8 @@ std::string find_in_path(const std::string& word);
 bool changes_rights(const std::string& word);
 
 /// Why a program can be run but not recorded, or only in part, and what can be done, in a line. The result is empty
-/// if it can be recorded, or `word` is no program. The program may be linked statically, against musl, or for
-/// 32 bits or another processor. It may be built with a sanitizer, have an allocator inside, or run with another user's
+/// if it can be recorded, or `word` is no program. The program may be linked statically, or be for 32
+/// bits or another processor. It may be built with a sanitizer, have an allocator inside, or run with another user's
 /// rights.
 std::string why_not_recordable(const std::string& word);
 
@@ -39,8 +39,7 @@ std::string_view obstacle_of(const std::string& word);
 /// "linked statically". Empty: the keyword is not known.
 std::string_view reason_of_obstacle(std::string_view keyword);
 
-/// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is
-/// built with a sanitizer.
+/// Whether a program would not start with the tracer loaded, because it is built with a sanitizer.
 bool is_broken_by_tracer(const std::string& word);
 
 /// Environment variables for a command that is to be recorded to `output` (CMTTRACE_OUT); with `follow`, its children

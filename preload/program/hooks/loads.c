@@ -94,8 +94,18 @@ __attribute__((used)) static void note_dlopen(const char* module, int flags, lon
     note_unseen(module);
 }
 
+// musl has no dlmopen, but a program may find ours.
+typedef void* Dlmopen(Lmid_t, const char*, int);
+static void* refuse_dlmopen(Lmid_t space, const char* module, int flags) {
+  (void)space;
+  (void)module;
+  (void)flags;
+  return NULL;
+}
+
 __attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module, int flags, uintptr_t place) {
   real_find_required();
+  if (!real_dlmopen) *(Dlmopen**)&real_dlmopen = refuse_dlmopen;
   if (space == LM_ID_BASE)
     note_dlopen(module, flags, 0, place);
   else

@@ -3,10 +3,10 @@
 //
 // Ends. Before each that is known, a program that is to wait for its trace does so (tracing.h). exit: our destructor
 // may come before other libraries'. But a handler that is registered while handlers run is run too, after those of all
-// libraries: ours comes last. The ends _exit, quick_exit, abort, a failed assertion and exec do not run these handlers,
-// and are interposed. After all but _exit the program may go on: handlers of its own run, or an exec fails. So these
-// only ask for a whole trace (tracing_leave), and the recording goes on. Other ends (a signal, a system call past libc)
-// are noticed by the collector.
+// libraries: ours comes last. musl has none, and calls our destructor last. The ends _exit, quick_exit,
+// abort, a failed assertion and exec do not run these handlers, and are interposed. After all but _exit the program may
+// go on: handlers of its own run, or an exec fails. So these only ask for a whole trace (tracing_leave), and the
+// recording goes on. Other ends (a signal, a system call past libc) are noticed by the collector.
 //
 // Namespaces: see ended_supervisor_for().
 //
@@ -38,6 +38,8 @@ EXPORT void cmttrace_mark(const char* label);
 EXPORT void cmttrace_pause(void);
 EXPORT void cmttrace_resume(void);
 
+extern __typeof__(on_exit) on_exit __attribute__((weak));  // musl has none
+
 enum { thread_name_bytes_max = 15 };
 
 // A vfork child's end is not the process's. A thread that has recorded nothing yet takes a ring, unless its handler has
@@ -61,19 +63,49 @@ static void leave(void) {
   tracing_leave();
 }
 
-// An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
-// malloc may be that of a jump in the program.
-static void report_hiding_malloc(void) {
+// at_quick_exit is a part of each library that glibc links, and calls the other one, which musl lacks.
+static void notice_quick_exit(void) {
+  int (*of_glibc)(void (*)(void), void*) = NULL;
+  int (*of_others)(void (*)(void)) = NULL;
+  const struct Wanted names[] = {{"__cxa_at_quick_exit", (void**)&of_glibc}, {"at_quick_exit", (void**)&of_others}};
+  find_all(names, sizeof names / sizeof *names, find_everywhere);
+  // The first to be registered is the last to be called.
+  if (of_glibc)
+    of_glibc(leave, &__dso_handle);
+  else if (of_others)
+    of_others(leave);
+}
+
+// Calls a function whose blocks are the tracer's own. They come from the arena, and are no events.
+static void* call_for_own_use(void* function(void)) {
   struct Guard guard;
   bool outermost = guard_enter(&guard, guard_own_use);
   const uint64_t left = thread_self.left;
   thread_self.left = 0;  // the sampler's variant asks only then
   sampled_is_own_use = true;
-  void* block = malloc(1);
-  free(block);
+  void* const result = function();
   sampled_is_own_use = false;
   thread_self.left = left;
   if (outermost) guard_leave(&guard);
+  return result;
+}
+
+static void* make_block(void) {
+  void* block = malloc(1);
+  free(block);
+  return block;
+}
+
+// musl's pthread_atfork allocates.
+static void* watch_forks(void) {
+  notice_forks();
+  return NULL;
+}
+
+// An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
+// malloc may be that of a jump in the program.
+static void report_hiding_malloc(void) {
+  const void* const block = call_for_own_use(make_block);
   const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));
   if (theirs && *theirs == 0) theirs = program_invocation_name;
   if (theirs) write_message("not recorded, because it comes before the tracer: the malloc of ", theirs, 0);
@@ -90,14 +122,20 @@ __attribute__((constructor)) static void begin(void) {
     tracing_stop(fault, "; the program goes on untraced", 0);
   else
     settings_make_paths_absolute();
+  call_for_own_use(watch_forks);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
   if (!tracing.is_stopped) hooks_replace(hooks_of_mallctl);
-  at_quick_exit(leave);  // the first to be registered is the last to be called
+  notice_quick_exit();
   errno = saved;
 }
 
-__attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL); }
+__attribute__((destructor)) static void end(void) {
+  if (on_exit)
+    on_exit(end_for_good, NULL);
+  else
+    leave();
+}
 
 EXPORT void _exit(int status) {
   real_find_required();
@@ -168,8 +206,6 @@ EXEC(execve, (const char* path, char* const* arguments, char* const* environment
      path, arguments, environment)
 EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), AT_FDCWD, file, true, environment,
      file, arguments, environment)
-EXEC(fexecve, (int file, char* const* arguments, char* const* environment), file, "", false, environment, file,
-     arguments, environment)
 
 // Not in glibc before 2.34.
 EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment, int flags) {
@@ -226,22 +262,31 @@ EXPORT int execlp(const char* file, const char* first, ...) {
 }
 OURS(execlp);
 
-HIDDEN int ours_execle(const char* path, const char* first, ...) {
+EXPORT int execle(const char* path, const char* first, ...) {
   LISTED(first, arguments, rest);
   char** environment = va_arg(rest, char**);
   va_end(rest);
   return ours_execve(path, arguments, environment);
 }
+OURS(execle);
 
-// The loader calls the resolver before the program begins (restart.h). execle, of all functions: musl's loader, which
-// knows no resolvers, finds its own.
-static __typeof__(execle)* choose_execle(void) {
-  if (has_sanitizer()) restart_without_us();
-  return ours_execle;
+HIDDEN int ours_fexecve(int file, char* const* arguments, char* const* environment) {
+  const struct Exec exec = before_exec(file, "", false, environment);
+  return exec_failed(exec, real.fexecve(file, arguments, environment));
 }
-EXPORT int execle(const char* path, const char* first, ...) __attribute__((ifunc("choose_execle")));
+
+// The loader calls the resolver before the program begins (restart.h). musl's loader, which knows no resolvers, finds
+// its own function instead. So this is one that programs seldom call.
+static __typeof__(fexecve)* choose_fexecve(void) {
+  if (has_sanitizer()) restart_without_us();
+  return ours_fexecve;
+}
+EXPORT int fexecve(int file, char* const* arguments, char* const* environment) __attribute__((ifunc("choose_fexecve")));
 // Makes an entry of the procedure linkage table, for which the loader asks the resolver.
-__attribute__((used)) static int use_execle(void) { return execle("", "", (char*)NULL, NULL); }
+__attribute__((used)) static int use_fexecve(void) {
+  char* none[] = {NULL};
+  return fexecve(-1, none, none);
+}
 
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   real_find_required();

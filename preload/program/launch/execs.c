@@ -46,7 +46,10 @@ static const void* read_at(struct Piece* piece, uint64_t offset, size_t size) {
 }
 
 // The loader itself may be called with a program: it loads us.
-static bool is_loader(const char* path) { return strncmp(file_name_of(path), "ld-linux", 8) == 0; }
+static bool is_loader(const char* path) {
+  const char* const name = file_name_of(path);
+  return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-musl", 7) == 0;
+}
 
 // NULL: none is known, or the kernel will refuse the file.
 static const char* obstacle_in_headers(struct Piece* piece, const char* path) {
@@ -61,12 +64,8 @@ static const char* obstacle_in_headers(struct Piece* piece, const char* path) {
     const Elf64_Phdr* segment = read_at(piece, head.e_phoff + i * sizeof *segment, sizeof *segment);
     if (!segment) return NULL;
     uint32_t type;
-    uint64_t at;
     memcpy(&type, &segment->p_type, sizeof type);
-    memcpy(&at, &segment->p_offset, sizeof at);
-    if (type != PT_INTERP) continue;
-    const char* loader = read_at(piece, at, 16);
-    return loader && memcmp(loader, "/lib/ld-musl-", 13) == 0 ? "musl" : NULL;
+    if (type == PT_INTERP) return NULL;
   }
   return is_loader(path) ? NULL : "static";
 }

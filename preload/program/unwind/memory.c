@@ -6,7 +6,13 @@
 
 #include "preload/program/kernel.h"
 
-enum { page_bytes = 4096, pages_of_walk_max = 2048, thread_bytes_searched = 2304, above_thread_max = 1 << 20 };
+enum {
+  page_bytes = 4096,
+  pages_of_walk_max = 2048,
+  thread_bytes_searched = 2304,
+  musl_thread_bytes = 200,
+  above_thread_max = 1 << 20
+};
 static const uintptr_t first_stack_bytes_min = (uintptr_t)128 << 20, first_stack_bytes_max = (uintptr_t)15 << 30;
 static const uintptr_t block_bytes_max = (uintptr_t)15 << 30;
 
@@ -47,8 +53,9 @@ void memory_begin(void) {
 static void find_block(struct UnwindThread* self) {
   const uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
   const uintptr_t* word = (const uintptr_t*)thread;
+  const int words = (int)((libc_is_musl() ? musl_thread_bytes : thread_bytes_searched) / sizeof *word);
   self->has_block = true;
-  for (int i = 0; i + 1 < (int)(thread_bytes_searched / sizeof *word); i++) {
+  for (int i = 0; i + 1 < words; i++) {
     const uintptr_t begin = word[i], bytes = word[i + 1];
     if (begin == 0 || begin % 16 || begin >= thread || bytes > block_bytes_max) continue;
     if (begin + bytes <= thread || begin + bytes - thread > above_thread_max) continue;

@@ -20,6 +20,7 @@ uint8_t unwind_extras;
 
 static struct {
   int (*find_object)(void*, struct dl_find_object*);
+  struct r_debug* const* list;  // musl's
   struct StackShare* share;
   uint32_t looked_at;  // by unwind_next_module()
   char program[path_bytes_max];
@@ -28,7 +29,8 @@ static struct {
 bool modules_find_loader(void) {
   struct dl_find_object loader;
   if (!modules.find_object) *(void**)&modules.find_object = find_one("_dl_find_object", find_everywhere);
-  if (!modules.find_object) return false;
+  if (!modules.find_object) *(void**)&modules.list = find_one("_dl_debug_addr", find_everywhere);
+  if (!modules.find_object) return modules.list != NULL;
   if (modules.find_object((void*)getauxval(AT_BASE), &loader) == 0) {
     unwind_loader_begin = (uintptr_t)loader.dlfo_map_start;
     unwind_loader_bytes = (uintptr_t)loader.dlfo_map_end - unwind_loader_begin;
@@ -45,9 +47,12 @@ void modules_begin(struct StackShare* share) {
   modules.program[bytes > 0 ? bytes : 0] = 0;
 }
 
+static bool find_in_list(uintptr_t address, struct LoadedModule* module);
+
 // _dl_find_object (glibc 2.35) takes no lock and allocates nothing.
 bool module_find(uintptr_t address, struct LoadedModule* module) {
   struct dl_find_object found;
+  if (!modules.find_object) return find_in_list(address, module);
   if (modules.find_object((void*)address, &found) != 0) return false;
   module->link_map = found.dlfo_link_map;
   module->begin = (uintptr_t)found.dlfo_map_start;
@@ -81,7 +86,10 @@ struct Headers {
   size_t count;
 };
 
-static bool is_program(const struct link_map* map) { return map->l_name[0] == 0; }
+// glibc gives the program no name. Where musl's loader was called by its name, the program is as any module.
+static bool is_program(const struct link_map* map) {
+  return map->l_name[0] == 0 || (modules.list && map == (*modules.list)->r_map && getauxval(AT_BASE) != 0);
+}
 
 static struct Headers find_headers(const struct LoadedModule* module) {
   struct Headers headers = {NULL, 0};
@@ -96,6 +104,31 @@ static struct Headers find_headers(const struct LoadedModule* module) {
     headers.count = file->e_phnum;
   }
   return headers;
+}
+
+// musl has no _dl_find_object, and dl_iterate_phdr takes a lock. Its loader appends modules to a list, and takes none
+// away but those of a dlopen that fails: another thread may do that meanwhile.
+static bool find_in_list(uintptr_t address, struct LoadedModule* module) {
+  const struct link_map* below = NULL;
+  const struct link_map* map = (*modules.list)->r_map;
+  for (; map && memory_is_readable((uintptr_t)map); map = map->l_next) {
+    if (map->l_addr <= address && (!below || map->l_addr > below->l_addr)) below = map;
+  }
+  if (!below) return false;
+  *module = (struct LoadedModule){.link_map = below, .begin = below->l_addr};
+  const struct Headers headers = find_headers(module);
+  uintptr_t begin = UINTPTR_MAX;
+  for (size_t i = 0; i < headers.count; i++) {
+    const ElfW(Phdr)* segment = &headers.first[i];
+    const uintptr_t from = below->l_addr + segment->p_vaddr, to = from + segment->p_memsz;
+    if (segment->p_type == PT_GNU_EH_FRAME) module->header = from;
+    if (segment->p_type != PT_LOAD) continue;
+    if (from < begin) begin = from;
+    if (to > module->end) module->end = to;
+  }
+  module->begin = module->info_begin = begin / page_bytes * page_bytes;
+  module->info_end = module->end;
+  return address >= begin && address < module->end;
 }
 
 // Whether a readable segment of the file contains the bytes. Addresses as in the file.

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "preload/cfi/cfi.h"
 #include "preload/program/kernel.h"
@@ -163,7 +164,9 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const struct CfiTables tables = module_tables(&module);
   if (*number == 0) return rule_unknown;
   if (!cfi_find_row(&tables, instruction, &row)) {
-    const bool is_embedded = cfi_distance_of_neighbours(&tables, instruction) >= embedded_bytes_min;
+    // musl's loader is its libc.so, which keeps neither frame pointers nor .eh_frame.
+    const bool is_embedded =
+        module.begin != getauxval(AT_BASE) && cfi_distance_of_neighbours(&tables, instruction) >= embedded_bytes_min;
     return is_embedded ? rule_make(rule_bare, 16, 1) : rule_make(rule_unknown, 0, 0);
   }
   return rule_of(&tables, &row, code, (key & UNWIND_EXACT) != 0);
