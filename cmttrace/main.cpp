@@ -71,8 +71,11 @@ sum up the recording.
                     auto: where a stack executes Python code, put its functions
                     and lines in place of the interpreter's loop. none: machine
                     code only. Default: auto
-  --pool=python     record the blocks that Python's own allocator serves (512 bytes
-                    and less), too, as blocks of a pool. Implies --stacks
+  --pool=KIND       record blocks of pools as well: python, heaptrack or own.
+                    KIND may be several with commas between them. python: what
+                    Python's own allocator serves (512 bytes and less); implies
+                    --stacks. heaptrack: what programs report by heaptrack's
+                    functions. own: what they report by those of cmttrace.h
   --touched[=SIZE|auto|off]
                     record when the command first writes to each page of a
                     block of SIZE or more. auto, or no value: blocks of 4K or
@@ -136,6 +139,7 @@ launch::Launch launch_of(const Options& options, const std::string& output, cons
   for (auto& variable : launch::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
   for (auto& [variable, value] : launch.environment) {
+    if (variable == "LD_PRELOAD" && options.is_heaptrack) value = launch::with_pools_library(value);
     if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF")
       value = launch::absolute_template(value);
   }

@@ -115,12 +115,31 @@ std::uint64_t bytes_of(const std::string& text) {
   return number > UINT64_MAX >> shift ? 0 : number << shift;
 }
 
+/// Whether --pool has a word.
+bool has_pool(const CommandLine& line, std::string_view pool) {
+  std::istringstream words(line.value("pool", ""));
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == pool) return true;
+  }
+  return false;
+}
+
+std::string pools_for_tracer(const CommandLine& line) {
+  const std::set<std::string> known{"python", "heaptrack", "own"};
+  const std::string value = line.value("pool", "");
+  std::istringstream words(value);
+  bool are_known = !value.empty() && value.back() != ',';
+  for (std::string word; std::getline(words, word, ',');) are_known = are_known && known.contains(word);
+  if (!are_known) command::refuse_value("pool", "python, heaptrack or own, or several with commas between them", value);
+  return value;
+}
+
 /// Checks an option's value and returns the variable's. The tracer checks its variables too, but only when the command
 /// runs already.
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   if (passed.units == kept) return flight_limits_for_tracer(line);
-  if (passed.units == pools) return line.word(passed.option, {"python"});
+  if (passed.units == pools) return pools_for_tracer(line);
   if (passed.units == interpreters) return line.word(passed.option, {"auto", "none"});
   if (passed.units == positive) return std::to_string(line.number(passed.option, 1, 1, UINT32_MAX));
   const std::string value = line.value(passed.option, "");
@@ -192,6 +211,11 @@ constexpr std::uint64_t pid_max = 1 << 22;
 void parse_attach(const CommandLine& line, Options& options) {
   if (!options.command.empty()) throw UsageError("--attach records a process that runs, and no command");
   line.refuse_together("attach", {"detach", "recover", "rings"});
+  for (const char* const pool : {"heaptrack", "own"}) {
+    if (has_pool(line, pool))
+      throw UsageError(std::string("--pool=") + pool +
+                       " cannot go with --attach: the program has found no functions for its pools when it started");
+  }
   options.attach = static_cast<int>(line.number("attach", 0, 1, pid_max));
   options.follow = line.word("follow", {"auto", "yes", "no"}) == "yes";
   options.force = line.has("force");
@@ -246,15 +270,16 @@ Options parse_options(const CommandLine& line) {
       throw std::runtime_error(std::string("--") + option + ": call stacks are recorded on x86-64 only");
   }
 #endif
-  if (line.has("pool") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
+  if (has_pool(line, "python") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
     throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
   parse_profiles(line, options);
   if (line.has("sample-bytes")) parse_sampling(line, options);
-  if (line.has("stacks") || line.has("stacks-of-frees") || line.has("pool") || line.has("pprof"))
+  if (line.has("stacks") || line.has("stacks-of-frees") || has_pool(line, "python") || line.has("pprof"))
     options.environment.emplace_back("CMTTRACE_STACKS", "1");
   add_defaults(line, options);
   options.has_stacks = records_stacks(options);
   options.keeps = line.has("keep");
+  options.is_heaptrack = has_pool(line, "heaptrack");
   options.leaves_out_short =
       follow == "auto" && !options.keeps && options.has_trace && options.output.find(',') == std::string::npos;
   options.command = line.files();

@@ -18,6 +18,7 @@ struct Options {
   bool has_stacks = false;           ///< call stacks are recorded
   bool verbose = false;
   bool keeps = false;                                            ///< the last events only
+  bool is_heaptrack = false;                                     ///< pools that are reported to heaptrack, too
   std::string profiles{};                                        ///< files for pprof, as CMTTRACE_PPROF; empty: none
   bool has_trace = true;                                         ///< or there are only profiles
   std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables

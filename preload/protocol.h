@@ -83,7 +83,8 @@
 /// The bits of the alignment of a pool_malloc or pool_free have the number of its pool. The number of pool_python is 0,
 /// so that its records are as short as those of malloc. Their stamps and stacks are as those of malloc and free. A
 /// realloc is a pool_free and a pool_malloc. Both may come after it if no other thread can get the old block meanwhile,
-/// as with CPython's lock. A call that returned NULL has no records.
+/// as with CPython's lock. A call that returned NULL has no records. Pools from pools_known on are the program's own
+/// (preload/cmttrace.h): their names are in Control::pools.
 ///
 /// # Pages of large blocks
 ///
@@ -174,11 +175,14 @@ enum {
 enum {
   pool_python,         // pymalloc's blocks
   pool_python_arenas,  // the memory that pymalloc has for them
+  pool_heaptrack,      // blocks that the program reports by heaptrack's functions
   pools_known,
+  pools_max = slot_alignment_mask + 1,
+  pool_name_bytes = 64,
 };
 
 /// Their names in the trace (format-spec/cmt.md, "Pools").
-static const char* const pool_names[pools_known] = {"python", "python arenas"};
+static const char* const pool_names[pools_known] = {"python", "python arenas", "heaptrack"};
 
 /// Flags of a record_block.
 enum {
@@ -417,6 +421,9 @@ struct Control {
   /// The program's id where the collector and the trace's reader are, if that is another pid namespace than the
   /// program's (attach); 0: it is `process`.
   uint64_t process_outside;
+  // Written by the program while it runs.
+  char pools[pools_max][pool_name_bytes];  ///< names of pools from pools_known on, before their first events
+  uint32_t pools_refused;                  ///< pools that got no number: their events are not recorded
 };
 
 /// The id by which the collector knows the program.

@@ -15,7 +15,7 @@
   X(stack_frames, "CMTTRACE_STACK_FRAMES", "stacks", frames, "4096", "record at most so many frames of a stack") \
   X(stacks_of_frees, "CMTTRACE_STACKS_OF_FREES", "stacks-of-frees", on, "", "record call stacks of frees, too") \
   X(frames, "CMTTRACE_FRAMES", "frames", interpreters, "auto", "which interpreters' frames are in call stacks") \
-  X(pool, "CMTTRACE_POOL", "pool", pool, "", "record the blocks of a pool, too") \
+  X(pool, "CMTTRACE_POOL", "pool", pool, "", "record the blocks of pools, too") \
   X(start, "CMTTRACE_START", "paused", paused, "", "record nothing until a command starts it") \
   X(control, "CMTTRACE_CONTROL", "control", path, "", "the FIFO for commands") \
   X(rings, "CMTTRACE_RINGS", "rings", path, "", "the file of the rings") \
@@ -64,7 +64,7 @@ enum SettingForm {
   form_stamps,        ///< all or, if the processor has them, sparse
   form_frames,        ///< a number from 1 to setting_frames_max
   form_interpreters,  ///< auto or none
-  form_pool,          ///< python
+  form_pool,          ///< python, heaptrack and own, with commas between them
   form_paused,        ///< paused
   form_duration,      ///< a time
   form_interval,      ///< a size from sample_bytes_min to sample_bytes_max

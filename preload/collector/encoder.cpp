@@ -98,7 +98,7 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
                   : std::nullopt),
       order_(
           earlier_blocks(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
-          stacks_ ? &*stacks_ : nullptr, memory.control().touched_min),
+          stacks_ ? &*stacks_ : nullptr, memory.control().touched_min, &memory.control()),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks(),
                settings.keep),
       flushed_ns_(clock_ns()),
@@ -224,10 +224,17 @@ std::string Encoder::stop_fields() const {
   return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
 }
 
-/// The field of blocks of pools that were older than the recording.
+/// The fields of what contradicts the live blocks of pools. A forked child inherits blocks.
 std::string Encoder::pool_fields() const {
-  const std::uint64_t unseen = order_.unseen_pool_blocks();
-  return unseen != 0 ? " pool_unseen=" + std::to_string(unseen) : "";
+  const Control& control = memory_.control();
+  std::string fields;
+  const auto add = [&](const char* name, std::uint64_t count) {
+    if (count != 0) fields += name + std::to_string(count);
+  };
+  add(" pool_unseen=", control.forked == 1 ? 0 : order_.unseen_pool_blocks());
+  add(" pool_replaced=", order_.replaced_pool_blocks());
+  add(" pools_refused=", control.pools_refused);
+  return fields;
 }
 
 /// The fields of missing call stacks, and of an interpreter's lines if there are any.

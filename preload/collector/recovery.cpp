@@ -58,7 +58,7 @@ class Recovery {
                 [this](std::uint64_t stamp) { return outputs_.time_of(stamp); }),
         order_(
             earlier_blocks(control_), [this](EventBatch& batch) { return write_events(batch); },
-            has_stacks() ? &stacks_ : nullptr, control_.touched_min),
+            has_stacks() ? &stacks_ : nullptr, control_.touched_min, &control_),
         outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
     if (has_stacks()) outputs_.use_stacks(stacks_.table());

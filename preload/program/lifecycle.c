@@ -12,6 +12,7 @@
 #include "preload/program/launch/restart.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
+#include "preload/program/pools/program_pools.h"
 #include "preload/program/pools/python_pool.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
@@ -53,7 +54,9 @@ static void read_stack_settings(void) {
   stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is(setting_stacks, "1"));
   stacks.frames_max = (uint32_t)setting_number(setting_stack_frames);
   stacks.with_interpreters = !setting_is(setting_frames, "none");
-  if (stacks.are_wanted && sampler_interval() == 0 && setting_is(setting_pool, "python")) python_pool_begin();
+  if (sampler_interval() != 0) return;
+  if (stacks.are_wanted && setting_has(setting_pool, "python")) python_pool_begin();
+  program_pools_begin(setting_has(setting_pool, "own"), setting_has(setting_pool, "heaptrack"));
 }
 
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
@@ -134,6 +137,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   control->clock = control->start_stamp;
   control->touched_min = large_blocks_min;
   control->sample_bytes = sampler_interval();
+  program_pools_name(control);
   owners_begin_process(&control->owners_bytes);
   touched_begin_process();
   begin_stacks(control, given_out);

@@ -180,10 +180,16 @@ static uint64_t stamp_of_label(const struct Thread* self) {
   return stamp;
 }
 
+// Nobody knows which thread has touched the memory of a pool's block last.
+static uint64_t stamp_of_pool(const struct Thread* self) {
+  const bool is_alone = __atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_alone;
+  return is_alone ? coarse_stamp(self) : clock_stamp(true);
+}
+
 static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* address, uint64_t bytes) {
   if (kind_makes_block(kind) || kind_ends_block(kind))
     return stamp_of_block(self, kind, address, bytes, coarse_stamp(self));
-  return stamp_of_label(self);
+  return kind_is_pools(kind) ? stamp_of_pool(self) : stamp_of_label(self);
 }
 
 // False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void. Or if one has
@@ -486,15 +492,11 @@ void record_short_true_release(uint32_t kind, const void* block, uint64_t size, 
   record_short_true(kind, block, size, coarse, false);
 }
 
-// Nobody knows which thread has touched the memory of a pool's block last.
-static uint64_t stamp_of_pool(const struct Thread* self) {
-  const bool is_alone = __atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_alone;
-  return is_alone ? coarse_stamp(self) : clock_stamp(true);
-}
-
 void record_pool(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
   if (stack_frame && stacks_are_of(slot_kind(kind)))
     record_short_stack(kind, address, size, stack_frame);
+  else if (size >> 32)
+    record_long_short(kind, address, size, NULL);
   else
     record_short(kind, address, size, stamp_of_pool(&thread_self));
 }

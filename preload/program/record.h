@@ -12,7 +12,7 @@
 /// | record_short_true_release      |          |             |                              |              |
 /// | record_short_stack             | yes      | one + stack | as needed                    | no           |
 /// | record_short_again             | no       | several     | the caller's, or a later one | no           |
-/// | record_pool                    | if given | one + stack | true, if there are threads   | no           |
+/// | record_pool                    | if given | as needed   | true, if there are threads   | no           |
 /// | record_long                    | if given | several     | as needed                    | if large     |
 /// | record_long_short              | if given | several     | as needed                    | if large     |
 /// | record_long_label              | no       | several     | true                         | no           |

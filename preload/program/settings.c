@@ -39,6 +39,7 @@ struct Form {
   uint32_t paths_max;
   bool is_of_attached;  ///< it says nothing to a tracer that is preloaded
   bool is_keep;         ///< what read_keep() reads
+  bool is_list;         ///< several words with commas between them
 };
 static const struct Form forms[] = {
     [form_paths] = {.paths_max = outputs_max},
@@ -48,7 +49,7 @@ static const struct Form forms[] = {
     [form_stamps] = {.words = {"all", has_sparse_stamps ? "sparse" : NULL}},
     [form_frames] = {.units = units_of_count, .least = 1, .most = setting_frames_max},
     [form_interpreters] = {.words = {"auto", "none"}},
-    [form_pool] = {.words = {"python"}},
+    [form_pool] = {.words = {"python", "heaptrack", "own"}, .is_list = true},
     [form_paused] = {.words = {"paused"}},
     [form_duration] = {.units = units_of_time},
     [form_interval] = {.units = units_of_size, .least = sample_bytes_min, .most = sample_bytes_max},
@@ -126,13 +127,39 @@ static bool are_paths(const char* value, uint32_t count_max) {
   return true;
 }
 
+static bool is_same(const char* word, const char* text, size_t length) {
+  return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+static bool is_word(const struct Form* form, const char* text, size_t length) {
+  const char* const* word = form->words;
+  while (*word && !is_same(*word, text, length)) word++;
+  return *word != NULL;
+}
+
+static bool are_words(const struct Form* form, const char* list) {
+  for (size_t length; *list; list += length + (list[length] == ',')) {
+    length = strcspn(list, ",");
+    if (!is_word(form, list, length)) return false;
+  }
+  return true;
+}
+
+bool setting_has(enum Setting setting, const char* word) {
+  const char* list = setting_value(setting);
+  for (size_t length; list && *list; list += length + (list[length] == ',')) {
+    length = strcspn(list, ",");
+    if (is_same(word, list, length)) return true;
+  }
+  return false;
+}
+
 static bool is_understood(const struct Form* form, const char* value) {
   uint64_t number;
   struct Keep keep;
   if (*value == 0) return true;  // as if it were not set
-  const char* const* word = form->words;
-  while (*word && strcmp(*word, value) != 0) word++;
-  if (*word) return true;
+  if (form->is_list) return are_words(form, value);
+  if (is_word(form, value, strlen(value))) return true;
   if (form->units && read_quantity(value, form->units, &number))
     return number >= form->least && (form->most == 0 || number <= form->most);
   if (form->is_keep) return read_keep(value, &keep);

@@ -30,6 +30,8 @@ void settings_attach(const char* settings);
 const char* setting_value(enum Setting setting);
 /// Whether the setting has this value.
 bool setting_is(enum Setting setting, const char* value);
+/// Whether the word is in the setting's list.
+bool setting_has(enum Setting setting, const char* word);
 /// Whether it has a value that is not empty.
 bool setting_is_given(enum Setting setting);
 /// The number, or that of the default, or 0.

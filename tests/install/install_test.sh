@@ -11,7 +11,7 @@ mv first prefix                       # nothing may remember where it was instal
 prefix=$PWD/prefix
 
 fail() { echo "install: $*" >&2; exit 1; }
-for file in lib/libcmttrace.so lib/libcmt.a lib/libcmt.so lib/libcmt.so.0 include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
+for file in lib/libcmttrace.so lib/libcmttrace-pools.so lib/libcmt.a lib/libcmt.so lib/libcmt.so.0 include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
             share/man/man1/trace2cmt.1 share/man/man5/cmt.5 share/doc/cmt/README.md share/doc/cmt/LICENSE \
             share/doc/cmt/doc/figures.md share/doc/cmt/doc/architecture.md share/doc/cmt/format-spec/cmt.md \
             share/doc/cmt/format-spec/text.md share/doc/cmt/doc/api.md \

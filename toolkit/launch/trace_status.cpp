@@ -111,6 +111,9 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " failed=", trace.error);
   parse_number(fields, " cpu_ns=", trace.collector_cpu_ns);
   parse_number(fields, " unseen=", trace.unseen);
+  parse_number(fields, " pool_unseen=", trace.pool_unseen);
+  parse_number(fields, " pool_replaced=", trace.pool_replaced);
+  parse_number(fields, " pools_refused=", trace.pools_refused);
   parse_number(fields, " time_step_ns=", trace.time_step_ns);
   parse_number(fields, " recorded_ns=", trace.recorded_ns);
   parse_number(fields, " bypasses=", trace.bypasses);
@@ -509,13 +512,16 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   std::vector<std::string> losses;
   if (recorded.repairs != 0) losses.push_back(output::counted(recorded.repairs, "event") + " lost or in doubt");
   std::uint64_t dropped = 0, kept_ns = 0, unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
-  std::uint64_t lines_unplaced = 0, lines_nameless = 0;
+  std::uint64_t lines_unplaced = 0, lines_nameless = 0, pool_unseen = 0, pool_replaced = 0, pools_refused = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
   for (const BegunTrace& trace : recorded.traces) {
     dropped += trace.dropped_events;
     kept_ns = std::max(kept_ns, trace.kept_ns);
     unseen += trace.unseen;
+    pool_unseen += trace.pool_unseen;
+    pool_replaced += trace.pool_replaced;
+    pools_refused += trace.pools_refused;
     stacks_unknown += trace.stacks_unknown;
     stacks_cut += trace.stacks_cut;
     lines_unplaced += trace.lines_unplaced;
@@ -529,6 +535,12 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
                      output::counted(dropped, "event") + " before");
   }
   if (unseen != 0) losses.push_back(output::counted(unseen, "block") + " freed whose allocation was not seen");
+  if (pool_unseen != 0)
+    losses.push_back(output::counted(pool_unseen, "end") + " of unknown blocks of pools, which are left out");
+  if (pool_replaced != 0)
+    losses.push_back(output::counted(pool_replaced, "block") + " of pools made at the address of a live one");
+  if (pools_refused != 0)
+    losses.push_back(output::counted(pools_refused, "pool") + " not recorded, as there are too many");
   if (bypasses != 0) {
     losses.push_back("calls by " + bypass +
                      (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +

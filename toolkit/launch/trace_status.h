@@ -47,6 +47,9 @@ struct BegunTrace {
   std::vector<FlightFile> kept_files{};
   int profile_error = 0;  ///< an errno: why the last profile could not be written; 0: it was, or there is none
   std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
+  std::uint64_t pool_unseen = 0;                  ///< blocks of pools that ended and are not known
+  std::uint64_t pool_replaced = 0;                ///< blocks of pools at whose address another one was made
+  std::uint64_t pools_refused = 0;                ///< pools that are not recorded, as there are too many
 };
 
 /// Programs that were started and not recorded, with the same reason.

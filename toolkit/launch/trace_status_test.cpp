@@ -48,11 +48,13 @@ TEST_CASE_FIXTURE(StatusFile, "traces: the status file reports begins and ends, 
   add("pid=7 events=3 drain_cpu_ns=4 cpu_ns=55 failed=0 path=/a b.cmt");
   const auto begun = traces.begun();
   add("pid=8 events=3 unseen=7 time_step_ns=5 stopped=max-bytes recorded_ns=9 stacks_unknown=3 stacks_cut=4 "
-      "lines_named=50 lines_unplaced=6 lines_nameless=1 bypasses=2 bypass=/x.so cpu_ns=55 failed=28 path=/c");
+      "lines_named=50 lines_unplaced=6 lines_nameless=1 bypasses=2 bypass=/x.so cpu_ns=55 failed=28 pool_unseen=6 "
+      "pool_replaced=8 pools_refused=9 path=/c");
   const BegunTrace last = traces.begun()[1];
   CHECK((last.error == 28 && last.unseen == 7 && last.stopped == "max-bytes" && last.recorded_ns == 9 &&
          last.time_step_ns == 5));
   CHECK((last.bypasses == 2 && last.bypass == "/x.so" && last.stacks_unknown == 3 && last.stacks_cut == 4));
+  CHECK((last.pool_unseen == 6 && last.pool_replaced == 8 && last.pools_refused == 9));
   CHECK((last.lines_named == 50 && last.lines_unplaced == 6 && last.lines_nameless == 1));
   add("pid=9 refused=1 path=");
   CHECK((traces.read().refused == 1 && traces.begun().size() == 2));

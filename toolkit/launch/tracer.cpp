@@ -84,6 +84,13 @@ std::string tracer_path() {
   throw std::runtime_error("libcmttrace.so is not where this program was installed");
 }
 
+std::string with_pools_library(const std::string& preload) {
+  const std::string tracer = tracer_path();
+  const fs::path pools = fs::path(tracer).replace_filename("libcmttrace-pools.so");
+  if (!fs::exists(pools)) throw std::runtime_error("libcmttrace-pools.so is not beside libcmttrace.so");
+  return tracer + ":" + pools.string() + preload.substr(tracer.size());
+}
+
 std::string find_in_path(const std::string& word) {
   if (word.find('/') != word.npos) return word;
   const char* const path = std::getenv("PATH");

@@ -12,6 +12,9 @@ namespace cmt::launch {
 /// std::runtime_error where it is in neither.
 std::string tracer_path();
 
+/// `preload`, a list for LD_PRELOAD that begins with tracer_path(), with the library of heaptrack's functions.
+std::string with_pools_library(const std::string& preload);
+
 /// The path of cmttrace-collector: in the build folder of this program, or where it was installed. Throws
 /// std::runtime_error where it is in neither.
 std::string collector_path();

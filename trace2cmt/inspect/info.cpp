@@ -99,6 +99,9 @@ void add_block(Layout& layout, const Section& section) {
   if (left != 0) fail();
   ++layout.blocks;
   layout.keyframes += block.keyframe;
+  for (const std::string& pool : block.pools) {
+    if (std::find(layout.pools.begin(), layout.pools.end(), pool) == layout.pools.end()) layout.pools.push_back(pool);
+  }
   for (const StreamStart& stream : block.streams) {
     const auto at = std::lower_bound(layout.streams.begin(), layout.streams.end(), stream.id,
                                      [](const StreamSize& each, std::uint64_t id) { return each.id < id; });
@@ -222,6 +225,12 @@ std::string untouched_text(const TouchCounts& touches) {
          counted(touches.blocks, "block") + ", of which " + with_commas(touches.untouched_blocks) + " wholly";
 }
 
+std::string pools_text(const std::vector<std::string>& pools) {
+  std::string text;
+  for (const std::string& pool : pools) text += (text.empty() ? "" : ", ") + printable(pool);
+  return text;
+}
+
 std::string without_heading(const cmt::output::Table& table) {
   const std::string text = table.text();
   return text.substr(text.find('\n') + 1);
@@ -251,6 +260,7 @@ std::string facts_text(const Info& info) {
   if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
   if (info.touches) add("touched", touches_text(*info.touches));
   if (info.touches) add("never touched", untouched_text(*info.touches));
+  if (info.layout && !info.layout->pools.empty()) add("pools", pools_text(info.layout->pools));
   add("refused", with_commas(totals.failed));
   add("repairs", with_commas(totals.repairs.total()));
   return without_heading(table);

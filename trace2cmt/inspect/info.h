@@ -63,6 +63,7 @@ struct Layout {
   std::uint64_t blocks = 0;
   std::uint64_t keyframes = 0;
   std::vector<StreamSize> streams;  ///< by rising id
+  std::vector<std::string> pools;   ///< their names, in the order of their first events
   std::uint64_t other_bytes = 0;
 };
 
@@ -71,6 +72,7 @@ void describe(Visitor& field, L& layout) {
   field("stream_blocks", layout.blocks, "blocks of the stream");
   field("keyframes", layout.keyframes, "blocks of the stream that are keyframes");
   field("streams", layout.streams, "streams over all blocks");
+  field("pools", layout.pools, "names of the pools that have events");
   field("other_bytes", layout.other_bytes, "headers, index and totals");
 }
 

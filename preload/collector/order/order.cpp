@@ -97,6 +97,7 @@ void EventOrder::merge_until(std::uint64_t cut) {
 
 /// Whether a blocked ring's front waits for the return of a realloc, rather than for an address.
 bool EventOrder::awaits_realloc(const RingEvents& ring) {
+  if (ring.kind() < kind_limit && is_of_pool(static_cast<Kind>(ring.kind()))) return false;
   const auto place = live_.find(ring.blocked_on);
   return place && place->is_in_realloc();
 }
@@ -241,9 +242,9 @@ std::size_t EventOrder::apply_plain_pools(std::span<const Slot> records, const S
     const Slot& record = records[i];
     const std::uint64_t now = RingEvents::stamp_of(record, stamp_high, stamp);
     const Kind kind = static_cast<Kind>(slot_kind(record.head));
-    if (!is_of_pool(kind) || slot_alignment(record.head) >= pools_known || now > bound) break;
-    pool_table(slot_alignment((&record)[RingEvents::ahead].head) % pools_known)
-        .prefetch((&record)[RingEvents::ahead].head >> slot_address_shift);
+    if (!is_of_pool(kind) || now > bound) break;
+    const std::uint64_t ahead = (&record)[RingEvents::ahead].head;
+    if (const LiveTable* table = pools_[slot_alignment(ahead)].get()) table->prefetch(ahead >> slot_address_shift);
     const Event event{.kind = kind,
                       .thread = thread,
                       .size = record.body >> 32,

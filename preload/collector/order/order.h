@@ -19,6 +19,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmt/event.h"
@@ -52,10 +54,13 @@ class EventOrder {
   /// has one event. During a call, live_blocks() is the state after the last of the events.
   using Sink = std::function<std::size_t(EventBatch&)>;
 
-  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as in Control.
-  EventOrder(EarlierBlocks earlier, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
+  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as in Control. `control` has the names of
+  /// the program's own pools; null: there are none.
+  EventOrder(EarlierBlocks earlier, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0,
+             const Control* control = nullptr)
       : sink_(std::move(sink)),
         stacks_(stacks),
+        control_(control),
         earlier_are_many_(earlier.are_many),
         live_(earlier.tags_reserved + 1),
         touched_(touched_min),
@@ -89,6 +94,8 @@ class EventOrder {
   std::uint64_t unseen_blocks() const { return unseen_blocks_; }
   /// How many blocks of pools were freed whose allocation was never seen. These frees are dropped.
   std::uint64_t unseen_pool_blocks() const { return unseen_pool_blocks_; }
+  /// How many blocks of pools were ended because another one was made at their address. These ends are repairs, too.
+  std::uint64_t replaced_pool_blocks() const { return replaced_pool_blocks_; }
   /// How many events would be in a wrong place if they were ordered by stamps alone.
   std::uint64_t inversions() const { return inversions_; }
   /// The position from which a recovery needs the records of a ring.
@@ -137,6 +144,7 @@ class EventOrder {
   bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
   bool apply_pool_event(RingEvents& ring, const Event& event, bool forced);
   LiveTable& pool_table(std::size_t pool);
+  std::string_view name_of_pool(std::size_t pool);
   bool append_pool_event(std::size_t pool, const Event& event);
   bool apply_pages(RingEvents& ring, const Event& event, bool forced);
   void append_page_events(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
@@ -168,12 +176,14 @@ class EventOrder {
 
   Sink sink_;
   RingStacks* const stacks_;
+  const Control* const control_;
   const bool earlier_are_many_;
   EventBatch batch_;  // in order; the sink does not have them yet
   std::size_t batch_limit_ = 1;
   LiveTable live_;
-  std::array<std::unique_ptr<LiveTable>, pools_known> pools_;  // live blocks, numbers for tags; null: none so far
-  std::uint64_t next_pool_block_ = 1, unseen_pool_blocks_ = 0;
+  std::array<std::unique_ptr<LiveTable>, pools_max> pools_;  // live blocks, numbers for tags; null: none so far
+  std::array<std::string, pools_max> names_of_pools_;        // as in the trace; empty: no events so far
+  std::uint64_t next_pool_block_ = 1, unseen_pool_blocks_ = 0, replaced_pool_blocks_ = 0;
   TouchedBlocks touched_;
   const std::uint64_t plain_size_max_;  // blocks below take apply_plain()
   Tag next_tag_;

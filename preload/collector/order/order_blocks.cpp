@@ -3,6 +3,9 @@
 #include "preload/collector/order/order.h"
 
 #include <cassert>
+#include <cstring>
+
+#include "libcmt/text/utf8.h"
 
 namespace cmt::collector {
 namespace {
@@ -57,10 +60,26 @@ LiveTable& EventOrder::pool_table(std::size_t pool) {
   return *pools_[pool];
 }
 
-/// Appends an event of a pool, as front() returns it. Returns false, and does nothing, if the live blocks contradict
-/// it.
+/// The program may write anything into the memory that both share: so a name is read once, and made valid.
+std::string_view EventOrder::name_of_pool(std::size_t pool) {
+  std::string& name = names_of_pools_[pool];
+  if (!name.empty()) return name;
+  if (pool < pools_known) return name = pool_names[pool];
+  const char* const given = control_->pools[pool];
+  name = text::to_utf8({given, strnlen(given, pool_name_bytes)});
+  if (name.empty()) name = "pool " + std::to_string(pool);
+  return name;
+}
+
+/// A ring with a blocked event of a pool waits for this value instead of an address: pools have addresses of their own.
+std::uint64_t place_in_pool(std::size_t pool, std::uint64_t address) {
+  return static_cast<std::uint64_t>(pool + 1) << (64 - slot_address_shift) | address;
+}
+
+/// Appends an event of a pool, as front() returns it. Returns false, and does nothing, if the pool is not known or the
+/// live blocks contradict the event.
 bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
-  if (event.address == 0) return false;
+  if (event.address == 0 || (pool >= pools_known && control_ == nullptr)) return false;
   LiveTable& blocks = pool_table(pool);
   const bool makes = event.kind == Kind::pool_malloc;
   std::uint64_t number = next_pool_block_;
@@ -77,7 +96,7 @@ bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
                           .thread = event.thread,
                           .size = makes ? event.size : 0,
                           .time_ns = event.time_ns,
-                          .label = pool_names[pool],
+                          .label = name_of_pool(pool),
                           .stack = event.stack,
                           .pool_block = number},
                          {}};
@@ -89,12 +108,12 @@ bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
 /// block is dropped, and an allocation on a live block ends that block first.
 bool EventOrder::apply_pool_event(RingEvents& ring, const Event& event, bool forced) {
   const std::size_t pool = slot_alignment(ring.last_record().head);
-  if (pool >= pools_known) {  // in a damaged ring
+  if (pool >= pools_known && control_ == nullptr) {  // in a damaged ring
     repairs_.add(Repair::contradiction);
     return true;
   }
   bool is_applied = append_pool_event(pool, event);
-  if (!is_applied && !forced) return block_on(ring, event.address);
+  if (!is_applied && !forced) return block_on(ring, place_in_pool(pool, event.address));
   if (!is_applied && event.kind == Kind::pool_free) {
     ++unseen_pool_blocks_;
     return true;
@@ -104,13 +123,14 @@ bool EventOrder::apply_pool_event(RingEvents& ring, const Event& event, bool for
     end.kind = Kind::pool_free;
     end.stack = 0;
     repairs_.add(Repair::double_allocation);
+    ++replaced_pool_blocks_;
     is_applied = append_pool_event(pool, end);
     if (batch_.size() >= batch_limit_) flush_batch();
     is_applied = is_applied && append_pool_event(pool, event);
   }
   assert(is_applied);
   if (batch_.size() >= batch_limit_) flush_batch();
-  wake(event.address);
+  wake(place_in_pool(pool, event.address));
   return true;
 }
 

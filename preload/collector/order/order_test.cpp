@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,12 +25,15 @@ constexpr std::uint64_t arenas = std::uint64_t{pool_python_arenas} << slot_align
 /// Records as threads make them, and the lines of the trace that they become.
 class Threads {
  public:
-  explicit Threads(EarlierBlocks earlier = {9})
-      : order(earlier, [this](EventBatch& batch) {
-          batch.convert_times([](std::uint64_t) { return unknown; });
-          batch.for_each([this](const BookedEvent& booked) { lines += to_line(booked.event) + "; "; });
-          return batch.size() + 2;  // batches of many sizes
-        }) {}
+  explicit Threads(EarlierBlocks earlier = {9}, const Control* control = nullptr)
+      : order(
+            earlier,
+            [this](EventBatch& batch) {
+              batch.convert_times([](std::uint64_t) { return unknown; });
+              batch.for_each([this](const BookedEvent& booked) { lines += to_line(booked.event) + "; "; });
+              return batch.size() + 2;  // batches of many sizes
+            },
+            nullptr, 0, control) {}
 
   void record(std::uint32_t ring, std::uint32_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp,
               std::uint64_t flags = 0) {
@@ -153,7 +158,30 @@ TEST_CASE("order: events of pools wait for each other across rings, and ends of 
   t.order.merge_all();
   CHECK(t.lines == "pool_free(<2>, \"python\"); pool_malloc(4, \"python\") = <4>; ");
   CHECK(t.order.repairs()[Repair::double_allocation] == 1);
+  CHECK(t.order.replaced_pool_blocks() == 1);
   CHECK(t.order.repairs()[Repair::contradiction] == 1);
+}
+
+TEST_CASE("order: a program's pools have its names, and wait neither for each other nor for a realloc of malloc") {
+  const auto control = std::make_unique<Control>();
+  constexpr std::uint64_t first = std::uint64_t{pools_known} << slot_alignment_shift,
+                          last = std::uint64_t{pools_max - 1} << slot_alignment_shift;
+  std::memcpy(control->pools[pools_known], "a\xff\n", 3);
+  Threads t({9}, control.get());
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, record_realloc_begin, 0x100, 0, 20);
+  t.record(1, pool_free_kind, 0x100, 0, 25, first);  // early
+  t.record(2, pool_malloc_kind, 0x100, 7, 26, last);
+  t.record(2, pool_malloc_kind, 0x100, 8, 30, first);
+  t.record(0, realloc_kind, 0x500, 9, 9000, slot_has_old_block);
+  t.order.merge_until(5000);
+  CHECK(t.lines ==
+        "malloc(1) = 100<10>; pool_malloc(7, \"pool 63\") = <1>; pool_malloc(8, \"a\uFFFD\\n\") = <2>; "
+        "pool_free(<2>, \"a\uFFFD\\n\"); ");
+  CHECK(t.order.inversions() == 1);
+  t.order.merge_all();
+  CHECK(t.lines.ends_with("realloc(100<10>, 9) = 500<11>; "));
+  CHECK(t.order.repairs().total() == 0);
 }
 
 TEST_CASE("order: no event overtakes one that waits, so a free finds its block after that") {

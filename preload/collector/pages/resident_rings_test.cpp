@@ -86,6 +86,7 @@ TEST_CASE("resident rings: the table of call stacks counts where it is mapped, a
                                       : reinterpret_cast<char*>(&memory.control()) + stacks_at;
     REQUIRE(place != MAP_FAILED);
     ResidentRings resident(memory);
+    resident.count();  // reads the table of rings, and so has its page in memory
     const std::uint64_t before = resident.count();
     static_cast<volatile StackShare*>(place)->interpreter.used = 1;
     static_cast<volatile StackShare*>(place)->interpreter.text[1 << 20] = 'a';

@@ -1,4 +1,4 @@
-// Replaces all files of this folder and of pools on processors other than x86-64, where no stacks are captured.
+// Replaces all files of this folder and python_pool.c on processors other than x86-64, where no stacks are captured.
 #include "preload/program/frames/frames.h"
 #include "preload/program/pools/python_pool.h"
 

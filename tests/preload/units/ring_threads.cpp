@@ -42,6 +42,7 @@ void collector_report_refusal(long) {}
 void collector_forget() {}
 const char* setting_value(Setting) { return nullptr; }
 bool setting_is(Setting, const char*) { return false; }
+bool setting_has(Setting, const char*) { return false; }
 bool setting_is_given(Setting) { return false; }
 std::uint64_t setting_number(Setting) { return 0; }
 std::uint64_t setting_bytes(Setting) { return 0; }
