@@ -43,15 +43,15 @@ record --pool=own --calls -- "$program" threads
 trace2cmt --to=text t.cmt >t.trace
 /usr/bin/python3 - t.trace <<'END_OF_CHECK' || complain "threads: wrong pairs"
 import re, sys
-made, ended = {}, 0
+made, threads, ended = {}, {}, 0
 for line in open(sys.argv[1]):
     if found := re.match(r'pool_malloc\((\d+), "nodes"\) = <(\d+)>(?: thread=(\d+))?', line):
-        assert int(found[1]) == int(found[3] or 0), line
+        assert threads.setdefault(found[1], found[3]) == found[3], line
         made[found[2]] = found[3]
     elif found := re.match(r'pool_free\(<(\d+)>, "nodes"\)(?: thread=(\d+))?', line):
         assert made.pop(found[1]) == found[2], line
         ended += 1
-assert ended == 20000 and not made, (ended, len(made))
+assert ended == 20000 and not made and len(set(threads.values())) == 4, (ended, len(made), threads)
 END_OF_CHECK
 ! grep -E 'lost or in doubt|unknown blocks' messages >&2 || complain "threads: contradictions"
 
