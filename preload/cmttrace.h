@@ -59,13 +59,17 @@ static inline unsigned cmt_pool_create(const char* name) {
 
 /// Reports a block of the pool: after it was made, and before another thread can get it. A pool of 0 and a block of
 /// NULL are not recorded. In call stacks, the function that calls this is the innermost one.
+//
+// A jump to the tracer would leave that function out: the empty assembly after the call prevents it.
 __attribute__((always_inline)) static inline void cmt_pool_alloc(unsigned pool, const void* block, size_t size) {
   if (pool && cmttrace_pool_alloc) cmttrace_pool_alloc(pool, block, size);
+  __asm__ volatile("");
 }
 
 /// Reports the end of a block: before the pool may give its memory to another thread.
 __attribute__((always_inline)) static inline void cmt_pool_free(unsigned pool, const void* block) {
   if (pool && cmttrace_pool_free) cmttrace_pool_free(pool, block);
+  __asm__ volatile("");
 }
 
 /// Reports that the block `old` is now `block`, and has `size` bytes. If another thread may have got the memory of
@@ -73,6 +77,7 @@ __attribute__((always_inline)) static inline void cmt_pool_free(unsigned pool, c
 __attribute__((always_inline)) static inline void cmt_pool_realloc(unsigned pool, const void* old, size_t size,
                                                                    const void* block) {
   if (pool && cmttrace_pool_realloc) cmttrace_pool_realloc(pool, old, size, block);
+  __asm__ volatile("");
 }
 
 #ifdef __cplusplus

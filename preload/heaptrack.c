@@ -15,8 +15,14 @@ EXPORT void heaptrack_malloc(void* block, size_t size);
 EXPORT void heaptrack_realloc(void* old, size_t size, void* block);
 EXPORT void heaptrack_free(void* block);
 
-void heaptrack_malloc(void* block, size_t size) { cmt_pool_alloc(pool_heaptrack, block, size); }
+void heaptrack_malloc(void* block, size_t size) {
+  if (cmttrace_pool_alloc) cmttrace_pool_alloc(pool_heaptrack, block, size);
+}
 
-void heaptrack_realloc(void* old, size_t size, void* block) { cmt_pool_realloc(pool_heaptrack, old, size, block); }
+void heaptrack_realloc(void* old, size_t size, void* block) {
+  if (cmttrace_pool_realloc) cmttrace_pool_realloc(pool_heaptrack, old, size, block);
+}
 
-void heaptrack_free(void* block) { cmt_pool_free(pool_heaptrack, block); }
+void heaptrack_free(void* block) {
+  if (cmttrace_pool_free) cmttrace_pool_free(pool_heaptrack, block);
+}

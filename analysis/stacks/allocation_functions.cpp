@@ -52,6 +52,10 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "___asprintf_chk",
     "___vasprintf_chk",
 
+    // Inlined from cmttrace.h.
+    "cmt_pool_alloc",
+    "cmt_pool_realloc",
+
     // C programs that end when no memory is left: GNU, git, OpenSSH, bash, gcc and others.
     "xmalloc",
     "xmallocz",

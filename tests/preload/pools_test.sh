@@ -28,6 +28,8 @@ record --pool=own -- "$program" library
 record --pool=own -- "$program" named
 [ "$(sums --pool=nodes t.cmt)" = '12 355 1 100' ] || complain "named: $(sums --pool=nodes t.cmt)"
 [ "$(sums t.cmt)" = "$malloc" ] || complain "sums of malloc: $malloc, $(sums t.cmt)"
+lifetimes --by=function --pool=nodes --csv t.cmt 2>/dev/null | cut -d , -f 1 | grep '^"*node_made"*$' >out || [ "$(uname -m)" != x86_64 ] ||
+  complain "named: the caller"
 trace2cmt --info t.cmt | grep '^ *pools  *nodes$' >out || complain "--info: no pool"
 [ "$(trace2cmt --info --json t.cmt | jq -c .pools)" = '["nodes"]' ] || complain "--info --json: no pool"
 cmtreport --pool=nodes --json t.cmt 2>/dev/null | grep '"allocated_bytes": 355' >out || complain "cmtreport: other figures"

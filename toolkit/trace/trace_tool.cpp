@@ -126,8 +126,9 @@ void Trace::say_what_is_missing() const {
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
   if (!pools_.is_chosen_known()) {
     const std::string names = pools_.names();
-    throw FormatError(name(), "no events of pool " + options_.pool + "; " +
-                                  (names.empty() ? "no pools were recorded" : "the pools are " + names));
+    throw FormatError(name(),
+                      "no events of pool " + options_.pool + "; " +
+                          (names.empty() ? "no pools were recorded (cmttrace --pool)" : "the pools are " + names));
   }
   for (const std::string& line : pools_.lines()) say(name() + ": " + line);
 }

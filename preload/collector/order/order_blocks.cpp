@@ -60,15 +60,15 @@ LiveTable& EventOrder::pool_table(std::size_t pool) {
   return *pools_[pool];
 }
 
-/// The program may write anything into the memory that both share: so a name is read once, and made valid.
+/// Returns the name of a pool, or nothing, as for a number in a damaged ring. The program may write anything into the
+/// memory that both share: so a name is read once, and made valid.
 std::string_view EventOrder::name_of_pool(std::size_t pool) {
   std::string& name = names_of_pools_[pool];
   if (!name.empty()) return name;
   if (pool < pools_known) return name = pool_names[pool];
+  if (control_ == nullptr) return {};
   const char* const given = control_->pools[pool];
-  name = text::to_utf8({given, strnlen(given, pool_name_bytes)});
-  if (name.empty()) name = "pool " + std::to_string(pool);
-  return name;
+  return name = text::to_utf8({given, strnlen(given, pool_name_bytes)});
 }
 
 /// A ring with a blocked event of a pool waits for this value instead of an address: pools have addresses of their own.
@@ -79,7 +79,8 @@ std::uint64_t place_in_pool(std::size_t pool, std::uint64_t address) {
 /// Appends an event of a pool, as front() returns it. Returns false, and does nothing, if the pool is not known or the
 /// live blocks contradict the event.
 bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
-  if (event.address == 0 || (pool >= pools_known && control_ == nullptr)) return false;
+  const std::string_view name = name_of_pool(pool);
+  if (event.address == 0 || name.empty()) return false;
   LiveTable& blocks = pool_table(pool);
   const bool makes = event.kind == Kind::pool_malloc;
   std::uint64_t number = next_pool_block_;
@@ -96,7 +97,7 @@ bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
                           .thread = event.thread,
                           .size = makes ? event.size : 0,
                           .time_ns = event.time_ns,
-                          .label = name_of_pool(pool),
+                          .label = name,
                           .stack = event.stack,
                           .pool_block = number},
                          {}};
@@ -108,7 +109,7 @@ bool EventOrder::append_pool_event(std::size_t pool, const Event& event) {
 /// block is dropped, and an allocation on a live block ends that block first.
 bool EventOrder::apply_pool_event(RingEvents& ring, const Event& event, bool forced) {
   const std::size_t pool = slot_alignment(ring.last_record().head);
-  if (pool >= pools_known && control_ == nullptr) {  // in a damaged ring
+  if (name_of_pool(pool).empty()) {
     repairs_.add(Repair::contradiction);
     return true;
   }

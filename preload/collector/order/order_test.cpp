@@ -167,6 +167,7 @@ TEST_CASE("order: a program's pools have its names, and wait neither for each ot
   constexpr std::uint64_t first = std::uint64_t{pools_known} << slot_alignment_shift,
                           last = std::uint64_t{pools_max - 1} << slot_alignment_shift;
   std::memcpy(control->pools[pools_known], "a\xff\n", 3);
+  std::memset(control->pools[pools_max - 1], 'z', pool_name_bytes);
   Threads t({9}, control.get());
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, record_realloc_begin, 0x100, 0, 20);
@@ -175,9 +176,9 @@ TEST_CASE("order: a program's pools have its names, and wait neither for each ot
   t.record(2, pool_malloc_kind, 0x100, 8, 30, first);
   t.record(0, realloc_kind, 0x500, 9, 9000, slot_has_old_block);
   t.order.merge_until(5000);
-  CHECK(t.lines ==
-        "malloc(1) = 100<10>; pool_malloc(7, \"pool 63\") = <1>; pool_malloc(8, \"a\uFFFD\\n\") = <2>; "
-        "pool_free(<2>, \"a\uFFFD\\n\"); ");
+  CHECK(t.lines == "malloc(1) = 100<10>; pool_malloc(7, \"" + std::string(64, 'z') +
+                       "\") = <1>; pool_malloc(8, \"a\uFFFD\\n\") = <2>; "
+                       "pool_free(<2>, \"a\uFFFD\\n\"); ");
   CHECK(t.order.inversions() == 1);
   t.order.merge_all();
   CHECK(t.lines.ends_with("realloc(100<10>, 9) = 500<11>; "));

@@ -72,7 +72,7 @@ static struct Reporter by_plugin(const char* path) {
   return find ? find() : (struct Reporter){NULL, NULL, NULL};
 }
 
-static void node_made(void* block, size_t size) { cmt_pool_alloc(nodes, block, size); }
+__attribute__((noinline)) static void node_made(void* block, size_t size) { cmt_pool_alloc(nodes, block, size); }
 static void node_moved(void* old, size_t size, void* block) { cmt_pool_realloc(nodes, old, size, block); }
 static void node_ended(void* block) { cmt_pool_free(nodes, block); }
 static struct Reporter by_header(const char* name) {
