@@ -10,9 +10,10 @@ from pathlib import Path
 
 source = Path(os.environ["SOURCE"])
 vectors = source / "format-spec" / "vectors"
-decoder_path = source / "format-spec" / "decoder"
-sys.path.insert(0, str(decoder_path))
-import cmt_decode  # noqa: E402 (found by the line above)
+decoder_path = source / "python" / "cmt_trace"
+sys.path.insert(0, str(decoder_path.parent))
+import cmt_trace.__main__  # noqa: E402 (found by the line above)
+from cmt_trace import layout  # noqa: E402
 
 failures = 0
 
@@ -33,11 +34,11 @@ def second_decoder(*arguments):
     """As run() does, but in this process, which saves the time that Python takes to start."""
     out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
     status, before = 0, os.getcwd()
-    sys.argv = ["cmt_decode", *arguments]
+    sys.argv = ["cmt_trace", *arguments]
     os.chdir(vectors)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cmt_decode.main()
+            cmt_trace.__main__.main()
     except SystemExit as end:
         status = end.code
     finally:
@@ -48,8 +49,8 @@ def second_decoder(*arguments):
 def raw_streams(path):
     """The parts of an encoding that are compared: block headers without the frames' sizes, and decompressed streams."""
     data = Path(path).read_bytes()
-    header = cmt_decode.file_header(data)
-    blocks = [cmt_decode.block_header(section) for section in cmt_decode.sections(data, header.size)
+    header = layout.file_header(data)
+    blocks = [layout.block_header(section) for section in layout.sections(data, header.size)
               if section.type == b"BLCK"]
     return header, [(b.first_event, b.events, b.next_tag, b.named_tag, b.thread, b.time, b.keyframe,
                      [(number, bytes(cursor.data)) for number, cursor in b.raw.items()]) for b in blocks]
@@ -70,7 +71,7 @@ def test_text_vectors():
         else:
             check(run("trace2cmt", "-s", f"{name}.cmt")[1] == text, f"{name}.cmt to text by trace2cmt")
         status, out, err = second_decoder("--check", f"{name}.cmt")
-        check(status == 0 and out == text, f"{name}.cmt to text by cmt_decode: {err}")
+        check(status == 0 and out == text, f"{name}.cmt to text by cmt_trace: {err}")
         check(raw_streams(f"again/{name}.cmt") == raw_streams(vectors / f"{name}.cmt"), f"{name}: other raw streams")
         if name == "sampled":
             continue
@@ -80,7 +81,7 @@ def test_text_vectors():
         new = Path(f"{name}.new.cmt").absolute()
         check(run("trace2cmt", "--strict", "-o", str(new), f"{name}.text")[0] == 0, f"{name}.text to .cmt by trace2cmt")
         status, out, err = second_decoder("--check", str(new))
-        check(status == 0 and out == text, f"{name}.text to .cmt by trace2cmt, to text by cmt_decode: {err}")
+        check(status == 0 and out == text, f"{name}.text to .cmt by trace2cmt, to text by cmt_trace: {err}")
 
 
 def test_damaged_vectors():
@@ -93,8 +94,8 @@ def test_damaged_vectors():
         check(error.exists() or decoded.exists(), f"{name}.cmt has neither .error nor .decoded")
         expected = error.read_text().rstrip("\n") if error.exists() else ""
         for tool, (status, out, err) in (("trace2cmt", run("trace2cmt", "-s", f"{name}.cmt")),
-                                         ("cmt_decode", second_decoder(f"{name}.cmt"))):
-            if tool == "cmt_decode" and name.startswith("legacy"):
+                                         ("cmt_trace", second_decoder(f"{name}.cmt"))):
+            if tool == "cmt_trace" and name.startswith("legacy"):
                 continue
             first = err.split("\n")[0].removeprefix(f"{tool}: ")
             check(first == expected, f"{name}.cmt by {tool}: {first}")

@@ -38,7 +38,7 @@ jq -e '.sampling_interval_bytes == 524288 and .samples.allocated_blocks == 6 and
   complain "info: $(cat info.json)"
 
 # A slice begins with the interval at its begin, and so does a slice of a slice.
-decode() { python3 -B "$SOURCE/format-spec/decoder/cmt_decode.py" --check "$1"; }
+decode() { PYTHONPATH=$SOURCE/python python3 -B -m cmt_trace --check "$1"; }
 trace2cmt --slice=9:12 -o slice.cmt sampled.cmt
 trace2cmt --slice=3: -o again.cmt slice.cmt
 decode slice.cmt | sed -n 5,7p >begin

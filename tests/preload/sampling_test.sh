@@ -6,7 +6,8 @@ sampled() {  # RATE PROGRAM WORD...
   CMTTRACE_SAMPLE_BYTES=$1 CMTTRACE_OUT=t.cmt LD_PRELOAD=$TRACER "$BUILD/tests/preload/${@:2}"
 }
 check() { /usr/bin/python3 "$SOURCE/tests/preload/checks/sampled.py" "$@" >figures; }
-text() { /usr/bin/python3 "$SOURCE/format-spec/decoder/cmt_decode.py" t.cmt >t.text; }
+export PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1
+text() { /usr/bin/python3 -m cmt_trace t.cmt >t.text; }
 
 estimates() {
   sampled 64K sampled sizes
@@ -32,7 +33,7 @@ forks() {
   traces=(t*.cmt)
   [ ${#traces[@]} = 2 ]
   for trace in "${traces[@]}"; do
-    if /usr/bin/python3 "$SOURCE/format-spec/decoder/cmt_decode.py" "$trace" | grep '^#cmt origin=fork' >line; then
+    if /usr/bin/python3 -m cmt_trace "$trace" | grep '^#cmt origin=fork' >line; then
       check "$trace" 1000=0,0 2000=1000,1000
     else
       check "$trace" 1000=2000,0 3000=1000,1000

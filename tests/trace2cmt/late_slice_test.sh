@@ -4,8 +4,8 @@
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }
 make_random="$BUILD/tests/format-spec/make_random"
-decode="python3 $SOURCE/format-spec/decoder/cmt_decode.py"
-export PYTHONDONTWRITEBYTECODE=1
+decode="python3 -m cmt_trace"
+export PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1
 origins=1  # of each trace, of which the events around are sliced
 [ -z "${CMT_DAILY:-}" ] || origins=3
 
@@ -22,7 +22,7 @@ for addresses in none ${CMT_DAILY:+reused random}; do
   # Blocks of the trace overlap, and its touched pages are anywhere. It has no other faults.
   ! trace2cmt --verify $addresses.cmt | grep -Ev 'names pages|lies on|begins where|more of the kind' ||
     complain "--verify $addresses.cmt"
-  $decode --check $addresses.cmt 2>err | cmp - <(trace2cmt -s $addresses.cmt) || complain "cmt_decode $addresses.cmt: $(cat err)"
+  $decode --check $addresses.cmt 2>err | cmp - <(trace2cmt -s $addresses.cmt) || complain "cmt_trace $addresses.cmt: $(cat err)"
   $decode --sections $addresses.cmt >$addresses.sections
   [ "$(grep -c ' origin: ' $addresses.sections)" -ge 4 ] || complain "$addresses.cmt has few origins"
   last=$(trace2cmt -s $addresses.cmt | sed -n '/^#/d; s/.* time=\([0-9]*\).*/\1/p' | tail -n 1)
@@ -88,13 +88,12 @@ trace2cmt -s --slice=19000: cut.cmt >out 2>err
 grep -q 'cut.cmt: the trace breaks off' err && grep -v '^#' out | cmp - <(grep -v '^#' expected | head -n $(grep -vc '^#' out)) || complain "cut off: $(cat err)"
 
 # --verify reports origins that contradict the events.
-python3 - "$SOURCE" <<'END' || complain "origins of another trace"
-import subprocess, sys
-sys.path.insert(0, sys.argv[1] + "/format-spec/decoder")
-import cmt_decode
+python3 - <<'END' || complain "origins of another trace"
+import subprocess
+from cmt_trace import layout
 data = open("none.cmt", "rb").read()
-header = cmt_decode.file_header(data)
-blocks = [cmt_decode.block_header(s) for s in cmt_decode.sections(data, header.size) if s.type == b"BLCK"]
+header = layout.file_header(data)
+blocks = [layout.block_header(s) for s in layout.sections(data, header.size) if s.type == b"BLCK"]
 found = [b for b in blocks if 8 in b.raw]
 stream = next(s for s in found[-1].streams if s[0] == 8)
 raw = bytearray(found[-1].raw[8].data)
@@ -117,5 +116,5 @@ open("lies.cmt", "wb").write(data)
 END
 status=0; trace2cmt --verify lies.cmt >out || status=$?
 [ $status = 1 ] && grep -q ': the origins are not those of the blocks that the events before left alive$' out || complain "--verify: $status $(cat out)"
-! $decode --check lies.cmt >/dev/null 2>err && grep -q 'the origins differ from the running state' err || complain "cmt_decode --check: $(cat err)"
+! $decode --check lies.cmt >/dev/null 2>err && grep -q 'the origins differ from the running state' err || complain "cmt_trace --check: $(cat err)"
 exit $failed

@@ -8,8 +8,9 @@ import pathlib
 import subprocess
 import sys
 
-decoder = pathlib.Path(__file__).resolve().parents[3] / "format-spec/decoder/cmt_decode.py"
-text = subprocess.run([sys.executable, decoder, sys.argv[1]], check=True, capture_output=True, text=True).stdout
+source = pathlib.Path(__file__).resolve().parents[3]
+text = subprocess.run([sys.executable, "-B", "-m", "cmt_trace", pathlib.Path(sys.argv[1]).resolve()], check=True,
+                      capture_output=True, text=True, cwd=source / "python").stdout
 
 
 def probability(size, interval):

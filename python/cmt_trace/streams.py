@@ -1,8 +1,11 @@
-"""Kinds, and the streams of a block: core, addresses, live blocks, times, usable sizes. See cmt_decode.py."""
+"""Kinds, and the streams of a block: core, addresses, live blocks, times, usable sizes. See decoder.py."""
+from __future__ import annotations
+
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from cmt_layout import ADDRESS_STREAM, CORE, MASK, TIME_STREAM, USABLE_STREAM, unzigzag
+from .layout import ADDRESS_STREAM, CORE, MASK, TIME_STREAM, USABLE_STREAM, unzigzag
 
 # ## Kinds
 
@@ -35,7 +38,7 @@ def is_known(kind):
     return kind < len(KINDS) and KINDS[kind] is not None
 
 
-@dataclass(slots=True)
+@dataclass
 class Event:
     kind: int
     thread: int
@@ -53,6 +56,11 @@ class Event:
     pool: bytes = b""
     pool_block: int = 0
     stated_kind: int = 0  # as the stream has it, where the kind is not known
+    interval: int = 0  # the sampling interval at the event; 0 in a trace of all blocks
+
+    @property
+    def name(self):
+        return KINDS[self.kind]
 
     # "bytes(event) is size times count, or 2^64 - 1 if the product overflows."
     def bytes(self):
@@ -67,6 +75,16 @@ class Event:
 
     def refused(self):
         return self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0
+
+
+    # "blocks that were allocated | the sum of 1 / p(S, R) over them" "with the interval now"
+    def weight(self, interval=None):
+        """The number of blocks that the block of this event represents: 1 in a trace of all blocks. The estimate of live
+        blocks needs the interval now."""
+        interval, size = interval or self.interval, self.bytes()
+        if not self.tag or (interval and not size):
+            return 0.0
+        return 1 / -math.expm1(-size / interval) if interval else 1.0
 
 
 # ### Unknown kinds

@@ -1,31 +1,24 @@
-#!/usr/bin/env python3
-"""A second decoder of .cmt, versions 1 and 2, written from cmt.md alone and laid out in its order.
+"""Index, totals, and a file as a whole.
 
-    cmt_decode.py FILE.cmt              prints the canonical text (text.md)
-    cmt_decode.py --sections FILE.cmt   prints the sections, the streams and their sizes
-    cmt_decode.py --check FILE.cmt      also verifies parts that a reader need not: tables of keyframes, index, totals
+Each module implements a part of format-spec/cmt.md:
 
-Each module implements a part of cmt.md:
+    layout.py    conventions, file header, sections, block headers
+    streams.py   kinds and streams
+    stacks.py    call stacks
+    origins.py   origins of live blocks
+    decoder.py   index, totals, and a file as a whole
+    text.py      the lines of text.md
 
-    cmt_layout.py    conventions, file header, sections, block headers
-    cmt_streams.py   kinds and streams
-    cmt_stacks.py    call stacks
-    cmt_origins.py   origins of live blocks
-    cmt_decode.py    index, totals, and a file as a whole
-    cmt_text.py      the lines of text.md
-
-A comment quotes the sentence of the specification that the step below it follows. The decoder is meant to be read, and
-to test the document and the other decoder. It keeps the whole file in memory and takes some seconds for a million events.
+This is a second decoder, written from the document alone and laid out in its order. A comment quotes the sentence of the
+specification that the step below it follows. The decoder is meant to be read, and to test the document and the other
+decoder. It keeps the whole file in memory and takes some seconds for a million events.
 """
 import struct
-import sys
 
-from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, ORIGINS, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
-                        sections)
-from cmt_origins import Made, origins
-from cmt_stacks import Stacks, names_of
-from cmt_streams import Addresses, core, live_blocks, times_and_usable_sizes
-from cmt_text import StackLines, header_text, line
+from .layout import LIVE_BLOCKS, MASK, ORIGINS, CutOff, FormatError, block_header, file_header, sections
+from .origins import Made, origins
+from .stacks import Stacks, names_of
+from .streams import Addresses, core, live_blocks, times_and_usable_sizes
 
 # ## Index
 
@@ -121,7 +114,7 @@ class Decoder:
         self.addresses, self.stacks, self.counted, self.made = Addresses(), Stacks(), Counted(), Made()
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
-        self.names_offset = 0
+        self.names_offset, self.cut_at = 0, len(data)
         self.find_names()
         self.whole = self.broke_off = False
         self.unknown_kinds = 0
@@ -135,7 +128,7 @@ class Decoder:
                 for section in met:
                     if section.type == b"NAME":
                         self.stacks.names = names_of(section)
-        except (CutOff, FormatError):
+        except FormatError:
             pass
 
     def blocks(self):
@@ -166,8 +159,8 @@ class Decoder:
                 #
                 # "the input ends inside a section, or without a tail | returns all whole blocks, reports that the
                 # trace breaks off"
-        except CutOff:
-            pass
+        except CutOff as cut:
+            self.cut_at = cut.offset
 
     def block(self, section):
         block = block_header(section)
@@ -201,81 +194,3 @@ class Decoder:
             for name, value in self.counted.all(self.totals).items():
                 if self.totals[name] != value:
                     raise FormatError(section.offset, f"totals: {name} is {self.totals[name]}, counted {value}")
-
-
-def print_text(decoder, path):
-    out = sys.stdout.buffer
-    # "16 the text form has header lines (set if there is metadata)"
-    lines = decoder.header.flags & HEADER_LINES or decoder.header.metadata
-    if lines:
-        out.write(header_text(decoder.header))
-    stacks = StackLines(decoder.stacks)
-    for events in decoder.blocks():
-        for event in events:
-            out.write(stacks.before(event) + line(event))
-    out.write(stacks.end())
-    out.flush()
-    if decoder.unknown_kinds:
-        print(f"cmt_decode: {decoder.events} events, {decoder.unknown_kinds} repairs: {decoder.unknown_kinds} events of "
-              "unknown kinds replaced", file=sys.stderr)
-    if not decoder.whole:
-        decoder.broke_off = True
-    if decoder.broke_off:
-        print(f"cmt_decode: warning: {path}: the trace breaks off; all that is whole was read", file=sys.stderr)
-    if lines:
-        for stretch in decoder.totals["stretches"] if decoder.totals else []:
-            out.write(b"#stretch %s\n" % " ".join(f"{name}={ns}" for name, ns in zip(STRETCH, stretch)).encode())
-        by_kind = dict(decoder.totals["repairs by kind"]) if decoder.totals else {}
-        if decoder.unknown_kinds:
-            by_kind["unknown_kind"] = by_kind.get("unknown_kind", 0) + decoder.unknown_kinds
-        repairs = decoder.unknown_kinds + (decoder.totals["repairs"] if decoder.totals else 0)
-        if repairs:
-            out.write(b"#cmt repairs=%d\n" % repairs)
-            for kind, count in by_kind.items():
-                out.write(b"#cmt repairs_%s=%d\n" % (kind.encode(), count))
-        out.write(b"#cmt end=truncated\n" if decoder.broke_off else b"#cmt end=complete\n")
-
-
-def print_sections(data):
-    header = file_header(data)
-    print(f"{0:#10x} file header, {header.size} bytes, flags {header.flags}, {len(header.metadata)} metadata")
-    try:
-        for section in sections(data, header.size):
-            size = section.end - section.offset
-            print(f"{section.offset:#10x} {section.type.decode('latin-1')}, {size} bytes", end="")
-            if section.type == b"BLCK":
-                block = block_header(section)
-                print(f", events from {block.first_event}: {block.events}, next tag {block.next_tag}, named tag "
-                      f"{block.named_tag}, thread {block.thread}, time {block.time}" + ", keyframe" * block.keyframe)
-                for stream, raw_size, size, at in block.streams:
-                    print(f"{at:#10x}   {STREAM_NAMES.get(stream, stream)}: {raw_size} bytes raw, {size} as a frame")
-            else:
-                print()
-    except CutOff:
-        print(f"{len(data):#10x} cut off")
-
-
-def main():
-    options = [word for word in sys.argv[1:] if word.startswith("--")]
-    paths = [word for word in sys.argv[1:] if not word.startswith("--")]
-    if len(paths) != 1 or any(option not in ("--sections", "--check") for option in options):
-        sys.exit("Usage: cmt_decode.py [--sections] [--check] FILE.cmt")
-    path = paths[0]
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        if "--sections" in options:
-            print_sections(data)
-        else:
-            print_text(Decoder(data, "--check" in options), path)
-    except FormatError as error:
-        sys.stdout.flush()
-        print(f"cmt_decode: {path}: {error}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as error:
-        print(f"cmt_decode: {path}: {error.strerror}", file=sys.stderr)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

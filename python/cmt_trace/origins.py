@@ -1,6 +1,11 @@
-"""Decodes the origins of live blocks at a keyframe, and checks them against the events before. See cmt_decode.py."""
-from cmt_layout import MASK, ORIGINS, unzigzag
-from cmt_streams import ALLOCATES, COUNTS, RELEASES
+"""Decodes the origins of live blocks at a keyframe, and checks them against the events before. See decoder.py."""
+from .layout import MASK, ORIGINS, unzigzag
+from .streams import ALLOCATES, COUNTS, RELEASES
+
+
+def is_power_of_2(number):
+    return number > 0 and number & (number - 1) == 0
+
 
 # ## Origins
 
@@ -76,7 +81,7 @@ def touched(cursor, tags, table):
             # "From the end of the run before (0 at first) to the run's begin, and from there to its end, which is not
             # beyond the block's end. The length is above 0"
             begin, end = end + gap, end + gap + length
-            if kind not in (TOUCH, RESIDENT) or page_size.bit_count() != 1 or not length or end > table[tag][1]:
+            if kind not in (TOUCH, RESIDENT) or not is_power_of_2(page_size) or not length or end > table[tag][1]:
                 cursor.fail("pages that the block does not have", at)
             runs.append((begin, end, kind, page_size))
         by_tag[tag] = runs
@@ -109,7 +114,7 @@ class Made:
     def add_run(self, event):
         made, page_size, begin = self.blocks[event.old_tag], event.alignment, event.size
         size = min(made[2] * made[3], MASK)
-        if page_size.bit_count() != 1 or begin >= size:
+        if not is_power_of_2(page_size) or begin >= size:
             return
         # "Page i of a run, from 0, has the byte size + i · alignment of the block." "0: all up to the block's end"
         end = begin + event.count * page_size - (self.addresses[event.old_tag] % page_size if begin == 0 else 0)

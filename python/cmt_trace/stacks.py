@@ -1,10 +1,12 @@
 """Call stacks: their definitions, the numbers of events' stacks, and their lines in a text (text.md). See
-cmt_decode.py."""
+decoder.py."""
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-from cmt_layout import (FRAME_NAMES, MASK, POOL_STACK_STREAM, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress,
+from .layout import (FRAME_NAMES, MASK, POOL_STACK_STREAM, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress,
                         unzigzag)
-from cmt_streams import ALLOCATES, POOL_FREE, POOL_MALLOC, RELEASES
+from .streams import ALLOCATES, POOL_FREE, POOL_MALLOC, RELEASES
 
 # ## Call stacks
 

@@ -1,13 +1,28 @@
-"""The outer parts of a .cmt: conventions, file header, sections, block headers. See cmt_decode.py."""
+"""The outer parts of a .cmt: conventions, file header, sections, block headers. See decoder.py."""
+from __future__ import annotations
+
+import ctypes
 import struct
-import subprocess
 import zlib
 from dataclasses import dataclass, field
+
+
+def find_zstd():
+    """The shared library, which every Linux with a package manager has; a module may bring its own."""
+    try:
+        library = ctypes.CDLL("libzstd.so.1")
+    except OSError:
+        return None
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    library.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return library
+
 
 try:
     import zstandard
 except ImportError:
     zstandard = None
+libzstd = None if zstandard else find_zstd()
 
 # ## Conventions
 
@@ -15,12 +30,21 @@ MASK = 2**64 - 1
 
 
 class FormatError(Exception):
+    """A file that is damaged or none: `offset` has the place in the file, `what` the fault, `path` the file if it is known."""
+
     def __init__(self, offset, what):
-        super().__init__(f"offset {offset:#x}: {what}")
+        super().__init__(offset, what)
+        self.offset, self.what, self.path = offset, what, None
+
+    def __str__(self):
+        return (f"{self.path}: " if self.path else "") + f"offset {self.offset:#x}: {self.what}"
 
 
-class CutOff(Exception):
-    """The input ends inside a section."""
+class CutOff(FormatError):
+    """The input ends inside a section, or without a tail."""
+
+    def __init__(self, offset):
+        super().__init__(offset, "the trace breaks off")
 
 
 class Cursor:
@@ -94,9 +118,13 @@ def decompress(frame, raw_size, cursor):
             raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=raw_size)
         except zstandard.ZstdError:
             raw = b""
+    elif libzstd:
+        # A frame that gives more fails, as a damaged one does: its size is then the code of an error.
+        buffer = ctypes.create_string_buffer(max(raw_size, 1))
+        size = libzstd.ZSTD_decompress(buffer, raw_size, bytes(frame), len(frame))
+        raw = buffer.raw[:raw_size] if size == raw_size else b""
     else:
-        run = subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True)
-        raw = run.stdout if run.returncode == 0 else b""
+        raise ImportError("cmt_trace needs the library libzstd.so.1 or the module zstandard")
     if len(raw) != raw_size:
         cursor.fail("not one whole frame of the stated size")
     return raw
@@ -112,6 +140,7 @@ ADDRESSES, TIMES, USABLE, STACKS, HEADER_LINES = 1, 2, 4, 8, 16
 
 @dataclass
 class FileHeader:
+    version: int
     flags: int
     metadata: list
     size: int
@@ -147,7 +176,7 @@ def file_header(data):
     # "key, value | string, string | count times; at most 256 and 65,536 bytes."
     metadata = [(cursor.string("a key's size", 256), cursor.string("a value's size", 65536)) for _ in range(count)]
     # "Bytes may follow the metadata inside size; a reader skips them."
-    header = FileHeader(flags, metadata, 16 + size + 4)
+    header = FileHeader(version, flags, metadata, 16 + size + 4)
     # "the key sampled in version 1, no such key in version 2, or no number above 0 as its value | refuses the file"
     interval = header.sampled()
     if version == 1 and interval is not None:
@@ -175,7 +204,7 @@ class Section:
 def sections(data, offset):
     while offset < len(data):
         if len(data) - offset < 12:
-            raise CutOff
+            raise CutOff(offset)
         kind, header_size, body_size = struct.unpack_from("<4sII", data, offset)
         if header_size > 2**26:
             raise FormatError(offset + 4, "a section's header above its limit")
@@ -183,13 +212,13 @@ def sections(data, offset):
             raise FormatError(offset + 8, "a section's body above its limit")
         crc = offset + 12 + header_size
         if crc + 4 > len(data):
-            raise CutOff
+            raise CutOff(offset)
         # "crc | u32 | CRC-32 of type, sizes and header; a reader verifies it before it uses the sizes"
         if struct.unpack_from("<I", data, crc)[0] != zlib.crc32(data[offset:crc]):
             raise FormatError(crc, "the checksum of a section is wrong")
         end = crc + 4 + body_size
         if end > len(data):
-            raise CutOff
+            raise CutOff(offset)
         header = Cursor(data[offset + 12:crc], offset + 12)
         yield Section(kind, offset, header, data[crc + 4:end], crc + 4, end)
         offset = end

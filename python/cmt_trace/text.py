@@ -1,7 +1,7 @@
-"""Writes header lines, events and call stacks as text.md defines them. See cmt_decode.py."""
+"""Writes header lines, events and call stacks as text.md defines them. See decoder.py."""
 import re
 
-from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, POOL_FREE, POOL_MALLOC, RELEASES, SIZES
+from .streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, POOL_FREE, POOL_MALLOC, RELEASES, SIZES
 
 
 # Quotes, backslashes, and the characters that a terminal would obey.
