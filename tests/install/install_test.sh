@@ -33,6 +33,10 @@ for form in trace cmt; do
 done
 cmttrace -o launched.cmt -- bash -c 'x=1; exit 3' 2>line || [ $? = 3 ] || fail "cmttrace did not pass the status on"
 trace2cmt -s launched.cmt | grep '^malloc(' >calls || fail "cmttrace recorded nothing: $(cat line)"
+mkdir "$prefix/preload"; echo stray >"$prefix/preload/libcmttrace.so"  # as a folder /usr/preload would be
+cmttrace -o launched.cmt -- bash -c 'x=1; exit 3' 2>line || [ $? = 3 ] || fail "cmttrace did not pass the status on"
+! grep -i preload line || fail "cmttrace loads what is in $prefix/preload: $(cat line)"
+rm -r "$prefix/preload"
 { cmttrace --recover=nowhere 2>&1 || true; } | grep -q 'nowhere: No such file' || fail "cmttrace does not find the collector"
 "$prefix/bin/cmt" info bash.cmt >info && [ -s info ] || fail "cmt does not find trace2cmt"
 mkdir fake; printf '#!/bin/sh\necho "man $*"\n' >fake/man; chmod +x fake/man

@@ -77,10 +77,10 @@ std::string why_not_seen(const ProgramFile& program) {
 
 std::string tracer_path() {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const char* const beside : {"../preload/libcmttrace.so", CMT_TRACER_FROM_BIN}) {
-    const fs::path candidate = own / beside;
-    if (fs::exists(candidate)) return fs::weakly_canonical(candidate);
-  }
+  // An installed program must not load what is in /usr/preload: only a build folder has this cache.
+  const bool is_built = fs::exists(own / "../CMakeCache.txt");
+  const fs::path candidate = own / (is_built ? "../preload/libcmttrace.so" : CMT_TRACER_FROM_BIN);
+  if (fs::exists(candidate)) return fs::weakly_canonical(candidate);
   throw std::runtime_error("libcmttrace.so is not where this program was installed");
 }
 
