@@ -5,7 +5,7 @@
 #   pkg-config file   cmt
 #   for users         completions, manual pages and documents
 #
-# All of them may be moved to another prefix afterwards. A component is a package of Debian (cmake/packages.cmake).
+# All of them may be moved to another prefix afterwards. A component is a package of Debian (debian/rules).
 
 include(CMakePackageConfigHelpers)
 include(cmake/completions.cmake)
@@ -43,7 +43,3 @@ install(PROGRAMS cluster/slurm/submit DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/s
 install(FILES cluster/slurm/cells.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/slurm COMPONENT tools)
 install(DIRECTORY format-spec/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/format-spec COMPONENT tools FILES_MATCHING PATTERN "*.md")
 install(DIRECTORY format-spec/reports/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/schemas COMPONENT tools)
-
-if(PROJECT_IS_TOP_LEVEL)
-  include(cmake/packages.cmake)
-endif()
