@@ -1,3 +1,5 @@
+// Replaces the list of robust futexes, which a thread has one of.
+
 #include "preload/collector/end_mark.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,5 @@
+// Asks the pidfd and /proc for the end of a process. One of them may not know it yet, or no longer.
+
 #include "preload/collector/process_end.h"
 
 #include <poll.h>

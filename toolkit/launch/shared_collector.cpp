@@ -1,3 +1,5 @@
+// Makes the socket, and starts the collector with it as standard input.
+
 #include "toolkit/launch/shared_collector.h"
 
 #include <fcntl.h>

@@ -22,7 +22,7 @@ class SharedCollector {
   SharedCollector& operator=(const SharedCollector&) = delete;
 
  private:
-  std::string path_;  // of the socket; empty: there is none
+  std::string path_;   // of the socket; empty: there is none
   process::Fd alive_;  // our end of a pipe
 };
 

@@ -1,3 +1,6 @@
+// Checks and takes a recording, holds it, and gives it on. The hard part is that at each moment somebody has it, or the
+// program sees that nobody has.
+
 #include "preload/collector/shared/held_program.h"
 
 #include <fcntl.h>

@@ -28,20 +28,20 @@ class Descriptors {
   std::vector<int> all_;
 };
 
-/// What a program has sent.
+/// The message of a program, and its descriptors.
 struct Handed {
   HandOver message{};
   Descriptors descriptors{};
 };
 
-/// Receives the message of a connection. Returns nothing if it is not from a program that this collector can serve: one
-/// of another user, with other settings, or with another view of the files and processes.
+/// Receives the message of a connection. Returns nothing if this collector cannot serve its sender: a process of
+/// another user, with other settings, or in another namespace of files or processes.
 std::optional<Handed> receive(int connection);
 
 /// Takes the recording, answers, and sees to it that the trace is written. Returns when the trace is complete, or
 /// another process has it.
 ///
-/// Nothing needs to be done while a program is young: its first ring has room for 16,384 records, and the program rings
+/// Nothing needs to be done while a program is young. Its first ring has room for 16,384 records, and the program rings
 /// the bell when half of them are there. So the calling thread only raises the clock, until one of two things happens:
 ///
 /// - The program has ended. The thread writes its trace.

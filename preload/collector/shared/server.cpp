@@ -1,3 +1,5 @@
+// Keeps one thread more at the socket than programs are held.
+
 #include "preload/collector/shared/server.h"
 
 #include <poll.h>
