@@ -79,8 +79,9 @@ static inline void restore_signals(const uint64_t* before) {
 /// False in a sandbox.
 bool inherits_orphans(void);
 
-/// Whether the process has a filter of system calls already (seccomp(2)), or /proc does not say so. Takes 30 us.
-bool has_system_call_filter(void);
+/// How many filters of system calls the process has already (seccomp(2)); -1: some, or /proc does not say so. Takes
+/// 30 us.
+int system_call_filters(void);
 
 extern bool sandbox_entered HIDDEN;
 /// Before the program enters its sandbox at stamp `now`: from here on the collector's stamps are the slow clock.

@@ -68,7 +68,7 @@ static void read_touched_setting(void) {
     return;
   }
   const bool is_asked_for = setting_is_given(setting_touched);
-  const bool is_auto = setting_is(setting_touched, "auto") || (!is_asked_for && !has_system_call_filter());
+  const bool is_auto = setting_is(setting_touched, "auto") || (!is_asked_for && system_call_filters() == 0);
   const uint64_t min = is_auto ? touched_min_auto : setting_bytes(setting_touched);
   touched_begin(is_under_valgrind ? 0 : min, is_auto);
   choose_short_events(large_blocks_min, usable_size_of);

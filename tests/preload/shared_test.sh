@@ -75,6 +75,14 @@ refused() {
   status_of cmttrace -o refused/app.cmt --follow=yes -- sh -c 'CMTTRACE_MAX_EVENTS=3 calls all; sh supervisors; CMTTRACE_MAX_EVENTS=900000 sh supervisors >own'
   [ "$(cat out)" = '' ] && [ -s own ] || complain "other settings: $(cat out own)"
   counts refused/app.processes.csv | grep -qxE 'calls [0-3] 3 True' || complain "other settings: $(counts refused/app.processes.csv)"
+  if LD_PRELOAD= python3 "$with_filter" true; then
+    status_of cmttrace -o refused/app.cmt -- python3 "$with_filter" sh supervisors
+    [ "$status" = 0 ] && [ "$(cat out)" != '' ] || complain "a filter: $status: $(cat out err)"
+    status_of python3 "$with_filter" cmttrace -o refused/app.cmt -- sh supervisors
+    [ "$status" = 0 ] && [ "$(cat out)" = '' ] || complain "the filter of the launcher: $status: $(cat out err)"
+  else
+    echo 'skipped: filters of system calls: the kernel has none'
+  fi
   if unshare -Urpf --mount-proc true 2>/dev/null; then
     status_of cmttrace -o refused/spaces.cmt --follow=yes -- unshare -Urpf --mount-proc sh -c 'calls all; exit 3'
     [ "$status" = 3 ] && counts refused/spaces.processes.csv | grep -F "$(grep ^calls alone/counts | head -n 1)" >here || complain "namespaces: $status: $(cat err)"
@@ -105,6 +113,7 @@ launcher_killed() {
   until_true 'trace2cmt --verify orphan/app.cmt'
 }
 
+with_filter=$SOURCE/tests/preload/checks/with_filter.py
 mkdir alone with over long killed stopped refused forged orphan
 mkfifo goes
 export SOURCE

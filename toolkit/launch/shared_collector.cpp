@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <fstream>
 
 #include "toolkit/launch/spawn.h"
 #include "toolkit/launch/tracer.h"
@@ -33,9 +34,19 @@ process::Fd listen_at(const std::string& path) {
   return listener;
 }
 
+/// How many filters of system calls this process has (preload/program/launch/hand_over.c); 0: none, or not known.
+std::string count_filters() {
+  std::ifstream status("/proc/self/status");
+  for (std::string key, value; status >> key && std::getline(status >> std::ws, value);) {
+    if (key == "Seccomp_filters:") return value;
+  }
+  return "0";
+}
+
 }  // namespace
 
-SharedCollector::SharedCollector(const std::string& folder, Environment& environment) : path_(folder + "/collector") {
+SharedCollector::SharedCollector(const std::string& folder, Environment& environment)
+    : path_(folder + "/collector." + count_filters()) {
   const process::Fd listener = listen_at(path_);
   std::array<int, 2> ends{-1, -1};
   if (listener.get() < 0 || pipe2(ends.data(), O_CLOEXEC) != 0) {
