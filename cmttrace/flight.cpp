@@ -39,6 +39,16 @@ bool is_collector(int process) {
          ours.st_ino == its.st_ino;
 }
 
+/// Returns a line about what --keep-at watches in a process where no control group serves; empty: one does.
+std::string watched_text(const launch::BegunTrace& trace) {
+  const std::string begin = "--keep-at: process " + std::to_string(trace.process) + " is in no control group ";
+  if (trace.watched == "machine")
+    return begin + "with a limit of memory: the memory of the machine, and the pressure on it, are watched instead";
+  if (trace.watched == "process")
+    return begin + "that counts memory: the anonymous memory of the process is watched instead";
+  return "";
+}
+
 std::string kept_file_text(const launch::FlightFile& file) {
   if (file.error != 0)
     return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
@@ -67,6 +77,15 @@ std::string flight_limits_for_tracer(const CommandLine& line) {
   const std::string output = line.value("output", "app.cmt");
   if (!output.ends_with(".cmt") || output.find(',') != output.npos)
     throw UsageError("--keep needs one output, in the compact form: -o NAME.cmt");
+  return value;
+}
+
+std::string memory_mark_for_tracer(const CommandLine& line) {
+  if (!line.has("keep")) throw UsageError("--keep-at goes with --keep, which says how much is kept");
+  std::string value = line.value("keep-at", "");
+  KeepAt at{};
+  if (!read_keep_at(value.c_str(), &at))
+    command::refuse_value("keep-at", "a share from 1% to 99%, or a size from 64K on", value);
   return value;
 }
 
@@ -103,6 +122,9 @@ void FlightFiles::ask_collectors() const {
 
 void FlightFiles::report_new() {
   for (const launch::BegunTrace& trace : traces_.begun()) {
+    const std::string watched = watched_text(trace);
+    if (!watched.empty() && watched_.emplace(trace.process, trace.start_ns).second)
+      command::complain("cmttrace", watched);
     std::size_t& reported = reported_[{trace.process, trace.start_ns}];
     for (; reported < trace.kept_files.size(); ++reported)
       command::complain("cmttrace", kept_file_text(trace.kept_files[reported]));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,9 @@ namespace cmt::trace_launcher {
 /// Returns the value of --keep in the form of CMTTRACE_KEEP. Throws UsageError if it is malformed, or contradicts other
 /// options.
 std::string flight_limits_for_tracer(const command::CommandLine& line);
+
+/// Does the same with --keep-at and CMTTRACE_KEEP_AT.
+std::string memory_mark_for_tracer(const command::CommandLine& line);
 
 /// Passes SIGUSR1 on to the collectors, each of which then writes a file of its kept events. Reports the files that
 /// they have written, also those that a command through a FIFO asked for.
@@ -37,6 +41,7 @@ class FlightFiles {
 
   const launch::TraceStatusFile& traces_;
   std::map<std::pair<int, std::uint64_t>, std::size_t> reported_;  // by process and start: so many of its files
+  std::set<std::pair<int, std::uint64_t>> watched_;                // recordings whose watched memory was reported
 };
 
 }  // namespace cmt::trace_launcher

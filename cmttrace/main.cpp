@@ -95,6 +95,10 @@ sum up the recording.
                     in at most SIZE (1G). They are written to OUT at the end,
                     and to app.kept.1.cmt, app.kept.2.cmt, ... when cmttrace
                     gets SIGUSR1 or --control gets the command "keep"
+  --keep-at=N%|SIZE with --keep: write them also when the memory of the command's
+                    control group has reached this share of its limit (90%), or
+                    this size (400M), and again while it grows. The file is
+                    replaced as a whole, so it outlives a kill of the container
   --pprof=FILE      write a profile for pprof to FILE at the end: app.pb.gz. %n and
                     %p as in OUT. While the command runs, app.0001.pb.gz,
                     app.0002.pb.gz, ... are written when cmttrace gets SIGUSR1
@@ -107,7 +111,8 @@ sum up the recording.
   --max-events=N    end the trace after N events
   --max-time=TIME   end the trace after this time: 10s, 1.5min
   --rings=FILE      keep in FILE the events that are not in the trace yet;
-                    --recover reads it
+                    --recover reads it. The file takes at most 73 MiB of the
+                    disk, and is shorter where there is less room
   --recover=RINGS   write the trace of an earlier command that ended together
                     with its collector, as in a power failure; run no command.
                     RINGS is the FILE of --rings
@@ -274,6 +279,7 @@ int run(const CommandLine& line) {
       return ready[0].revents != 0 && launch::asks_to_end(launched.handle().signal);
     });
     progress.clear();
+    if (kept) kept->look(false);  // written after the command's end
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
     RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.has_trace, options.verbose};

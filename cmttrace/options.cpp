@@ -1,10 +1,13 @@
 // Checks each option before the command starts, and turns it into the tracer's variable.
 #include "cmttrace/options.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,6 +19,7 @@
 #include "cmttrace/flight.h"
 #include "preload/protocol.h"
 #include "preload/settings_list.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -58,7 +62,7 @@ struct PassedOn {
 };
 
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
-    interpreters{"interpreters"}, positive{"positive"}, pools{"pools"}, interval{"interval"},
+    kept_at{"kept-at"}, interpreters{"interpreters"}, positive{"positive"}, pools{"pools"}, interval{"interval"},
     byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 /// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
@@ -84,6 +88,8 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, touched};
     case form_keep:
       return {option, variable, nullptr, kept};
+    case form_keep_at:
+      return {option, variable, nullptr, kept_at};
     case form_bytes:
       return {option, variable, nullptr, byte_count};
     case form_count:
@@ -140,6 +146,7 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   if (passed.units == kept) return flight_limits_for_tracer(line);
   if (passed.units == pools) return pools_for_tracer(line);
+  if (passed.units == kept_at) return memory_mark_for_tracer(line);
   if (passed.units == interpreters) return line.word(passed.option, {"auto", "none"});
   if (passed.units == positive) return std::to_string(line.number(passed.option, 1, 1, UINT32_MAX));
   const std::string value = line.value(passed.option, "");
@@ -181,6 +188,17 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
 
 bool takes_nothing_too(const PassedOn& passed) {
   return passed.units == step || passed.units == frames || passed.units == touched;
+}
+
+/// Refuses a volume that is too small for the rings. The tracer would only report an error.
+void check_rings(const CommandLine& line) {
+  const std::string folder = std::filesystem::path(line.value("rings", "")).parent_path();
+  struct statvfs volume {};
+  if (!line.has("rings") || statvfs(folder.empty() ? "." : folder.c_str(), &volume) != 0) return;
+  const std::uint64_t room = volume.f_bavail * volume.f_frsize;
+  if (room < rings_volume_min)
+    throw std::runtime_error("--rings: the volume of " + line.value("rings", "") + " has room for " +
+                             output::bytes_text(room) + ", and the file needs " + output::bytes_text(rings_volume_min));
 }
 
 /// Refuses options that a sample of the blocks cannot have.
@@ -273,6 +291,7 @@ Options parse_options(const CommandLine& line) {
   if (has_pool(line, "python") && line.has("frames") && line.word("frames", {"auto", "none"}) == "none")
     throw UsageError("--pool=python needs the frames of Python, and --frames=none leaves them out");
   parse_profiles(line, options);
+  check_rings(line);
   if (line.has("sample-bytes")) parse_sampling(line, options);
   if (line.has("stacks") || line.has("stacks-of-frees") || has_pool(line, "python") || line.has("pprof"))
     options.environment.emplace_back("CMTTRACE_STACKS", "1");

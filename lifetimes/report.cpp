@@ -40,6 +40,7 @@ std::string input_text(const Input& input) {
     text += "\n  of that never touched, at least: " + counted(input.peak.untouched_bytes, "byte") +
             ", of blocks from " + output::bytes_text(input.touched_min);
   }
+  if (!input.memory.empty()) text += "\n  memory: " + input.memory;
   return text + "\n";
 }
 

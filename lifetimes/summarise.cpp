@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "toolkit/command/open_trace.h"
+
 namespace cmt::lifetimes {
 
 Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints,
@@ -104,6 +106,7 @@ Summary summary_of(const trace::Options& options) {
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event) { summariser.count_event(event); });
   Summary summary = summariser.finish(trace.truncated());
+  summary.inputs.back().memory = command::memory_text(trace.header());
   summary.inputs.back().name = options.name_with_pool(summary.inputs.back().name);
   trace.complaints().say_count();
   return summary;

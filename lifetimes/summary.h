@@ -42,6 +42,7 @@ struct Input {
   bool truncated = false;
   std::uint64_t touched_min = unknown;  ///< unknown if touched pages were not recorded
   Peak peak;
+  std::string memory{};  ///< around the process, in words; only in text
 };
 
 template <class Visitor, output::DescribedAs<Input> I>

@@ -118,10 +118,11 @@ enum {
   rings_max = rings_large_max + rings_small_max,
   ring_slots_large = 16384,
   ring_slots_small = 1024,
-  ring_slots_at_rest = 2048,   // 32 KiB
-  ring_slots_crowded = 256,    // one page
-  rings_roomy = 256,           // the first so many rings start with ring_slots_at_rest slots
-  rings_bytes_max = 64 << 20,  // memory that all rings may use
+  ring_slots_at_rest = 2048,    // 32 KiB
+  ring_slots_crowded = 256,     // one page
+  rings_roomy = 256,            // the first so many rings start with ring_slots_at_rest slots
+  rings_bytes_max = 64 << 20,   // memory that all rings may use
+  rings_volume_min = 16 << 20,  // the least room of a volume that takes them as a file
   slot_bytes = 16,
   stamp_slack = 512,         // stamps that are read without a fence are early by less than this
   time_step_ns_min = 10000,  // how often the collector may be asked to raise Control::clock

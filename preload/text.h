@@ -71,6 +71,19 @@ static inline bool read_quantity(const char* text, const struct Unit* units, uin
 
 enum { keep_ns_min = 1000000000, keep_bytes_min = 64 << 10 };
 
+/// The value of CMTTRACE_KEEP_AT: a share of the limit, or a size.
+struct KeepAt {
+  uint64_t percent, bytes;  ///< 0: not given
+};
+
+/// Reads "90%" or "400M". False if the text is neither, or less than 1 % or 64K, or more than 99 %.
+static inline bool read_keep_at(const char* text, struct KeepAt* at) {
+  static const struct Unit units_of_share[] = {{"%", 1}, {"", 0}};
+  at->percent = at->bytes = 0;
+  if (read_quantity(text, units_of_share, &at->percent)) return at->percent >= 1 && at->percent <= 99;
+  return read_quantity(text, units_of_kept_size, &at->bytes) && at->bytes >= keep_bytes_min;
+}
+
 /// The value of CMTTRACE_KEEP.
 struct Keep {
   uint64_t ns, bytes;  ///< 0: not given

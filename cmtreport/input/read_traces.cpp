@@ -233,6 +233,7 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
   process.has_stacks = model.is_by_stack();
   process.truncated = trace.truncated();
   process.ended_by = ended_by(model);
+  process.memory = command::memory_text(header);
   process.lost = {.is_known = trace.totals().has_value(),
                   .repairs = trace.totals() ? trace.totals()->repairs.total() : 0,
                   .defects = trace.complaints().count(),

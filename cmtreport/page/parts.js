@@ -27,6 +27,7 @@
       `${bytes(moments.allocated_bytes.at(-1))} allocated`,
       report.peak?.live_bytes != null ? `${peakName} ${bytes(report.peak.live_bytes)}` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
       processes.length > 1 ? `${bytes(report.end_live_bytes)} live when each process ended` : `${bytes(moments.live_bytes.at(-1))} at the end`,
+      processes.length === 1 && processes[0].memory ? `memory: ${processes[0].memory}` : null,
     ];
     return known.filter(Boolean);
   };

@@ -78,6 +78,7 @@ struct Process {
   bool has_stacks = false;
   bool truncated = false;
   std::string ended_by{};
+  std::string memory{};
   Lost lost{};
 };
 
@@ -107,6 +108,8 @@ void describe(Visitor& field, P& process) {
   field("has_stacks", process.has_stacks, "whether call stacks were recorded");
   field("truncated", process.truncated, "whether the trace breaks off");
   field("ended_by", process.ended_by, "the signal that ended the process, such as SIGTERM; empty: none, or not known");
+  field("memory", process.memory,
+        "the memory of its control group, the machine or the process at the end, in words; empty: not watched");
   field("lost", process.lost, "what could not be recorded or read");
 }
 

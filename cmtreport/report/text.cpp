@@ -56,7 +56,9 @@ std::string head_text(const Report& report) {
                              (report.processes.size() > 1 ? "; when each ended " : "; at the end ") +
                              output::counted(report.total.end_live_blocks, "block") + ", " +
                              bytes_text(report.total.end_live_bytes);
-  return wrapped(first, 2) + wrapped("  " + second, 2) + details_text(report.total);
+  const std::string memory = is_single ? report.processes[0].memory : "";
+  return wrapped(first, 2) + wrapped("  " + second, 2) + (memory.empty() ? "" : wrapped("  memory: " + memory, 2)) +
+         details_text(report.total);
 }
 
 /// Whether a function that is not known as an allocation function may be one, judged by its name: my_malloc.

@@ -49,12 +49,14 @@ Recovered recover(const std::string& rings, std::vector<std::string> outputs);
 /// `executed`: the process has become another one by exec.
 enum class ProcessEnd { none, exited, killed, unknown, executed };
 
+class MemoryWatch;
 class RunTimes;
 
 /// The state that the threads of a session share, apart from the backlog. One thread writes each field.
 struct SessionState {
   const int finished_fd;          ///< readable when is_finished has been set
   RunTimes* run_times = nullptr;  ///< null: the trace has no times
+  MemoryWatch* memory = nullptr;  ///< null: memory is not watched (--keep-at)
   /// The clock of the collector's processor time, and what it had at the begin.
   const clockid_t cpu_clock = CLOCK_PROCESS_CPUTIME_ID;
   const std::uint64_t cpu_ns_before = 0;

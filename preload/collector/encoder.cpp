@@ -18,7 +18,9 @@
 #include <fstream>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "preload/collector/memory_group/memory_watch.h"
 #include "preload/collector/run_times.h"
 #include "preload/settings_list.h"
 #include "preload/text.h"
@@ -83,6 +85,7 @@ Settings::Settings()
   Keep wanted{};
   if (!read_keep(variable(setting_keep), &wanted)) return;
   keep = {.ns = wanted.ns, .bytes = wanted.bytes};
+  if (KeepAt at{}; read_keep_at(variable(setting_keep_at), &at)) keep_at = at;
 }
 
 Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
@@ -127,6 +130,10 @@ bool Encoder::handle(WorkItem& item) {
     case WorkItem::Type::profile:
       progress_.is_profile_asked = true;
       profile_asked_ns_ = item.clock_ns;
+      return true;
+    case WorkItem::Type::mark:
+      progress_.is_mark_reached = true;
+      mark_reached_ns_ = item.clock_ns;
       return true;
     case WorkItem::Type::checkpoint:
       write_checkpoint(item.request);
@@ -325,6 +332,10 @@ void Encoder::merge_until(const WorkItem& cut) {
       write_kept();
       progress_.is_flush_asked = false;
     }
+    if (progress_.is_mark_reached && cut.clock_ns >= mark_reached_ns_) {
+      write_at_mark();
+      progress_.is_mark_reached = false;
+    }
   } else {
     write_if_due(cut);
   }
@@ -366,11 +377,35 @@ void Encoder::write_if_due(const WorkItem& cut) {
 void Encoder::write_kept() {
   const std::string trace = memory_.control().paths[0];
   try {
+    describe_memory(memory_.control().start_ns + last_cut_ns_);
     const WrittenFlight written = write_beside(trace, *outputs_.kept(), repairs());
     append_status(memory_.control(), "snapshot=1" + kept_fields(written.span), written.path);
   } catch (const std::system_error& error) {
     append_status(memory_.control(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);
   }
+}
+
+/// Puts the memory of a time into what is written next.
+void Encoder::describe_memory(std::uint64_t until_ns) {
+  if (state_.memory != nullptr) outputs_.kept()->describe_memory(state_.memory->text(until_ns));
+}
+
+/// Writes the kept events because memory is scarce, in place of those of the last time. Reports the first such file,
+/// and each failure after a success.
+void Encoder::write_at_mark() {
+  const std::uint64_t begin_ns = clock_ns();
+  const std::string trace = memory_.control().paths[0];
+  describe_memory(memory_.control().start_ns + last_cut_ns_);
+  try {
+    const WrittenFlight written = write_over(mark_path_, trace, *outputs_.kept(), repairs());
+    if (mark_path_.empty()) append_status(memory_.control(), "snapshot=1" + kept_fields(written.span), written.path);
+    mark_path_ = written.path;
+    mark_error_ = 0;
+  } catch (const std::system_error& error) {
+    const int before = std::exchange(mark_error_, error.code().value());
+    if (before == 0) append_status(memory_.control(), "snapshot=1 failed=" + std::to_string(mark_error_), trace);
+  }
+  state_.memory->note_written(clock_ns(), clock_ns() - begin_ns);
 }
 
 void Encoder::write_profile_if_due(const WorkItem& cut) {
@@ -469,6 +504,7 @@ void Encoder::note_run_times() {
 
 void Encoder::end_recording(bool truncated) {
   note_run_times();
+  describe_memory(clock_ns());
   finish(truncated);
   if (profile_) write_profile(true);
 }

@@ -14,6 +14,7 @@
 #include "preload/collector/outputs.h"
 #include "preload/collector/profile/profile_files.h"
 #include "preload/collector/ring_stacks.h"
+#include "preload/text.h"
 
 namespace cmt::collector {
 
@@ -31,6 +32,7 @@ struct Settings {
   std::uint64_t pprof_ns;         ///< how often a profile is written; 0: not by time
   std::uint64_t pprof_files;      ///< how many profiles are kept
   FlightLimits keep;              ///< of a flight recorder; not set: all is kept
+  std::optional<KeepAt> keep_at;  ///< when a flight recorder writes by itself
 };
 
 /// The encoder: puts the events in order, and writes the files.
@@ -49,6 +51,7 @@ class Encoder {
     std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are in the trace
     std::atomic<bool> is_flush_asked = false;          ///< the next cut after flush_asked_ns_ flushes
     std::atomic<bool> is_profile_asked = false;        ///< the next cut after profile_asked_ns_ writes a profile
+    std::atomic<bool> is_mark_reached = false;         ///< the next cut after mark_reached_ns_ writes the kept events
   };
   const Progress& progress() const { return progress_; }
 
@@ -81,6 +84,8 @@ class Encoder {
   bool is_flush_due(const WorkItem& cut) const;
   void write_if_due(const WorkItem& cut);
   void write_kept();
+  void write_at_mark();
+  void describe_memory(std::uint64_t until_ns);
   void write_profile_if_due(const WorkItem& cut);
   void write_profile(bool is_last);
   Repairs repairs() const;
@@ -105,6 +110,9 @@ class Encoder {
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_, flush_asked_ns_ = 0;
+  std::uint64_t mark_reached_ns_ = 0;
+  std::string mark_path_;                // of the file that write_at_mark() replaces; empty: there is none yet
+  int mark_error_ = 0;                   // the errno of its last call, or 0
   std::optional<StackProfile> profile_;  // if profiles are written
   std::optional<ProfileFiles> profile_files_;
   std::uint64_t profiled_ns_, profile_asked_ns_ = 0;

@@ -11,6 +11,9 @@
 #include <atomic>
 #include <cassert>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -21,6 +24,7 @@
 #include "preload/collector/drain/drainer.h"
 #include "preload/collector/encoder.h"
 #include "preload/collector/idle_worker.h"
+#include "preload/collector/memory_group/memory_watch.h"
 #include "preload/collector/pages/page_watcher.h"
 #include "preload/collector/run_times.h"
 #include "preload/text.h"
@@ -44,6 +48,29 @@ std::uint64_t file_bytes_max(const std::string& folder) {
 /// The bound of the backlog's file.
 std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folder) {
   return settings.spill_bytes_max != Settings::no_limit ? settings.spill_bytes_max : file_bytes_max(folder);
+}
+
+/// Returns the watch of --keep-at.
+std::unique_ptr<MemoryWatch> watch_of(const Settings& settings, const Control& control) {
+  if (!settings.keep_at || !settings.keep.is_set()) return nullptr;
+  const auto content = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string proc = "/proc/", process = std::to_string(process_of(&control));
+  return std::make_unique<MemoryWatch>(
+      *settings.keep_at, find_memory_groups(content(proc + process + "/cgroup"), content(proc + "self/mountinfo")),
+      "/proc", process_of(&control), control.start_ns);
+}
+
+/// The thread of --keep-at.
+void run_memory_watch(RingMemory& memory, Backlog& backlog, SessionState& state) {
+  while (!state.is_finished && state.process_end == ProcessEnd::none) {
+    const bool is_pressed = state.memory->wait(state.finished_fd);
+    if (state.process_end != ProcessEnd::none || !state.memory->look(clock_ns(), is_pressed)) continue;
+    backlog.put({.type = WorkItem::Type::mark, .clock_ns = clock_ns()});
+    memory.ring_bell();
+  }
 }
 
 /// The environment's settings. If only a time is to be kept, the disk bounds the bytes.
@@ -160,7 +187,8 @@ class EncodeLoop {
   bool is_urgent(const Portion& portion) {
     const Encoder::Progress& progress = encoder_.progress();
     if (memory_.is_recoverable() || state_.process_end != ProcessEnd::none || state_.has_reader) return true;
-    if (progress.is_flush_asked || progress.is_profile_asked || (!portion.empty() && portion.back().is_request()))
+    if (progress.is_flush_asked || progress.is_profile_asked || progress.is_mark_reached ||
+        (!portion.empty() && portion.back().is_request()))
       return true;
     const Backlog::Waiting waiting = backlog_.waiting();
     if (waiting.requests != 0 || encoder_.is_near_limit(waiting.records + records_at_hand_)) return true;
@@ -220,19 +248,23 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   std::optional<RunTimes> run_times;
   if (settings.has_times) run_times.emplace(control);
   SessionState state{.finished_fd = ::eventfd(0, EFD_CLOEXEC), .run_times = run_times ? &*run_times : nullptr};
+  const std::unique_ptr<MemoryWatch> memory_watch = watch_of(settings, control);
+  state.memory = memory_watch.get();
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   std::uint64_t drain_cpu_ns = 0;
   std::optional<LargeBlockHints> hints;
   if (control.touched_min != 0) hints.emplace();
   if (settings.keep.is_set() || control.pprof_path[0] != 0)
-    append_status(control, "collector=" + std::to_string(::getpid()));
+    append_status(control, "collector=" + std::to_string(::getpid()) +
+                               (memory_watch ? " watches=" + std::string(memory_watch->watched()) : ""));
   std::vector<std::thread> threads;
   try {
     threads.emplace_back(
         [&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs, hints ? &*hints : nullptr); });
     threads.emplace_back([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings); });
     if (hints) threads.emplace_back([&] { run_page_watcher(memory, backlog, state, *hints); });
+    if (memory_watch) threads.emplace_back([&] { run_memory_watch(memory, backlog, state); });
     if (settings.time_step_ns != 0) threads.emplace_back([&] { run_clock(memory, state, settings.time_step_ns); });
     EncodeLoop(memory, backlog, state, encoder).run();
   } catch (const std::system_error& error) {  // a limit allows no more threads

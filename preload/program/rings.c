@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
 
 #include "preload/program/kernel.h"
 #include "preload/program/settings.h"
@@ -68,13 +69,20 @@ static long open_file(char path[output_path_bytes]) {
   return sys(SYS_memfd_create, "cmttrace", 3 /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
 }
 
-static long make_file(char path[output_path_bytes], uint64_t bytes) {
-  long fd = open_file(path);
-  if (fd < 0) return fd;
-  long failed = sys(SYS_ftruncate, fd, bytes);
-  if (failed) sys(SYS_close, fd);
-  if (!failed) sys(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK);  // the collector would end by SIGBUS
-  return failed ? failed : fd;
+// A file of CMTTRACE_RINGS has holes, and takes less of its volume than its length. Where the volume has not even that
+// much, the whole length has to fit.
+static uint64_t room_of_volume(int fd, uint64_t stacks_bytes) {
+  struct statfs volume;
+  if (!path_is_given(path_rings) || sys(SYS_fstatfs, fd, &volume) != 0) return UINT64_MAX;
+  const uint64_t room = (uint64_t)volume.f_bavail * (uint64_t)volume.f_bsize;
+  const uint64_t used_max = rings_bytes_max + rings_control_bytes(rings_max) + stacks_bytes;
+  return room >= used_max ? UINT64_MAX : room < rings_volume_min ? 0 : room;
+}
+
+static long fail_file(long fd, const char* path, long failed) {
+  sys(SYS_close, fd);
+  if (path_is_given(path_rings)) sys_unlink(path);
+  return failed;
 }
 
 static uint64_t in_pages(uint64_t bytes) { return (bytes + 4095) & ~(uint64_t)4095; }
@@ -92,21 +100,23 @@ static long map_file(int fd, uint64_t bytes) {
 }
 
 long rings_map(struct Control** control, uint64_t stacks_bytes) {
-  const uint64_t room = room_for_rings();
+  rings_close_descriptor();
+  static char path[output_path_bytes];
+  const long fd = open_file(path);
+  if (fd < 0) return fd;
+  const uint64_t volume = room_of_volume((int)fd, stacks_bytes), limits = room_for_rings();
+  const uint64_t room = limits < volume ? limits : volume;
+  if (volume == 0) return fail_file(fd, path, -ENOSPC);
   if (stacks_bytes > room / 2) stacks_bytes = 0;
   uint32_t large, rings = rings_that_fit(room - in_pages(stacks_bytes), &large);
   const uint64_t rings_bytes = bytes_for(large, rings), bytes = rings_bytes + in_pages(stacks_bytes);
-  if (rings == 0) return -EFBIG;
+  if (rings == 0) return fail_file(fd, path, -EFBIG);
   must(rings <= rings_max && (large == 0 || large == rings_large_max));
-  rings_close_descriptor();
-  static char path[output_path_bytes];
-  long fd = make_file(path, bytes);
-  if (fd < 0) return fd;
+  const long failed = sys(SYS_ftruncate, fd, bytes);
+  if (failed) return fail_file(fd, path, failed);
+  sys(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK);  // else the collector could end by SIGBUS
   const long begin = map_file((int)fd, bytes);
-  if (begin < 0 && begin > -4096) {
-    sys(SYS_close, fd);
-    return begin;
-  }
+  if (begin < 0 && begin > -4096) return fail_file(fd, path, begin);
   sys(SYS_madvise, begin, bytes, MADV_DONTDUMP);
   descriptor = (int)fd;
   *control = (struct Control*)begin;

@@ -40,6 +40,7 @@ struct Form {
   bool is_of_attached;  ///< it says nothing to a tracer that is preloaded
   bool is_keep;         ///< what read_keep() reads
   bool is_list;         ///< several words with commas between them
+  bool is_keep_at;      ///< what read_keep_at() reads
 };
 static const struct Form forms[] = {
     [form_paths] = {.paths_max = outputs_max},
@@ -55,6 +56,7 @@ static const struct Form forms[] = {
     [form_interval] = {.units = units_of_size, .least = sample_bytes_min, .most = sample_bytes_max},
     [form_touched] = {.words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
     [form_keep] = {.is_keep = true},
+    [form_keep_at] = {.is_keep_at = true},
     [form_bytes] = {.units = units_of_size},
     [form_count] = {.units = units_of_count},
     [form_files] = {.units = units_of_count, .least = 1},
@@ -157,12 +159,14 @@ bool setting_has(enum Setting setting, const char* word) {
 static bool is_understood(const struct Form* form, const char* value) {
   uint64_t number;
   struct Keep keep;
+  struct KeepAt at;
   if (*value == 0) return true;  // as if it were not set
   if (form->is_list) return are_words(form, value);
   if (is_word(form, value, strlen(value))) return true;
   if (form->units && read_quantity(value, form->units, &number))
     return number >= form->least && (form->most == 0 || number <= form->most);
   if (form->is_keep) return read_keep(value, &keep);
+  if (form->is_keep_at) return read_keep_at(value, &at);
   return form->paths_max && are_paths(value, form->paths_max);
 }
 
@@ -241,6 +245,8 @@ const char* settings_fault(void) {
   if (!fault && settings_want_no_trace()) fault = fault_of_no_trace();
   if (!fault && setting_is_given(setting_pprof_every) && !setting_is_given(setting_pprof))
     fault = "CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF";
+  if (!fault && setting_is_given(setting_keep_at) && !setting_is_given(setting_keep))
+    fault = "CMTTRACE_KEEP_AT needs CMTTRACE_KEEP";
   return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();
 }
 

@@ -21,9 +21,12 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "libcmt/trace/source.h"
@@ -280,6 +283,35 @@ void refuse_samples(const std::string& name, const Header& header) {
 std::string sampling_text(const Header& header) {
   assert(header.sampled() != 0);
   return "a sample per " + output::bytes_text(header.sampled());
+}
+
+std::string memory_text(const Header& header) {
+  std::istringstream words{std::string(header.find("memory").value_or(""))};
+  std::string watched;
+  std::map<std::string, std::uint64_t> figures;
+  words >> watched;
+  for (std::string word; words >> word;) {
+    const std::size_t sign = word.find('=');
+    std::uint64_t value = 0;
+    if (sign == word.npos) continue;
+    const auto [end, error] = std::from_chars(word.data() + sign + 1, word.data() + word.size(), value);
+    if (error == std::errc()) figures[word.substr(0, sign)] = value;
+  }
+  if (!figures.contains("used") || !figures.contains("anonymous")) return "";
+  const std::string whose = watched == "group"     ? "the control group"
+                            : watched == "machine" ? "the machine"
+                                                   : "the process";
+  const auto bytes = [&](const char* name) { return output::bytes_text(figures[name]); };
+  std::string text = figures.contains("limit")
+                         ? bytes("used") + " of " + whose + "'s " + bytes("limit") + " were in use"
+                         : whose + " had " + bytes("used") + " in use";
+  if (figures.contains("at")) text += " at " + output::time_text(static_cast<double>(figures["at"]));
+  text += ": " + bytes("anonymous") + " anonymous";
+  if (figures["recorder"] != 0) text += ", of which the recorder had " + bytes("recorder");
+  if (figures["swapped"] != 0) text += "; " + bytes("swapped") + " on swap";
+  if (figures["kills"] != 0)
+    text += "; the kernel killed " + output::counted(figures["kills"], "process") + " for lack of memory";
+  return text;
 }
 
 bool can_be_read_again(const std::string& path) {

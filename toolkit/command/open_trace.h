@@ -45,6 +45,10 @@ void refuse_samples(const std::string& name, const Header& header);
 /// "a sample per 512 KiB", of a sampled trace.
 std::string sampling_text(const Header& header);
 
+/// The value of the key `memory` (format-spec/text.md) in words: "250 MiB of the control group's 256 MiB were in use at
+/// 6.1 s: 240 MiB anonymous, of which the recorder has 5 MiB". Empty: the trace has no such value.
+std::string memory_text(const Header& header);
+
 /// Whether a path names a regular file, which can be read more than once.
 bool can_be_read_again(const std::string& path);
 

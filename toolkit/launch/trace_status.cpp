@@ -222,6 +222,7 @@ class StatusLines {
     } else if (fields.find(collector_key) != fields.npos) {
       parse_number(fields, collector_key, trace->collector);
       if (trace->collector > pid_max) trace->collector = 0;
+      trace->watched = word_after(fields, " watches=");
     } else {
       parse_figures(fields, *trace);
     }

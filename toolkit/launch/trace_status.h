@@ -45,6 +45,7 @@ struct BegunTrace {
   std::uint64_t waiting = 0;         ///< about how many events are not in the trace yet; 0: no report so far
   int collector = 0;                 ///< its process, if it takes SIGUSR1; else 0
   std::vector<FlightFile> kept_files{};
+  std::string watched{};  ///< the memory of --keep-at: "group", "machine" or "process"; empty: none
   int profile_error = 0;  ///< an errno: why the last profile could not be written; 0: it was, or there is none
   std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
   std::uint64_t pool_unseen = 0;                  ///< blocks of pools that ended and are not known

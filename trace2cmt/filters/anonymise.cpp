@@ -10,7 +10,7 @@
 namespace cmt::trace2cmt {
 namespace {
 
-constexpr std::array<std::string_view, 6> harmless_keys{"kept",    "origin", "page_size",
+constexpr std::array<std::string_view, 7> harmless_keys{"kept",    "memory", "origin",     "page_size",
                                                         "sampled", "slice",  "touched_min"};
 constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
 

@@ -240,8 +240,11 @@ std::string facts_text(const Info& info) {
   const cmt::Totals& totals = info.totals;
   cmt::output::Table table({"", ""}, {0, 1});
   const auto add = [&](const std::string& what, const std::string& value) { table.add({"  " + what, value}); };
-  for (const auto& [key, value] : info.header.metadata)
-    add(printable(key), key == "kept" ? kept_text(value) : printable(value));
+  const std::string memory = cmt::command::memory_text(info.header);
+  for (const auto& [key, value] : info.header.metadata) {
+    const bool is_memory = key == "memory" && !memory.empty();
+    add(printable(key), key == "kept" ? kept_text(value) : is_memory ? memory : printable(value));
+  }
   const bool sampled = info.header.sampled() != 0;
   if (sampled) add("blocks", cmt::command::sampling_text(info.header) + "; the sums are of the samples alone");
   add("recorded", recorded_text(info.header));

@@ -24,6 +24,7 @@ struct WorkItem {
     cut,         ///< all events with stamps up to `stamp` have been put: merge them
     flush,       ///< write all complete events at the next cut
     profile,     ///< write a profile at the next cut
+    mark,        ///< memory is scarce: write the kept events at the next cut
     checkpoint,  ///< the program asks for a whole trace, and goes on
     finish,      ///< the program asks for a whole trace, and ends
     end,         ///< the program has ended

@@ -23,14 +23,16 @@ constexpr std::uint64_t keyframe_share = 16, events_per_live_block = 4;
 
 constexpr int numbers_max = 100000;
 
-/// Creates the first numbered file that does not exist, and stores its path in `path`.
-int create_numbered(const std::string& trace, std::string& path) {
+/// Creates the first numbered file that does not exist, and stores its path in `path`. The created name has `part` at
+/// the end of its name, too.
+int create_numbered(const std::string& trace, std::string& path, const std::string& part = "") {
   const std::string ending = std::filesystem::path(trace).extension();
   const std::string begin = trace.substr(0, trace.size() - ending.size()) + ".kept.";
   int fd = -1;
   for (int number = 1; number <= numbers_max; ++number) {
     path = begin + std::to_string(number) + ending;
-    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (!part.empty() && ::access(path.c_str(), F_OK) == 0) continue;
+    fd = ::open((path + part).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0 || errno != EEXIST) break;
   }
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
@@ -112,10 +114,33 @@ bool FlightSink::begin_group_if_due() {
 
 FlightSpan FlightSink::write(Output& output, const Repairs& repairs, bool truncated) {
   encoder_.end_block();
-  return blocks_.write(output, header_, stacks_, repairs, truncated);
+  Header header = header_;
+  if (!memory_.empty()) header.metadata.emplace_back("memory", memory_);
+  return blocks_.write(output, std::move(header), stacks_, repairs, truncated);
 }
 
 void FlightSink::finish(const Totals& totals) { finished_ = write(output_, totals.repairs, totals.truncated); }
+
+WrittenFlight write_over(std::string path, const std::string& trace, FlightSink& kept, const Repairs& repairs) {
+  constexpr const char* part = ".part";
+  const int fd = path.empty()
+                     ? create_numbered(trace, path, part)
+                     : ::open((path + part).c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
+  WrittenFlight written{.path = path, .span = {}};
+  try {
+    Output output(fd);
+    written.span = kept.write(output, repairs, false);
+    if (::rename((path + part).c_str(), path.c_str()) != 0)
+      throw std::system_error(errno, std::generic_category(), path);
+  } catch (...) {
+    ::unlink((path + part).c_str());
+    ::close(fd);
+    throw;
+  }
+  ::close(fd);
+  return written;
+}
 
 WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Repairs& repairs) {
   WrittenFlight written;

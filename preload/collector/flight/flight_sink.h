@@ -30,6 +30,8 @@ class FlightSink : public Sink {
 
   /// Notes that all events up to this time since the start have come. `repairs`: of the recording so far.
   void note_clock(std::uint64_t ns, const Repairs& repairs);
+  /// The value of the key `memory` in what is written from now on; empty: there is none.
+  void describe_memory(std::string text) { memory_ = std::move(text); }
   /// Writes the kept events as a whole .cmt, and goes on. Throws std::system_error.
   FlightSpan write(Output& output, const Repairs& repairs, bool truncated);
   /// The kept events, without those of the unfinished block.
@@ -53,6 +55,7 @@ class FlightSink : public Sink {
   std::uint64_t events_ = 0, events_in_blocks_ = 0;
   Repairs repairs_;  // of the recording, at the last note_clock()
   FlightSpan finished_;
+  std::string memory_;
   bool wants_keyframe_ = false;
   std::uint64_t keyframe_ns_ = 0;  // processor time of the last keyframe
 };
@@ -67,5 +70,10 @@ struct WrittenFlight {
 /// to the next free number. Tools that open this file meanwhile wait until it is whole. Throws std::system_error, and
 /// then leaves no file.
 WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Repairs& repairs);
+
+/// Does the same, but replaces the file that an earlier call has written, at once and as a whole. `path`: of that file;
+/// empty: there is none, and the next free number is taken. A file that is not whole has the ending .part. Throws
+/// std::system_error, and then leaves the earlier file.
+WrittenFlight write_over(std::string path, const std::string& trace, FlightSink& kept, const Repairs& repairs);
 
 }  // namespace cmt::collector

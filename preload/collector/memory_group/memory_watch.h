@@ -1,0 +1,65 @@
+/// Watches the memory around a program, and asks for the kept events before the kernel kills it (--keep-at).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "preload/collector/memory_group/memory_mark.h"
+#include "preload/collector/memory_group/memory_source.h"
+
+namespace cmt::collector {
+
+/// One for each recording.
+///
+/// Threads: the watch's own thread calls look() and wait(), the thread that encodes all others.
+class MemoryWatch {
+ public:
+  /// `groups`: of the process, as find_memory_groups() returns them. `proc`: /proc. `start_ns`: of the recording.
+  MemoryWatch(KeepAt at, std::vector<MemorySource> groups, const std::string& proc, std::uint32_t process,
+              std::uint64_t start_ns);
+  ~MemoryWatch();
+  MemoryWatch(const MemoryWatch&) = delete;
+  MemoryWatch& operator=(const MemoryWatch&) = delete;
+
+  /// What is watched, as a word for the status file: "group", "machine" or "process".
+  std::string_view watched() const;
+  /// Waits until the next look is due, or `finished_fd` is readable. Returns whether there is pressure on memory.
+  bool wait(int finished_fd) const;
+  /// Reads the memory. Returns whether to write the kept events now.
+  bool look(std::uint64_t now_ns, bool is_pressed);
+
+  /// The events that look() has asked for are written.
+  void note_written(std::uint64_t now_ns, std::uint64_t took_ns);
+  /// The value of the key `memory` (format-spec/text.md), as of the last look that is not after `until_ns`. Empty:
+  /// there was none.
+  std::string text(std::uint64_t until_ns) const;
+
+ private:
+  struct Look {
+    std::uint64_t ns;
+    std::string_view kind;  // what the figures are of
+    MemoryFigures memory;
+    std::uint64_t recorder, kills;
+  };
+
+  std::optional<std::pair<const MemorySource*, MemoryFigures>> read_fullest() const;
+
+  const bool is_share_;
+  const std::uint64_t start_ns_;
+  std::vector<MemorySource> sources_;
+  int pressure_fd_ = -1;
+  std::uint64_t held_until_ns_ = 0, kills_ = 0;
+  std::optional<std::uint64_t> kills_before_;
+  int wait_ms_ = 0;
+  mutable std::mutex mutex_;  // of what follows
+  MemoryMark mark_;
+  std::deque<Look> looks_;  // the last ones, since what is written may be older than the newest
+};
+
+}  // namespace cmt::collector
