@@ -28,6 +28,7 @@ void program_pools_begin(bool own, bool heaptrack) {
 }
 
 void program_pools_name(struct Control* control) {
+  if (!are_own_wanted) return;  // the table's page is not looked at
   for (unsigned pool = pools_known; pool < pools_max && pools[pool].key; pool++)
     memcpy(control->pools[pool], pools[pool].name, pool_name_bytes);
 }
