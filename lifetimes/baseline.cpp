@@ -2,9 +2,12 @@
 // depend on the machine, and hardly on its load.
 #include "lifetimes/baseline.h"
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analysis/fates/amount.h"
 #include "cmt/error.h"
 #include "lifetimes/by_stack.h"
 #include "lifetimes/diff.h"
@@ -15,6 +18,7 @@
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/trace/slice.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -46,9 +50,10 @@ std::string change_text(const ProgramFigure& figure) {
 }
 
 std::string line_of(const ProgramFigure& figure) {
-  return std::string(figure.is_worse() ? "worse: " : "ok: ") + figure.figure + " " +
-         amount_text(figure.figure, figure.before) + " -> " + amount_text(figure.figure, figure.after) + " (" +
-         change_text(figure) + ", allowed +" + output::fixed(100 * figure.allowed, 1) + " %)\n";
+  return std::string(figure.is_worse() ? "worse: " : "ok: ") + (figure.phase ? *figure.phase + ": " : "") +
+         figure.figure + " " + amount_text(figure.figure, figure.before) + " -> " +
+         amount_text(figure.figure, figure.after) + " (" + change_text(figure) + ", allowed +" +
+         output::fixed(100 * figure.allowed, 1) + " %)\n";
 }
 
 /// Returns whether a file is JSON rather than a trace. A log of ltrace can begin with "[pid " or "[0x", no other trace
@@ -71,6 +76,85 @@ void check_whole(const Summary& summary, const std::string& path) {
   }
 }
 
+/// The blocks that each phase has allocated, by label. A phase may have none.
+using Phases = std::map<std::string, analysis::Amount>;
+
+/// Marks whose labels begin with a bracket only end a phase.
+Phases phases_of(trace::Options options, const std::string& path) {
+  options.path = path;
+  trace::Trace trace(options, false);
+  Phases phases;
+  analysis::Amount* phase = nullptr;
+  trace.for_each([&](const Event& event) {
+    if (event.kind == Kind::mark) phase = event.label.starts_with('[') ? nullptr : &phases[std::string(event.label)];
+    if (event.makes_block() && phase != nullptr) phase->add_block(event.bytes());
+  });
+  if (trace.truncated()) throw FormatError(command::input_name(path), "breaks off: not judged");
+  if (phases.empty()) throw FormatError(command::input_name(path), "has no marks (cmt_mark), and so no phases");
+  trace.complaints().say_count();
+  return phases;
+}
+
+ProgramGate compare_phases(const Phases& before, const Phases& after, const std::vector<Limit>& limits) {
+  ProgramGate gate;
+  for (const auto& [phase, amount] : after) {
+    const auto found = before.find(phase);
+    if (found == before.end()) {
+      gate.only_after.push_back(phase);
+      continue;
+    }
+    for (const Limit& limit : limits) {
+      const bool is_bytes = limit.figure == "bytes";
+      gate.figures.push_back({.figure = limit.figure,
+                              .before = is_bytes ? found->second.bytes : found->second.blocks,
+                              .after = is_bytes ? amount.bytes : amount.blocks,
+                              .allowed = limit.share,
+                              .phase = phase});
+    }
+  }
+  for (const auto& [phase, amount] : before) {
+    if (!after.contains(phase)) gate.only_before.push_back(phase);
+  }
+  return gate;
+}
+
+/// Prints the functions whose blocks or bytes have changed in the phase of a figure.
+void explain(const ProgramFigure& figure, const std::string& before_path, const trace::Options& options,
+             const command::CommandLine& line) {
+  StackOptions changes = parse_stack_options(line);
+  changes.contributors.by = analysis::By::function;
+  changes.contributors.metric = figure.figure == "bytes" ? analysis::Metric::bytes : analysis::Metric::blocks;
+  changes.slice = trace::SliceRange::phase(*figure.phase);
+  report_difference(before_path, options, changes);
+}
+
+int judge_phases(const trace::Options& options, const command::CommandLine& line, const std::string& before_path) {
+  if (is_json(before_path)) throw FormatError(before_path, "a summary has no phases: --by=phase needs a trace");
+  const auto limits =
+      line.parsed("fail-if", "allocations+0%,bytes+1%",
+                  "a list such as allocations+0%,bytes+1%, of allocations and bytes", [](const std::string& text) {
+                    return command::parse_limits(text, {"allocations", "bytes"});
+                  });
+  const ProgramGate gate = compare_phases(phases_of(options, before_path), phases_of(options, options.path), limits);
+  std::vector<ProgramFigure> worse;
+  for (const ProgramFigure& figure : gate.figures) {
+    if (figure.is_worse()) worse.push_back(figure);
+  }
+  const int status = worse.empty() ? 0 : status_worse;
+  if (options.form == trace::Options::Form::json) return command::print(output::json_text(gate)), status;
+  std::string text;
+  for (const ProgramFigure& figure : worse) text += line_of(figure);
+  for (const std::string& phase : gate.only_before) text += "not judged: " + phase + ": only in the baseline\n";
+  for (const std::string& phase : gate.only_after) text += "not judged: " + phase + ": not in the baseline\n";
+  command::print(text + output::counted(gate.figures.size(), "figure") +
+                 " judged: " + output::with_commas(worse.size()) + " worse\n");
+  if (!worse.empty() && options.path != "-" && has_stacks(options, before_path) && has_stacks(options, options.path)) {
+    command::print("\n");
+    explain(worse.front(), before_path, options, line);
+  }
+  return status;
+}
+
 }  // namespace
 
 void refuse_baseline_options(const command::CommandLine& line) {
@@ -78,17 +162,19 @@ void refuse_baseline_options(const command::CommandLine& line) {
     if (line.has("fail-if")) throw command::UsageError("--fail-if needs --baseline");
     return;
   }
-  line.refuse_together("baseline", {"merge", "summary", "counts", "leaks", "totals", "plot", "csv", "by", "diff",
-                                    "folded", "pprof", "speedscope", "slice", "clock"});
+  line.refuse_together("baseline", {"merge", "summary", "counts", "leaks", "totals", "plot", "csv", "diff", "folded",
+                                    "pprof", "speedscope", "slice", "clock", "sort", "top", "min"});
+  if (line.value("by", "phase") != "phase") throw command::UsageError("--baseline goes with --by=phase alone");
   if (line.value("baseline", "").empty() || line.value("baseline", "") == "-")
     throw command::UsageError("--baseline needs a file");
 }
 
 int judge_by_baseline(const trace::Options& options, const command::CommandLine& line) {
+  const std::string path = line.value("baseline", "");
+  if (line.has("by")) return judge_phases(options, line, path);
   const auto limits = line.parsed("fail-if", "allocations+1%,peak+2%,leaks+0%",
                                   "a list such as allocations+1%,peak+2%, of allocations, bytes, peak and leaks",
                                   [](const std::string& text) { return command::parse_limits(text, figure_names()); });
-  const std::string path = line.value("baseline", "");
   const bool has_trace = !is_json(path);
   trace::Options before_options = options;
   before_options.path = path;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,14 @@ struct ProgramFigure {
   std::string figure = {};
   std::uint64_t before = 0, after = 0;
   double allowed = 0;
+  std::optional<std::string> phase = {};
 
   bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed); }
 };
 
 template <class Visitor, output::DescribedAs<ProgramFigure> F>
 void describe(Visitor& field, F& figure) {
+  field("phase", output::omit_if_empty(figure.phase), "with --by=phase: the label of its mark");
   field("figure", figure.figure, "allocations (blocks), bytes, peak or leaks (bytes)");
   field("before", figure.before, "of the baseline");
   field("after", figure.after, "of the trace");
@@ -33,20 +36,24 @@ void describe(Visitor& field, F& figure) {
 /// The figures that --baseline judges.
 struct ProgramGate {
   std::vector<ProgramFigure> figures = {};
+  std::vector<std::string> only_before = {}, only_after = {};
 };
 
 template <class Visitor, output::DescribedAs<ProgramGate> G>
 void describe(Visitor& field, G& gate) {
   field("schema", std::string_view("cmt.program_gate/1"), "the name and version of this form");
-  field("figures", gate.figures, "");
+  field("figures", gate.figures, "with --by=phase: of each phase that both traces have");
+  field("only_before", gate.only_before, "phases of the baseline that the trace lacks: not judged");
+  field("only_after", gate.only_after, "phases that only the trace has: not judged");
 }
 
 /// Throws UsageError if the options of --baseline do not go with the others.
 void refuse_baseline_options(const command::CommandLine& line);
 
 /// Compares the trace that the options name with --baseline, a trace or a summary in JSON. Prints a line for each
-/// figure. If a figure is worse and both are traces with call stacks, also prints the changes by function. Returns the
-/// exit status: 3 if a figure is worse by more than --fail-if allows.
+/// figure. If a figure is worse and both are traces with call stacks, also prints the changes by function. With
+/// --by=phase the figures are those of each phase. Returns the exit status: 3 if a figure is worse by more than
+/// --fail-if allows.
 int judge_by_baseline(const trace::Options& options, const command::CommandLine& line);
 
 }  // namespace cmt::lifetimes

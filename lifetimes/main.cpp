@@ -94,7 +94,8 @@ Who allocates:
                  The default is 0, or 1% with --by=caller
   --slice=FROM:TO
                  count only what happens from FROM to TO, in events, in time
-                 (1.5s:2s) or between marks (@load:@done)
+                 (1.5s:2s), between marks (@load:@done), or from a mark to the
+                 next (@load)
   --focus=REGEX  count only stacks with a matching function, file or library
   --ignore=REGEX leave out stacks with a matching function, file or library
   --hide=REGEX   remove functions that match from the stacks
@@ -112,10 +113,11 @@ Who allocates:
                  different builds
   --baseline=OLD compare FILE with OLD, a trace or a summary in JSON. Prints a
                  line for each figure, and exits with 3 if FILE is worse. If
-                 both are traces with call stacks, also reports by function
+                 both are traces with call stacks, also reports by function.
+                 With --by=phase, compares each phase
   --fail-if=LIST the shares by which figures may be worse. The default is
                  allocations+1%,peak+2%,leaks+0%. The figures are allocations,
-                 bytes, peak and leaks
+                 bytes, peak and leaks. Of phases: allocations+0%,bytes+1%
   --as-if-sampled=SIZE
                  compare the estimates of a sampler that takes a block each SIZE
                  bytes (64K, 512K, 4M) with the truth, for each row of --by

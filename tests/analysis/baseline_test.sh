@@ -54,3 +54,34 @@ test "$(gate --fail-if=peak+1% new.trace)" = 2
 test "$(gate --baseline=old.trace --fail-if=time+1% new.trace)" = 2
 test "$(gate --baseline=old.trace --summary new.trace)" = 2
 test "$(gate --baseline=no.trace new.trace)" = 1
+
+# By phase: each that both traces have. A mark whose label begins with a bracket only ends a phase.
+phases() { printf 'malloc(8) = %s00<1>\nmark("a")\n%smark("[end]")\nmalloc(7) = 9000<90>\nmark("b")\nmark("%s")\nmalloc(10) = 9100<91>\n' "$@"; }
+phases 10 'malloc(100) = 2000<2>\n' c > old.trace
+phases 10 'malloc(100) = 2000<2>\n' c > same.trace
+sed -i 's/\\n/\n/' old.trace same.trace
+sed 's/^mark("b")/mark("b")\nmalloc(1) = 9200<92>/; s/malloc(100)/malloc(101)/; s/"c"/"d"/' old.trace > new.trace
+test "$(gate --baseline=old.trace --by=phase same.trace)" = 0
+echo '6 figures judged: 0 worse' | cmp - lines
+test "$(gate --baseline=old.trace --by=phase new.trace)" = 3
+printf '%s\n' 'worse: b: allocations 0 -> 1 (from none, allowed +0.0 %)' 'worse: b: bytes 0 B -> 1 B (from none, allowed +1.0 %)' \
+  'not judged: c: only in the baseline' 'not judged: d: not in the baseline' '4 figures judged: 2 worse' | cmp - lines
+test "$(gate --baseline=old.trace --by=phase --fail-if=bytes+0% new.trace)" = 3
+grep -qx 'worse: a: bytes 100 B -> 101 B (+1.0 %, allowed +0.0 %)' lines
+test "$(gate --baseline=old.trace --by=phase --json new.trace)" = 3
+/usr/bin/python3 -c '
+import json
+gate = json.load(open("lines"))
+assert [(f["phase"], f["figure"], f["before"], f["after"]) for f in gate["figures"] if f["worse"]] == [
+    ("b", "allocations", 0, 1), ("b", "bytes", 0, 1)], gate
+assert (gate["only_before"], gate["only_after"]) == (["c"], ["d"])'
+printf 'malloc(8) = 1000<1>\n' > unmarked.trace
+test "$(gate --baseline=old.trace --by=phase unmarked.trace)" = 1
+grep -q 'unmarked.trace: has no marks (cmt_mark), and so no phases' words
+test "$(gate --baseline=old.json --by=phase new.trace)" = 1
+grep -q 'old.json: a summary has no phases: --by=phase needs a trace' words
+test "$(gate --baseline=old.trace --by=phase broken.cmt)" = 1
+test "$(gate --baseline=old.trace --by=phase --fail-if=peak+1% new.trace)" = 2
+test "$(gate --baseline=old.trace --by=size new.trace)" = 2
+grep -q -- '--baseline goes with --by=phase alone' words
+test "$(gate --baseline=old.trace --by=phase --top=3 new.trace)" = 2

@@ -262,7 +262,7 @@ wrong_values() {
   refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
   refuses "--folded: expected $figures, not 'x'" --folded=x
   refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
-  refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
+  refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not 'x'" --by=line --slice=x
   refuses "app.trace: the trace has no mark \"x\"; it has none" --by=line --slice=@x:
   refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
 }

@@ -27,8 +27,21 @@ std::optional<SliceBound> parse_bound(std::string_view text) {
 
 }  // namespace
 
+SliceRange SliceRange::phase(std::string label) {
+  const std::string text = "@" + label;
+  return {.unit = SliceBound::Unit::mark,
+          .from = SliceBound{SliceBound::Unit::mark, 0, std::move(label)},
+          .to = SliceBound{SliceBound::Unit::mark},
+          .text = text};
+}
+
 std::optional<SliceRange> SliceRange::parse(std::string_view text) {
-  const std::size_t colon = text.find(':');
+  const bool begins_at_mark = text.starts_with('@');
+  std::size_t colon = text.find(begins_at_mark ? ":@" : ":");
+  if (begins_at_mark && colon == std::string_view::npos) {
+    if (text.size() > 1 && !text.ends_with(':')) return phase(std::string(text.substr(1)));
+    colon = text.size() - 1;
+  }
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view from_text = text.substr(0, colon), to_text = text.substr(colon + 1);
   SliceRange range{.from = parse_bound(from_text), .to = parse_bound(to_text), .text = std::string(text)};
@@ -36,7 +49,7 @@ std::optional<SliceRange> SliceRange::parse(std::string_view text) {
     return std::nullopt;
   if (range.from && range.to && (range.from->unit != range.to->unit || range.from->value > range.to->value))
     return std::nullopt;
-  if (range.to && range.to->unit == SliceBound::Unit::mark && range.to->label.find(':') != std::string::npos)
+  if (range.to && range.to->unit == SliceBound::Unit::mark && range.to->label.find(":@") != std::string::npos)
     return std::nullopt;
   range.unit = (range.from ? *range.from : *range.to).unit;
   return range;
@@ -54,7 +67,7 @@ bool SliceProgress::reaches(const SliceBound& bound, const Event& event) const {
     case SliceBound::Unit::time:
       return event.time_ns != unknown && event.time_ns >= bound.value;
     case SliceBound::Unit::mark:
-      return event.kind == Kind::mark && event.label == bound.label;
+      return event.kind == Kind::mark && (bound.label.empty() || event.label == bound.label);
   }
   return false;
 }
@@ -87,7 +100,7 @@ bool SliceProgress::finish(const std::string& path) {
   const bool has_begun = place_ != Place::before;
   if (range_.unit == SliceBound::Unit::mark) {
     if (!has_begun && range_.from) refuse_mark(path, range_.from->label, "");
-    if (range_.to && place_ != Place::after)
+    if (range_.to && place_ != Place::after && !range_.to->label.empty())
       refuse_mark(path, range_.to->label, range_.from ? " after the start of the slice" : "");
     return has_begun;
   }

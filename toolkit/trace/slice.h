@@ -19,29 +19,33 @@ struct SliceBound {
 
   Unit unit = Unit::events;
   std::uint64_t value = 0;  ///< so many events, or nanoseconds
-  std::string label{};      ///< of a mark
+  std::string label{};      ///< of a mark; empty: any mark
 };
 
-/// The range of a slice, in one of three forms:
+/// The range of a slice, in one of four forms:
 ///
 ///     1000:2000      the events after the first 1,000, up to the 2,000th
 ///     1.5s:2s        with a unit of time (ns, us, ms, s, min, h): the events from FROM on and before TO
 ///     @load:@done    the events from the first mark "load" on, and before the first mark "done" after it
+///     @load          the events from the first mark "load" on, and before the next mark: its first phase
 ///
-/// Either end may be left out. Both are of one unit. A label with a colon cannot be named.
+/// In the others either end may be left out. Both are of one unit. A label with ":@", or with a colon at its end,
+/// cannot be named.
 struct SliceRange {
   SliceBound::Unit unit = SliceBound::Unit::events;
   std::optional<SliceBound> from;
   std::optional<SliceBound> to;
   std::string text;  ///< as it was given
 
+  /// The first phase of a label, which may have any characters.
+  static SliceRange phase(std::string label);
   /// Returns nothing if `text` is no range.
   static std::optional<SliceRange> parse(std::string_view text);
 };
 
 /// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =
-    "FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done";
+    "FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load";
 
 /// Decides for each event of a trace whether it is in a slice.
 class SliceProgress {

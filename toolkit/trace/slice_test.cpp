@@ -46,6 +46,11 @@ TEST_CASE("slice: a range is of events, or of time with a unit, or of marks") {
   CHECK(marks->unit == Unit::mark);
   CHECK(marks->from->label == "load");
   CHECK(marks->to->label == "a b");
+  CHECK(SliceRange::parse("@a::b:@c:d")->from->label == "a::b");
+  CHECK(SliceRange::parse("@a::b:@c:d")->to->label == "c:d");
+  CHECK(SliceRange::parse("@a::b:")->from->label == "a::b");
+  CHECK(SliceRange::parse("@a::b")->from->label == "a::b");
+  CHECK(SliceRange::parse("@a::b")->to->label.empty());
 }
 
 TEST_CASE("slice: either side may be left out, not both") {
@@ -58,9 +63,9 @@ TEST_CASE("slice: either side may be left out, not both") {
 
 TEST_CASE("slice: any other text is refused") {
   for (const char* text :
-       {"",      "7",     "a:b",   "3:2",    "1s:7",  "1.5:2", "-1:2",          "-1s:2s",
-        "1e3s:", "nans:", "infs:", "1x:2x",  "1:2:3", " 1:2",  "99999999999h:", "18446744073709551616:",
-        "@:@",   "@a:7",  "@a:b",  "@a:@b:c"}) {
+       {"",      "7",     "a:b",   "3:2",     "1s:7",  "1.5:2", "-1:2",          "-1s:2s",
+        "1e3s:", "nans:", "infs:", "1x:2x",   "1:2:3", " 1:2",  "99999999999h:", "18446744073709551616:",
+        "@:@",   "@",     "@:",    "@a:@b:@c"}) {
     CHECK_MESSAGE(!SliceRange::parse(text), text);
   }
 }
@@ -73,6 +78,8 @@ TEST_CASE("slice: each event is before, inside or after it") {
   CHECK(places("20ns:", "...") == "bii");
   CHECK(places("@x:@y", "..x.y.x.") == "bbiihhhh");
   CHECK(places("@x:@x", ".x..x..x") == "biiihhhh");
+  CHECK(places("@x", ".x..y..x") == "biiihhhh");
+  CHECK(places("@x", ".y.x.") == "bbbii");
   CHECK(places(":@y", "..y.") == "iihh");
   CHECK(places("@x:", ".x..") == "biii");
   CHECK(places("4:", "....") == "bbbb");
