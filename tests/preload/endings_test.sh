@@ -1,7 +1,7 @@
 # However a process ends, its trace has everything that it did before.
 
 . "$SOURCE/tests/waiting.sh"
-endings=$BUILD/tests/preload/endings
+endings=${ENDINGS:-$BUILD/tests/preload/endings}
 failed=0
 # ended HOW STATUS SIZE...: the trace has these blocks, in this order, and an end line.
 ended() {

@@ -120,7 +120,8 @@ void Target::find_functions() {
 
 CLibrary Target::c_library() const {
   const bool is_musl = std::any_of(modules_.begin(), modules_.end(), [](const Module& module) {
-    return module.file_name().starts_with("ld-musl") || module.file_name().starts_with("libc.musl");
+    const std::string_view name = module.file_name();
+    return name == "libc.so" || name.starts_with("ld-musl") || name.starts_with("libc.musl");
   });
   if (is_musl) return CLibrary::musl;
   if (entries_.loader == 0) return CLibrary::linked_statically;
