@@ -32,7 +32,7 @@ all='aligned_alloc 100 calloc 100 free 800 malloc 100 memalign 100 posix_memalig
 kinds all 1 "$all"
 kinds threads 1 'free 4008 malloc 4008'
 kinds crowd 1 'free 3000 malloc 3000'
-kinds guarded 1 'free 501 malloc 501'
+kinds guarded 1 'free 501 malloc 502'
 kinds forks 4 'free 20 malloc 20' 'free 1022 malloc 1022' 'free 1023 malloc 1023' 'free 1024 malloc 1024'
 kinds signals 1 'free 400 malloc 400'
 kinds loads 1 'calloc 30 free 30 malloc 1'

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,15 @@ static void crowd(void) {
   run_threads(live_with_all, threads_max, &small);
 }
 
-// musl puts the control block at the end of the stack: nothing beyond it may be read.
+// musl puts the control block at the end of a thread's memory: nothing beyond it may be read. The first thread has that
+// of `unused` before it. So a page without access can follow soon after it.
+static __thread volatile char unused[2600];
 static void guarded(void) {
+  unused[0] = 1;
+  char* const next = (char*)((uintptr_t)__builtin_thread_pointer() / page_bytes * page_bytes + page_bytes);
+  mprotect(next, page_bytes, PROT_NONE);  // the headers of the library that was loaded last
+  kept = malloc(5);
+  mprotect(next, page_bytes, PROT_READ);
   pthread_attr_t attributes;
   char* stack = mmap(NULL, stack_bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   mprotect(stack + stack_bytes, page_bytes, PROT_NONE);
