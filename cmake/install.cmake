@@ -42,4 +42,6 @@ install(DIRECTORY corpus/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/corpus COMPON
 install(PROGRAMS cluster/slurm/submit DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/slurm COMPONENT tools)
 install(FILES cluster/slurm/cells.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/slurm COMPONENT tools)
 install(DIRECTORY format-spec/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/format-spec COMPONENT tools FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY ci/github-action DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt USE_SOURCE_PERMISSIONS COMPONENT tools
+  PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY format-spec/reports/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cmt/schemas COMPONENT tools)
