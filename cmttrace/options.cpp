@@ -88,7 +88,7 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, touched};
     case form_keep:
       return {option, variable, nullptr, kept};
-    case form_keep_at:
+    case form_mark:
       return {option, variable, nullptr, kept_at};
     case form_bytes:
       return {option, variable, nullptr, byte_count};

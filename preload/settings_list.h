@@ -23,7 +23,7 @@
   X(sample_bytes, "CMTTRACE_SAMPLE_BYTES", "sample-bytes", interval, "", "the sampling interval") \
   X(touched, "CMTTRACE_TOUCHED", "touched", touched, "auto", "the least size of blocks whose touched pages are recorded") \
   X(keep, "CMTTRACE_KEEP", "keep", keep, "", "how much a flight recorder keeps") \
-  X(keep_at, "CMTTRACE_KEEP_AT", "keep-at", keep_at, "", "how full memory is when the kept events are written") \
+  X(keep_at, "CMTTRACE_KEEP_AT", "keep-at", mark, "", "how full memory is when the kept events are written") \
   X(pprof, "CMTTRACE_PPROF", "pprof", path, "", "the files of profiles for pprof") \
   X(pprof_every, "CMTTRACE_PPROF_EVERY", "pprof-every", duration, "never", "how often a profile is written") \
   X(pprof_files, "CMTTRACE_PPROF_FILES", "pprof-files", files, "60", "how many profiles of a running program are kept") \
@@ -71,7 +71,7 @@ enum SettingForm {
   form_interval,      ///< a size from sample_bytes_min to sample_bytes_max
   form_touched,       ///< 0, off, auto, or a size of a page or more
   form_keep,          ///< a time, a size, or both with a comma between them
-  form_keep_at,       ///< a share of a limit in percent, or a size
+  form_mark,          ///< a share of a limit in percent, or a size
   form_bytes,         ///< a size
   form_count,         ///< a number
   form_files,         ///< a number from 1 on

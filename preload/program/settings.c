@@ -56,7 +56,7 @@ static const struct Form forms[] = {
     [form_interval] = {.units = units_of_size, .least = sample_bytes_min, .most = sample_bytes_max},
     [form_touched] = {.words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
     [form_keep] = {.is_keep = true},
-    [form_keep_at] = {.is_keep_at = true},
+    [form_mark] = {.is_keep_at = true},
     [form_bytes] = {.units = units_of_size},
     [form_count] = {.units = units_of_count},
     [form_files] = {.units = units_of_count, .least = 1},

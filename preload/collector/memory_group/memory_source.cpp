@@ -1,6 +1,5 @@
-// Reads the kernel's files about memory, and finds the folders of control groups (cgroups(7)). The hard part is that a
-// path in /proc/PID/cgroup begins at the root of the hierarchy, while a mount in a container may show only a part of
-// it.
+// Reads the kernel's files about memory, and finds the folders of control groups (cgroups(7)). The hard part: a path in
+// /proc/PID/cgroup begins at the root of the hierarchy. A mount in a container may show only a part of it.
 
 #include "preload/collector/memory_group/memory_source.h"
 
@@ -119,12 +118,13 @@ std::optional<std::string> path_in_hierarchy(const std::string& groups, bool is_
   return std::nullopt;
 }
 
-/// Returns the part of a group's path that is below the mount. A path that does not begin with the mount's root is one
-/// of another view, in which the mount is the group itself.
-std::filesystem::path below_mount(const std::string& path, const std::string& root) {
-  if (path.find("/..") != path.npos) return {};
+/// Returns the part of a group's path that is below the mount. Nothing: the mount does not show the group, as that of
+/// another container. Its path begins with "/.." or with another folder than the mount's root.
+std::optional<std::filesystem::path> below_mount(const std::string& path, const std::string& root) {
+  if (path.starts_with("/..")) return std::nullopt;
   if (root == "/") return path.substr(1);
-  if (path == root || !path.starts_with(root + "/")) return {};
+  if (path == root) return "";
+  if (!path.starts_with(root + "/")) return std::nullopt;
   return path.substr(root.size() + 1);
 }
 
@@ -134,8 +134,9 @@ std::vector<MemorySource> find_groups(const std::string& groups, const std::stri
   const auto path = path_in_hierarchy(groups, is_v2);
   if (!hierarchy || !path) return found;
   const char* const counter = is_v2 ? "/memory.current" : "/memory.usage_in_bytes";
-  std::filesystem::path below = below_mount(*path, hierarchy->root);
-  for (;; below = below.parent_path()) {
+  const auto own = below_mount(*path, hierarchy->root);
+  if (!own) return found;
+  for (std::filesystem::path below = *own;; below = below.parent_path()) {
     const std::string folder = below.empty() ? hierarchy->point : (hierarchy->point / below).string();
     // Only the root of all groups of version 1 has the file release_agent; that of version 2 has no counter.
     if (is_there(folder + counter) && !is_there(folder + "/release_agent"))

@@ -1,5 +1,5 @@
-/// Where the memory that --keep-at watches is counted: in the control groups of the program, or, where none has a
-/// limit, in the machine or in the program alone.
+/// Where the memory that --keep-at watches is counted: in the control groups of the program. Where none has a limit, it
+/// is counted in the machine or in the program alone.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Chooses what to watch, looks at it, and keeps the last figures. The hard part is the end: after a kill the kernel
-// gives the program's memory back at once, and figures from then on are not those that led to the kill.
+// gives the program's memory back at once. Figures from then on are not those that led to the kill.
 
 #include "preload/collector/memory_group/memory_watch.h"
 

@@ -27,7 +27,7 @@ class MemoryWatch {
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
-  /// What is watched, as a word for the status file: "group", "machine" or "process".
+  /// Returns a word for the status file about the source that is watched: "group", "machine" or "process".
   std::string_view watched() const;
   /// Waits until the next look is due, or `finished_fd` is readable. Returns whether there is pressure on memory.
   bool wait(int finished_fd) const;

@@ -76,13 +76,15 @@ TEST_CASE("memory source: the groups of version 2 are found from the innermost o
   CHECK((found[1].read()->limit == 100 * mib && found[1].read()->used == 20 * mib));
 }
 
-TEST_CASE("memory source: a mount that shows a part of the hierarchy, and a path of another view") {
+TEST_CASE("memory source: a mount that shows a part of the hierarchy, and the groups of other containers") {
   const Groups groups;
   groups.put_v2("app", 10, 0, "max");
   groups.put_v2("", 10, 0, "104857600");
   const std::string mount = groups.mount("/kubepods/pod7", "cgroup2", "rw");
   CHECK(find_memory_groups("0::/kubepods/pod7/app\n", mount).size() == 2);
-  CHECK(find_memory_groups("0::/../other\n", mount).size() == 1);
+  CHECK(find_memory_groups("0::/kubepods/pod7\n", mount).size() == 1);
+  CHECK(find_memory_groups("0::/kubepods/pod8\n", mount).empty());
+  CHECK(find_memory_groups("0::/../other\n", groups.mount("/", "cgroup2", "rw")).empty());
   CHECK(find_memory_groups("", mount).empty());
 }
 
