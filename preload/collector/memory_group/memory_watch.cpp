@@ -47,6 +47,7 @@ MemoryWatch::MemoryWatch(KeepAt at, std::vector<MemorySource> groups, const std:
     sources_.emplace_back(MemorySource::Kind::machine, proc);
     pressure_fd_ = open_pressure(proc);
   }
+  if (const auto own = sources_.front().read()) kills_ = kills_before_ = own->kills;
 }
 
 MemoryWatch::~MemoryWatch() {
@@ -80,18 +81,13 @@ bool MemoryWatch::look(std::uint64_t now_ns, bool is_pressed) {
   const auto own = sources_.front().read();  // version 1 counts a kill in the group of the killed process only
   if (!fullest || !own) return false;
   const auto& [source, memory] = *fullest;
-  const std::uint64_t before = kills_before_ ? *kills_before_ : kills_before_.emplace(own->kills);
-  const std::uint64_t kills = own->kills - std::min(own->kills, before);
-  if (kills > kills_) held_until_ns_ = now_ns + hold_ns;
-  kills_ = kills;
+  if (own->kills > kills_) held_until_ns_ = now_ns + hold_ns;
+  kills_ = own->kills;
   wait_ms_ = mark_.wait_ms(memory);
   const std::scoped_lock lock(mutex_);
-  if (now_ns < held_until_ns_) {
-    if (!looks_.empty()) looks_.back().kills = kills;
-    return false;
-  }
+  if (now_ns < held_until_ns_) return false;
   const auto recorder = MemorySource(MemorySource::Kind::process, "/proc/self").read();
-  looks_.push_back({now_ns, word_of(source->kind()), memory, recorder ? recorder->anonymous : 0, kills});
+  looks_.push_back({now_ns, word_of(source->kind()), memory, recorder ? recorder->anonymous : 0});
   if (looks_.size() > looks_max) looks_.pop_front();
   return mark_.is_due(memory, now_ns, is_pressed);
 }
@@ -115,7 +111,8 @@ std::string MemoryWatch::text(std::uint64_t until_ns) const {
   if (look.memory.has_limit()) add("limit", look.memory.limit);
   if (look.memory.swapped != 0) add("swapped", look.memory.swapped);
   add("recorder", look.recorder);
-  if (look.kills != 0) add("kills", look.kills);
+  const auto own = sources_.front().read();  // now: the kill may be later than the last look
+  if (own && own->kills > kills_before_) add("kills", own->kills - kills_before_);
   add("at", look.ns - start_ns_, "ns");
   return text;
 }

@@ -45,7 +45,7 @@ class MemoryWatch {
     std::uint64_t ns;
     std::string_view kind;  // what the figures are of
     MemoryFigures memory;
-    std::uint64_t recorder, kills;
+    std::uint64_t recorder;
   };
 
   std::optional<std::pair<const MemorySource*, MemoryFigures>> read_fullest() const;
@@ -54,8 +54,8 @@ class MemoryWatch {
   const std::uint64_t start_ns_;
   std::vector<MemorySource> sources_;
   int pressure_fd_ = -1;
+  std::uint64_t kills_before_ = 0;  // of other programs
   std::uint64_t held_until_ns_ = 0, kills_ = 0;
-  std::optional<std::uint64_t> kills_before_;
   int wait_ms_ = 0;
   mutable std::mutex mutex_;  // of what follows
   MemoryMark mark_;
