@@ -43,7 +43,9 @@ std::uint64_t quantity(Setting setting, const Unit* units, std::uint64_t otherwi
   return read_quantity(variable(setting), units, &value) ? value : otherwise;
 }
 
-std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
+std::vector<std::string> paths_of(const Control& control) {
+  return {control.paths, control.paths + std::min<std::uint32_t>(control.outputs, outputs_max)};
+}
 
 /// Whether a process is the supervisor (collector_start.c) of a program that has ended. Init has inherited such a
 /// process.
@@ -172,7 +174,7 @@ void Encoder::fail(const OutputError& error) {
 
 void append_status(const Control& control, const std::string& fields, const std::string& path) {
   if (control.status_path[0] == 0) return;
-  const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
   const std::string line = "pid=" + std::to_string(process_of(&control)) +
                            " start_ns=" + std::to_string(control.start_ns) + " " + fields +
@@ -190,7 +192,13 @@ void remove_abandoned_status(const Control& control) {
     return;
   const int fd = ::open(control.status_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::unlink(control.status_path) == 0) ::rmdir(folder.c_str());
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::unlink(control.status_path) == 0) {
+    std::error_code error;
+    for (const auto& left : std::filesystem::directory_iterator(folder, error)) {
+      if (left.is_socket(error)) ::unlink(left.path().c_str());
+    }
+    ::rmdir(folder.c_str());
+  }
   ::close(fd);
 }
 

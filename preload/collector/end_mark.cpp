@@ -7,24 +7,23 @@
 
 namespace cmt::collector {
 
-EndMark::EndMark(Control& control) : control_(control) {
-  __atomic_store_n(&control.collector, static_cast<std::uint32_t>(::gettid()), __ATOMIC_RELEASE);
+EndMark::EndMark(Control& control, Taking taking) : control_(control), thread_(static_cast<std::uint32_t>(::gettid())) {
   head_.futex_offset = reinterpret_cast<char*>(&control.collector) - reinterpret_cast<char*>(&entry_);
-  if (::syscall(SYS_set_robust_list, &head_, sizeof head_) != 0)
-    __atomic_store_n(&control.collector, 0, __ATOMIC_RELEASE);
+  if (::syscall(SYS_set_robust_list, &head_, sizeof head_) != 0) return;
+  std::uint32_t nobody = 0;
+  if (taking == Taking::from_anyone)
+    __atomic_store_n(&control.collector, thread_, __ATOMIC_RELEASE);
+  else
+    __atomic_compare_exchange_n(&control.collector, &nobody, thread_, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 EndMark::~EndMark() {
+  std::uint32_t own = thread_;
+  __atomic_compare_exchange_n(&control_.collector, &own, thread_ | collector_has_ended, false, __ATOMIC_ACQ_REL,
+                              __ATOMIC_ACQUIRE);
   ::syscall(SYS_set_robust_list, nullptr, sizeof head_);
-  if (!is_left_) __atomic_fetch_or(&control_.collector, collector_has_ended, __ATOMIC_RELEASE);
 }
 
-bool EndMark::claim(Control& control) {
-  std::uint32_t nobody = 0;
-  return __atomic_compare_exchange_n(&control.collector, &nobody, static_cast<std::uint32_t>(::gettid()), false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-void EndMark::leave() { is_left_ = true; }
+bool EndMark::is_known_to_kernel() { return ::syscall(SYS_set_robust_list, nullptr, sizeof(robust_list_head)) == 0; }
 
 }  // namespace cmt::collector

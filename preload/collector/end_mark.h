@@ -14,21 +14,23 @@ namespace cmt::collector {
 /// the collector does not have.
 class EndMark {
  public:
-  /// Takes the word from whoever has it.
-  explicit EndMark(Control& control);
-  /// Marks the end.
+  enum class Taking { from_anyone, if_free };
+  /// Takes the word from whoever has it, or if nobody has it. In this order: first the list, so that at no moment the
+  /// word is this thread's and its end would not be marked.
+  EndMark(Control& control, Taking taking);
+  /// Marks the end, unless another thread has taken the word.
   ~EndMark();
   EndMark(const EndMark&) = delete;
   EndMark& operator=(const EndMark&) = delete;
 
-  /// Takes the word, if nobody has it, and returns whether it did.
-  static bool claim(Control& control);
-  /// Leaves the word to another thread, which has taken it. Its end is not this thread's.
-  void leave();
+  /// Whether the word is this thread's.
+  bool is_taken() const { return __atomic_load_n(&control_.collector, __ATOMIC_ACQUIRE) == thread_; }
+  /// Whether the kernel has robust futexes. Emulators do not.
+  static bool is_known_to_kernel();
 
  private:
   Control& control_;
-  bool is_left_ = false;
+  const std::uint32_t thread_;
   robust_list_head head_{.list = {&entry_}, .futex_offset = 0, .list_op_pending = nullptr};
   robust_list entry_{&head_.list};
 };

@@ -67,7 +67,7 @@ void set_up_process() {
 int attach() {
   set_up_process();
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
-  const EndMark mark(memory.control());
+  const EndMark mark(memory.control(), EndMark::Taking::from_anyone);
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)
     outputs.push_back(collector_output + static_cast<int>(i));

@@ -290,10 +290,8 @@ void run_ended_session(RingMemory& memory, const std::vector<int>& outputs, cons
   Encoder encoder(memory, backlog, state, outputs, settings);
   try {
     Drainer drainer(memory, backlog);
-    do {
-      while (drainer.pass(true) != std::size_t{0}) {
-      }
-    } while (drainer.skip_unpublished());
+    // The process writes no more; so this is a bound for memory that another one has.
+    for (int passes = 0; passes < 64 && (drainer.pass(true) != std::size_t{0} || drainer.skip_unpublished());) ++passes;
     backlog.put({.type = WorkItem::Type::end});
     for (auto item = backlog.next_item(); item && encoder.handle(*item); item = backlog.next_item()) {
     }

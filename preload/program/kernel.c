@@ -44,7 +44,7 @@ static int number_of(const char* text, const char* key) {
 }
 
 // Linux 5.9 is the first to count them.
-int system_call_filters(void) {
+static int count_filters(void) {
   char text[4096];
   const long file = sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   const long length = file < 0 ? file : sys(SYS_read, file, text, sizeof text - 1);
@@ -52,6 +52,13 @@ int system_call_filters(void) {
   if (length <= 0) return -1;
   text[length] = 0;
   return number_of(text, "\nSeccomp:\t") == 0 ? 0 : number_of(text, "\nSeccomp_filters:\t");
+}
+
+int system_call_filters(void) {
+  enum { not_known = -2 };
+  static int filters = not_known;
+  if (filters == not_known) filters = count_filters();
+  return filters;
 }
 
 void sandbox_begin(struct Control* control, uint64_t now) {

@@ -79,8 +79,8 @@ static inline void restore_signals(const uint64_t* before) {
 /// False in a sandbox.
 bool inherits_orphans(void);
 
-/// How many filters of system calls the process has already (seccomp(2)); -1: some, or /proc does not say so. Takes
-/// 30 us.
+/// How many filters of system calls the process had when this was called first (seccomp(2)); -1: some, or /proc does
+/// not say so. The first call takes 30 us.
 int system_call_filters(void);
 
 extern bool sandbox_entered HIDDEN;

@@ -175,11 +175,23 @@ bool rings_back(char* begin, uint64_t bytes) {
   return back_with_memory(page, bytes + (uint64_t)(begin - page));
 }
 
-// Whether a write to the memory cannot fail. A disk may be full; memory without a name is taken by each first write, as
-// the program's own is.
+// Whether the kernel refuses memory beyond a limit: the first write to a page of a file would then end the program.
+static bool is_memory_limited(void) {
+  static char mode;
+  if (mode) return mode == '2';
+  mode = '2';
+  const long file = sys_open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  sys(SYS_read, file, &mode, 1);
+  sys(SYS_close, file);
+  return mode == '2';
+}
+
+// Whether a write to the memory cannot fail. A disk may be full, and memory may be limited. Else each first write takes
+// a page, as in the program's own memory.
 static bool reserve(uint64_t at, uint64_t bytes) {
   if (descriptor < 0) return false;
-  return !path_is_given(path_rings) || sys(SYS_fallocate, descriptor, 0, at, bytes) == 0;
+  return (!path_is_given(path_rings) && !is_memory_limited()) || sys(SYS_fallocate, descriptor, 0, at, bytes) == 0;
 }
 
 void* rings_map_stacks(const struct Control* control, void* address) {

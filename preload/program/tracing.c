@@ -239,7 +239,6 @@ static void announce_end(void) {
   struct Control* control = tracing.control;
   if (!can_request()) return;
   __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
-  ring_bell(asleep_deeply);
   if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
   ring_bell(asleep_briefly);
   for (int tenths = 0; tenths < lock_tenths_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); tenths++) {

@@ -57,14 +57,14 @@ SharedCollector::SharedCollector(const std::string& folder, Environment& environ
   const process::Fd its_end(ends[0]), null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   alive_ = process::Fd(ends[1]);
   environment.emplace_back("CMTTRACE_SHARED", path_);
-  SpawnOptions options{.words = {collector_path(), "--serve"},
-                       .environment = environment,
-                       .input_fd = listener.get(),
-                       .output_fd = its_end.get(),
-                       .error_fd = null.get(),
-                       .has_own_group = true};
-  options.environment.emplace_back("LD_PRELOAD", "");  // the last value counts
   try {
+    SpawnOptions options{.words = {collector_path(), "--serve"},
+                         .environment = environment,
+                         .input_fd = listener.get(),
+                         .output_fd = its_end.get(),
+                         .error_fd = null.get(),
+                         .has_own_group = true};
+    options.environment.emplace_back("LD_PRELOAD", "");  // the last value counts
     spawn(options);
   } catch (const std::exception&) {  // programs find nobody at the socket
     unlink(path_.c_str());

@@ -86,9 +86,12 @@ RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd)
   void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
-  if (!is_sound(*control_)) throw FormatError(path, "holds no rings");
-  if (rings_control_bytes(control_->rings_limit) > bytes_)
-    throw FormatError(path, "is cut off in the table of its rings");
+  rings_limit_ = control_->rings_limit;
+  const bool is_rings = is_sound(*control_),
+             is_whole = rings_limit_ <= rings_max && rings_control_bytes(rings_limit_) <= bytes_;
+  if (is_rings && is_whole) return;
+  ::munmap(begin, bytes_);
+  throw FormatError(path, is_rings ? "is cut off in the table of its rings" : "holds no rings");
 }
 
 RingMemory::~RingMemory() {
@@ -98,7 +101,7 @@ RingMemory::~RingMemory() {
 }
 
 std::uint32_t RingMemory::ring_count() const {
-  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
+  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), rings_limit_);
 }
 
 const StackShare* RingMemory::stack_share() const {

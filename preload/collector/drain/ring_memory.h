@@ -33,11 +33,13 @@ class RingMemory {
     private_copy
   };  ///< with a running program; or a copy of the memory that a program has left
 
-  /// Takes over `fd`. `path` is for messages. Throws std::system_error, and FormatError if the file holds no rings.
+  /// Takes over `fd`, but not where it throws. `path` is for messages. Throws std::system_error, and FormatError if the
+  /// file holds no rings.
   RingMemory(int fd, Access access, const std::string& path);
   /// For a test in which this process is the program too: uses rings that it has mapped itself. `fd` remains the
   /// caller's.
-  RingMemory(int fd, Control& mapped) : fd_(fd), bytes_(mapped.bytes), control_(&mapped), is_owner_(false) {}
+  RingMemory(int fd, Control& mapped)
+      : fd_(fd), bytes_(mapped.bytes), control_(&mapped), rings_limit_(mapped.rings_limit), is_owner_(false) {}
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
@@ -103,6 +105,7 @@ class RingMemory {
   int fd_;
   std::uint64_t bytes_ = 0;
   Control* control_ = nullptr;
+  std::uint32_t rings_limit_ = 0;  // as it was when it was checked: the program may write to its own
   bool is_owner_ = true;
 };
 

@@ -4,12 +4,10 @@
 #include "preload/collector/shared/held_program.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +28,8 @@ namespace {
 
 /// How long a program is held: its page watcher and its stretches begin only after that.
 constexpr std::uint64_t held_ns_max = 20'000'000;
-constexpr std::uint64_t step_ns_max = 5'000'000, end_step_ns = 1'000'000;
+/// A full ring is seen so late. So the program never has to ring.
+constexpr std::uint64_t step_ns_max = 1'000'000;
 /// Below this number, a descriptor could be overwritten by one that a collector inherits.
 constexpr int above_inherited = 64;
 
@@ -57,6 +56,17 @@ bool is_served(int connection, const HandOver& message) {
          are_same(process + "/root/.", "/.");
 }
 
+/// The path of this program, as it was first: the kernel names a process by the file's name.
+const std::string& own_path() {
+  static const std::string path = std::filesystem::read_symlink("/proc/self/exe");
+  return path;
+}
+
+bool is_regular(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 class HeldProgram {
  public:
   HeldProgram(RingMemory& memory, const std::vector<int>& descriptors, const Settings& settings,
@@ -67,29 +77,37 @@ class HeldProgram {
         process_fd_(descriptors[collector_process - collector_memory]),
         settings_(settings),
         stops_(stops),
-        mark_(control_),
-        cpu_ns_before_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {
-    control_.times = settings.has_times ? 1 : 0;
-  }
+        mark_(control_, EndMark::Taking::if_free),
+        cpu_ns_before_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {}
+
+  /// Whether the recording is this thread's, and no longer the program's.
+  bool is_taken() const { return mark_.is_taken(); }
 
   void run() {
+    control_.times = settings_.has_times ? 1 : 0;
     const std::uint64_t begun_ns = clock_ns();
     while (!has_ended()) {
       if (needs_collector() || stops_ || clock_ns() - begun_ns > held_ns_max) return start_collector();
-      wait();
     }
     write_trace();
   }
 
  private:
+  /// Waits until the program has ended, but at most until the clock has to be raised. Returns whether it has.
   bool has_ended() {
+    const std::uint64_t step_ns =
+        settings_.time_step_ns != 0 ? std::min(settings_.time_step_ns, step_ns_max) : step_ns_max;
+    const timespec step{0, static_cast<long>(step_ns)};
     pollfd process{process_fd_, POLLIN, 0};
-    if (::poll(&process, 1, 0) > 0) return true;
-    was_executed_ = __atomic_load_n(&control_.exec_pending, __ATOMIC_ACQUIRE) != 0 && was_executed(memory_);
-    return was_executed_;
+    const bool is_gone = ::ppoll(&process, 1, &step, nullptr) > 0;
+    if (settings_.time_step_ns != 0) raise_clock();
+    memory_.note_progress();
+    const bool executes = __atomic_load_n(&control_.exec_pending, __ATOMIC_ACQUIRE) != 0;
+    was_executed_ = executes && (is_gone || was_executed(memory_));  // the end is that of another program
+    return is_gone || was_executed_;
   }
 
-  /// Whether the program asks for something, or fills its rings. Where it is paused or in a sandbox, it may never ring.
+  /// Whether the program asks for something, or fills its rings.
   bool needs_collector() const {
     if (control_.rings_path[0] != 0 || control_.control_path[0] != 0 || control_.pprof_path[0] != 0 ||
         settings_.keep.is_set() || settings_.sample_ns != 0 || settings_.time_ns_max != Settings::no_limit)
@@ -105,24 +123,6 @@ class HeldProgram {
         return true;
     }
     return false;
-  }
-
-  /// Waits for the bell or, where the program is about to end, for its end; at most until the clock has to be raised.
-  void wait() {
-    const std::uint64_t clock_step_ns = settings_.time_step_ns != 0 ? settings_.time_step_ns : step_ns_max;
-    const timespec step{0, static_cast<long>(std::min(clock_step_ns, step_ns_max))};
-    const timespec end_step{0, static_cast<long>(std::min(clock_step_ns, end_step_ns))};
-    const std::uint32_t bell = __atomic_load_n(&control_.bell, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&control_.asleep, asleep_deeply, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&control_.leaving, __ATOMIC_SEQ_CST) != 0) {
-      pollfd process{process_fd_, POLLIN, 0};
-      ::ppoll(&process, 1, &end_step, nullptr);
-    } else if (!needs_collector()) {
-      ::syscall(SYS_futex, &control_.bell, FUTEX_WAIT, bell, &step, nullptr, 0);
-    }
-    __atomic_store_n(&control_.asleep, awake, __ATOMIC_SEQ_CST);
-    if (settings_.time_step_ns != 0) raise_clock();
-    memory_.note_progress();
   }
 
   /// As the clock thread does (run_clock).
@@ -145,29 +145,23 @@ class HeldProgram {
       state.wait_status = end.wait_status;
       state.process_end = end.how;
     }
-    const std::vector<int> outputs(descriptors_.begin() + (collector_output - collector_memory), descriptors_.end());
-    run_ended_session(memory_, outputs, settings_, state);
+    run_ended_session(memory_, outputs(), settings_, state);
   }
 
-  /// Starts the program's own collector. If that cannot be started, the program sees the end of this one.
+  /// Starts the program's own collector. Where none can be started, this thread and others of it are the collector.
   void start_collector() {
     const pid_t collector = spawn_collector();
-    if (collector > 0 && has_taken_over(collector)) mark_.leave();
+    if (collector <= 0 || !has_taken_over(collector)) run_session(memory_, outputs(), process_fd_);
+  }
+
+  std::vector<int> outputs() const {
+    return {descriptors_.begin() + (collector_output - collector_memory), descriptors_.end()};
   }
 
   /// Waits until the collector has put its id into the control block, or has ended.
   bool has_taken_over(pid_t collector) const {
-    const auto own = static_cast<std::uint32_t>(::gettid());
-    const int process = static_cast<int>(::syscall(SYS_pidfd_open, collector, 0));
-    pollfd end{process, POLLIN, 0};
-    bool has_ended = process < 0;
-    bool has_taken = false;
-    while (!has_taken && !has_ended) {
-      has_ended = ::poll(&end, 1, 1) != 0;
-      has_taken = __atomic_load_n(&control_.collector, __ATOMIC_ACQUIRE) != own;
-    }
-    if (process >= 0) ::close(process);
-    return has_taken || __atomic_load_n(&control_.collector, __ATOMIC_ACQUIRE) != own;
+    while (mark_.is_taken() && ::kill(collector, 0) == 0) ::poll(nullptr, 0, 1);
+    return !mark_.is_taken();
   }
 
   /// Returns its process, or -1.
@@ -192,9 +186,7 @@ class HeldProgram {
     ::posix_spawnattr_setsigdefault(&attributes, &by_default);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    // By its own path: the kernel names a process by the file's name.
-    static const std::string own_path = std::filesystem::read_symlink("/proc/self/exe");
-    std::string name = own_path, option = "--attach";
+    std::string name = own_path(), option = "--attach";
     char* const words[] = {name.data(), option.data(), nullptr};
     pid_t collector = -1;
     if (!is_complete || ::posix_spawn(&collector, name.c_str(), &files, &attributes, words, environ) != 0)
@@ -246,7 +238,11 @@ std::optional<Handed> receive(int connection) {
   const bool is_whole = length == sizeof handed.message && (got.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
                         handed.message.outputs <= outputs_max &&
                         handed.descriptors.all().size() == collector_output - collector_memory + handed.message.outputs;
-  if (!is_whole || !is_served(connection, handed.message)) return std::nullopt;
+  const auto are_regular = [&] {
+    const std::vector<int>& all = handed.descriptors.all();
+    return std::all_of(all.begin() + (collector_output - collector_memory), all.end(), is_regular);
+  };
+  if (!is_whole || !are_regular() || !is_served(connection, handed.message)) return std::nullopt;
   return handed;
 }
 
@@ -254,18 +250,20 @@ void serve_program(int connection, const Handed& handed, const Settings& setting
   const std::vector<int>& descriptors = handed.descriptors.all();
   // Memory that cannot shrink: a read of it never fails.
   const int seals = ::fcntl(descriptors[0], F_GET_SEALS);
-  const int memory_fd = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 ? ::fcntl(descriptors[0], F_DUPFD_CLOEXEC, 0) : -1;
-  if (memory_fd < 0) return;
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return;
+  const int memory_fd = ::fcntl(descriptors[0], F_DUPFD_CLOEXEC, 0);
+  bool is_memorys = false;
   try {
     RingMemory memory(memory_fd, RingMemory::Access::shared, "rings");
+    is_memorys = true;
     const Control& control = memory.control();
-    if (control.outputs != handed.message.outputs || control.process != handed.message.process ||
-        !EndMark::claim(memory.control()))
-      return;
+    if (control.outputs != handed.message.outputs || control.process != handed.message.process) return;
     HeldProgram held(memory, descriptors, settings, stops);
+    if (!held.is_taken()) return;
     static_cast<void>(::send(connection, "", 1, MSG_NOSIGNAL) < 0);  // the program sees that its recording was taken
     held.run();
   } catch (const std::exception&) {  // the program sees the end mark
+    if (!is_memorys && memory_fd >= 0) ::close(memory_fd);
   }
 }
 

@@ -41,12 +41,12 @@ std::optional<Handed> receive(int connection);
 /// Takes the recording, answers, and sees to it that the trace is written. Returns when the trace is complete, or
 /// another process has it.
 ///
-/// Nothing needs to be done while a program is young. Its first ring has room for 16,384 records, and the program rings
-/// the bell when half of them are there. So the calling thread only raises the clock, until one of two things happens:
+/// Nothing needs to be done while a program is young, because its first ring has room for 16,384 records. So the
+/// calling thread only raises the clock, until one of two things happens:
 ///
 /// - The program has ended. The thread writes its trace.
-/// - The program is no longer short, or needs more than that. A collector of its own is started for it
-///   (`cmttrace-collector --attach`), which finds the rings as the program has left them.
+/// - The program is no longer short, has filled half of a ring, or needs more than that. A collector of its own is
+///   started for it (`cmttrace-collector --attach`), which finds the rings as the program has left them.
 ///
 /// `stops`: the second thing happens at once.
 void serve_program(int connection, const Handed& handed, const Settings& settings, const std::atomic<bool>& stops);

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "preload/collector/encoder.h"
+#include "preload/collector/end_mark.h"
 #include "preload/collector/shared/held_program.h"
 
 namespace cmt::collector {
@@ -32,6 +35,7 @@ class Server {
     {
       const std::lock_guard lock(mutex_);
       start_thread();
+      if (threads_ == 0) return;
     }
     pollfd end{launcher, POLLIN, 0};
     while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
@@ -44,6 +48,7 @@ class Server {
 
  private:
   static constexpr int threads_max = 64;
+  static constexpr timeval message_time_max{0, 200'000};
 
   /// With the mutex.
   void start_thread() {
@@ -61,8 +66,7 @@ class Server {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) ::poll(nullptr, 0, 1);
         continue;
       }
-      note_busy();
-      if (const auto handed = receive(connection)) serve_program(connection, *handed, settings_, stops_);
+      if (note_busy()) serve(connection);
       ::close(connection);
       const std::lock_guard lock(mutex_);
       ++idle_;
@@ -72,9 +76,19 @@ class Server {
     if (--threads_ == 0) ended_.notify_all();
   }
 
-  void note_busy() {
+  /// Returns false if this is the last thread that listens: it refuses, so that nobody waits for an answer.
+  bool note_busy() {
     const std::lock_guard lock(mutex_);
     if (--idle_ == 0 && threads_ < threads_max) start_thread();
+    return idle_ > 0;
+  }
+
+  void serve(int connection) {
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &message_time_max, sizeof message_time_max);
+    try {
+      if (const auto handed = receive(connection)) serve_program(connection, *handed, settings_, stops_);
+    } catch (const std::bad_alloc&) {  // the program starts a collector of its own
+    }
   }
 
   const int listener_;
@@ -99,7 +113,7 @@ void remove_socket(int listener) {
 
 void run_server(int listener, int launcher) {
   std::signal(SIGCHLD, SIG_IGN);  // nobody waits for the collectors that are started here
-  Server(listener).run(launcher);
+  if (EndMark::is_known_to_kernel()) Server(listener).run(launcher);
   remove_socket(listener);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -18,9 +17,9 @@ enum { answer_us_max = 200000, close_on_exec = SOCK_CLOEXEC };
 // Under a filter of system calls, a socket may be forbidden, and its maker killed. The launcher has made one under the
 // filters that it has, as in a container. Their number is at the end of the socket's name.
 static bool may_make_socket(const char* path) {
-  if (sys(SYS_prctl, PR_GET_SECCOMP) == 0) return true;
   const char* dot = strrchr(path, '.');
   const int own = system_call_filters();
+  if (own == 0) return true;
   return dot && own >= 0 && strtol(dot + 1, NULL, 10) == own;
 }
 
@@ -59,9 +58,7 @@ static bool send_to(long fd, const struct HandOver* message, const int* descript
 
 static bool is_answered(long fd) {
   char answer;
-  long got = -EINTR;
-  while (got == -EINTR) got = sys(SYS_recvfrom, fd, &answer, sizeof answer);
-  return got == 1;
+  return sys(SYS_recvfrom, fd, &answer, sizeof answer) == 1;  // a signal ends the wait too
 }
 
 bool hand_over(struct Control* control, const int* descriptors, int count) {
