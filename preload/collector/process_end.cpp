@@ -6,9 +6,13 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "preload/collector/pages/resident_rings.h"
 
@@ -38,6 +42,16 @@ int read_wait_status(int process_fd, std::uint32_t process) {
   return static_cast<int>(std::strtol(line.c_str() + line.rfind(' '), nullptr, 10));
 }
 
+/// Whether a process has other words than at the begin of its recording. All may read these.
+bool has_other_words(const Control& control) {
+  std::ifstream file("/proc/" + std::to_string(process_of(&control)) + "/cmdline");
+  std::string words(std::istreambuf_iterator<char>(file), {});
+  words.resize(std::min<std::size_t>(words.size(), sizeof control.command - 1));
+  while (!words.empty() && words.back() == 0) words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return !words.empty() && words != std::string_view(control.command, strnlen(control.command, sizeof control.command));
+}
+
 }  // namespace
 
 // Tries several times: the process may be waited for between the query of the pidfd and the read of /proc.
@@ -53,7 +67,9 @@ EndOfProcess find_process_end(int process_fd, std::uint32_t process) {
 
 bool was_executed(const RingMemory& memory) {
   const RingsMapping rings = find_rings(memory);
-  return rings.is_readable && rings.address == 0;
+  if (rings.is_readable) return rings.address == 0;
+  const bool announces = __atomic_load_n(&memory.control().exec_pending, __ATOMIC_ACQUIRE) != 0;
+  return announces && has_other_words(memory.control());
 }
 
 }  // namespace cmt::collector
