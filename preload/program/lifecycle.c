@@ -392,7 +392,7 @@ void start_collecting(void) {
   const char* parent = setting_value(setting_child_of);
   if (parent && *parent == 0) parent = NULL;
   state.ignores_children = parent != NULL;
-  if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
+  if (parent && (long)setting_number(setting_child_of) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
   if (!recording_is_on() || !tracing_start_collector()) return;
   report_missing_stacks();
   if (setting_is(setting_start, "paused")) pause_recording(true);

@@ -2,7 +2,6 @@
 #include "preload/program/launch/hand_over.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -11,6 +10,7 @@
 #include "preload/hand_over.h"
 #include "preload/program/kernel.h"
 #include "preload/program/settings.h"
+#include "preload/text.h"
 
 enum { answer_us_max = 200000, close_on_exec = SOCK_CLOEXEC };
 
@@ -19,8 +19,9 @@ enum { answer_us_max = 200000, close_on_exec = SOCK_CLOEXEC };
 static bool may_make_socket(const char* path) {
   const char* dot = strrchr(path, '.');
   const int own = system_call_filters();
+  uint64_t launchers;
   if (own == 0) return true;
-  return dot && own >= 0 && strtol(dot + 1, NULL, 10) == own;
+  return dot && own > 0 && read_quantity(dot + 1, units_of_count, &launchers) && launchers == (uint64_t)own;
 }
 
 static bool may_connect(const struct Control* control) {
