@@ -4,8 +4,8 @@
 /// The program sends one HandOver, with its descriptors: those of collector_memory, collector_process and
 /// collector_output on, in this order. The collector answers with one byte, or closes the connection without one.
 ///
-/// Either of them may be slow or end at any moment. So the one that changes Control::collector from 0 has the
-/// recording: the shared collector puts the id of its thread there, the program collector_is_own.
+/// Either of them may be slow or end at any moment. So the one that changes Control::collector from 0 owns the
+/// recording. The shared collector puts the id of its thread there, the program collector_is_own.
 #pragma once
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 struct HandOver {
   char magic[8];      ///< ring_magic
-  uint64_t settings;  ///< the sum of the program's settings. The shared collector has those of its launcher
+  uint64_t settings;  ///< a hash of the program's settings. The shared collector refuses another than its own
   uint32_t process;
   uint32_t outputs;  ///< as in Control
 };

@@ -75,6 +75,9 @@ struct SessionState {
   std::uint64_t cpu_ns() const { return clock_ns(cpu_clock) - cpu_ns_before; }
 };
 
+/// Raises the shared clock once, and notes the longest time between two calls (Control::clock_step_ns).
+void step_clock(RingMemory& memory);
+
 /// The clock thread: raises the shared clock, from which the program's threads take coarse stamps. It does so every
 /// `step_ns`, or as often as the kernel lets it, until the process has ended or the session is finished.
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);

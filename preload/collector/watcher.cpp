@@ -14,7 +14,6 @@
 #include <cassert>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -223,19 +222,23 @@ class WatchThread {
 
 }  // namespace
 
+void step_clock(RingMemory& memory) {
+  Control& control = memory.control();
+  memory.raise_clock(clock_stamp(control));
+  const std::uint64_t now = clock_ns();
+  const std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : control.start_ns;
+  control.clock_step_ns = std::max(control.clock_step_ns, now - raised_ns);
+  control.clock_raised_ns = now;
+}
+
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
   ::prctl(PR_SET_TIMERSLACK, 1);
   const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
-  Control& control = memory.control();
-  std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : control.start_ns;
-  state.time_step_ns = control.clock_step_ns;
   while (!state.is_finished && state.process_end == ProcessEnd::none) {
     pollfd finished{state.finished_fd, POLLIN, 0};
     ::ppoll(&finished, 1, &step, nullptr);
-    memory.raise_clock(clock_stamp(control));
-    const std::uint64_t now = clock_ns();
-    state.time_step_ns = std::max<std::uint64_t>(state.time_step_ns, now - raised_ns);
-    raised_ns = now;
+    step_clock(memory);
+    state.time_step_ns = memory.control().clock_step_ns;
   }
 }
 

@@ -83,7 +83,6 @@ void settings_attach(const char* settings) {
   attached = settings;
   trace_paths = 0;
   collector[0] = 0;
-  given_paths = 0;
   environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
 }
 

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstring>
 #include <exception>
-#include <fstream>
 
 #include "toolkit/launch/spawn.h"
 #include "toolkit/launch/tracer.h"
@@ -36,11 +35,7 @@ process::Fd listen_at(const std::string& path) {
 
 /// How many filters of system calls this process has (preload/program/launch/hand_over.c); 0: none, or not known.
 std::string count_filters() {
-  std::ifstream status("/proc/self/status");
-  for (std::string key, value; status >> key && std::getline(status >> std::ws, value);) {
-    if (key == "Seccomp_filters:") return value;
-  }
-  return "0";
+  return std::to_string(process::find_figure(process::read_file("/proc/self/status"), "Seccomp_filters").value_or(0));
 }
 
 }  // namespace

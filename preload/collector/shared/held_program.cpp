@@ -100,7 +100,7 @@ class HeldProgram {
     const timespec step{0, static_cast<long>(step_ns)};
     pollfd process{process_fd_, POLLIN, 0};
     const bool is_gone = ::ppoll(&process, 1, &step, nullptr) > 0;
-    if (settings_.time_step_ns != 0) raise_clock();
+    if (settings_.time_step_ns != 0) step_clock(memory_);
     memory_.note_progress();
     const bool executes = __atomic_load_n(&control_.exec_pending, __ATOMIC_ACQUIRE) != 0;
     was_executed_ = executes && (is_gone || was_executed(memory_));  // the end is that of another program
@@ -123,15 +123,6 @@ class HeldProgram {
         return true;
     }
     return false;
-  }
-
-  /// As the clock thread does (run_clock).
-  void raise_clock() {
-    memory_.raise_clock(clock_stamp(control_));
-    const std::uint64_t now = clock_ns();
-    const std::uint64_t raised_ns = control_.clock_raised_ns != 0 ? control_.clock_raised_ns : control_.start_ns;
-    control_.clock_step_ns = std::max(control_.clock_step_ns, now - raised_ns);
-    control_.clock_raised_ns = now;
   }
 
   void write_trace() {

@@ -8,10 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <mutex>
