@@ -28,7 +28,7 @@ enum {
   address_space_needed = 16 << 20
 };
 
-static char path[output_path_bytes];  // the file that was created last
+LARGE_VARIABLE static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
 static const char* refused_type;
 static char* stack;
@@ -65,7 +65,7 @@ static long create_trace(uint32_t which, int process) {
 
 // A line about a trace in CMTTRACE_STATUS.
 static void report(const struct Control* control, long fd, const char* event, const char* trace) {
-  static char line[output_path_bytes + 128];
+  LARGE_VARIABLE static char line[output_path_bytes + 128];
   char* end = put_decimal(stpcpy(line, "pid="), control->process);
   end = stpcpy(put_decimal(stpcpy(end, " start_ns="), control->start_ns), event);
   end = stpcpy(stpcpy(stpcpy(end, " path="), trace), "\n");

@@ -167,7 +167,7 @@ static bool is_standard_error_ours(void) {
 void write_message(const char* what, const char* detail, long error) {
   static const char prefix[] = "libcmttrace: ";
   if (sandbox_entered || !(kept.message ? kept.message[0] == 0 : is_standard_error_ours())) return;
-  static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
+  LARGE_VARIABLE static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
   const bool is_about_file = detail[0] != ';';
   char* end = stpcpy(stpcpy(line, prefix), what);
   if (is_about_file) end = stpcpy(end, detail);

@@ -24,6 +24,10 @@
 /// For variables: our code reaches them without the global offset table, with one instruction less for each use.
 #define HIDDEN __attribute__((visibility("hidden")))
 
+/// For zeroed variables of 1 KiB and more. The linker sorts variables by alignment (preload/CMakeLists.txt). So these
+/// come first, and the small ones lie together in few pages.
+#define LARGE_VARIABLE __attribute__((aligned(64)))
+
 /// An assertion for code in the traced program, where the C library's would allocate, write and call abort(), which is
 /// interposed: this one stops at an illegal instruction. On where NDEBUG is not defined. Use it for statements that are
 /// true in every program, in signal handlers and forked children too. Do not use it for the behaviour of the program or

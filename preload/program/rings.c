@@ -101,7 +101,7 @@ static long map_file(int fd, uint64_t bytes) {
 
 long rings_map(struct Control** control, uint64_t stacks_bytes) {
   rings_close_descriptor();
-  static char path[output_path_bytes];
+  LARGE_VARIABLE static char path[output_path_bytes];
   const long fd = open_file(path);
   if (fd < 0) return fd;
   const uint64_t volume = room_of_volume((int)fd, stacks_bytes), limits = room_for_rings();

@@ -14,15 +14,15 @@
 
 enum { numbers_max = 100000, variables_max = 4096, shown_bytes_max = 64 };
 
-static char templates[paths_max][output_path_bytes];
+LARGE_VARIABLE static char templates[paths_max][output_path_bytes];
 static uint32_t given_paths;  // a bit for each: looking at a template that is not given would touch a page
 static uint32_t trace_paths;
-static char folder[output_path_bytes];
+LARGE_VARIABLE static char folder[output_path_bytes];
 static char program[256] = "program";
-static char status_file[output_path_bytes];
+LARGE_VARIABLE static char status_file[output_path_bytes];
 static bool status_exists, reports_children;
 static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
-static char collector[output_path_bytes];
+LARGE_VARIABLE static char collector[output_path_bytes];
 static long collector_fault = -ENOENT;
 static char** environment;
 static const char* attached;  // settings in place of the environment's variables: "NAME=VALUE\0…\0\0"
@@ -536,7 +536,7 @@ static long error_of_taken(const char* path) {
 }
 
 long path_move_aside(char out[output_path_bytes], uint32_t which, int process) {
-  static char own[output_path_bytes];
+  LARGE_VARIABLE static char own[output_path_bytes];
   struct stat status;
   if (!is_shared(which) || !is_first_process() || !expand(own, which, process, 0, 0)) return -ENOENT;
   if (sys_stat(own, &status) != 0 || !S_ISREG(status.st_mode)) return -ENOENT;

@@ -12,7 +12,7 @@ enum { threads_in_sandbox = 64 };
 
 uint64_t stacks_kinds;
 
-static struct UnwindThread* memory_of_ring[rings_max];
+LARGE_VARIABLE static struct UnwindThread* memory_of_ring[rings_max];
 
 /// Memory for threads in a sandbox.
 static struct {

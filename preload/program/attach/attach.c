@@ -28,7 +28,7 @@ static const struct timespec millisecond = {.tv_nsec = 1000000};
 static bool was_attached;      // this library came so, and was not preloaded
 static struct Attach* shared;  // NULL: released
 static uint32_t shared_with;   // the process that has mapped it; a forked child has it too
-static char settings[attach_settings_bytes + 2];
+LARGE_VARIABLE static char settings[attach_settings_bytes + 2];
 static char last_message[attach_message_bytes];  // when nobody reads it any more
 
 static bool is_shared(void) { return shared && shared_with == process_id(); }

@@ -77,7 +77,7 @@ int ours_mallctl(const char* name, void* old, size_t* old_bytes, void* value, si
 }
 
 /// Names that a program has translated to numbers. It may replace the number of an arena in them.
-static struct ControlName {
+LARGE_VARIABLE static struct ControlName {
   uint32_t is_ready;
   uint32_t depth;
   size_t numbers[depth_max];

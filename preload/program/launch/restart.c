@@ -193,7 +193,7 @@ static void execute_descriptor(const char* name, char** words, char** environmen
 // By the name that was given to the kernel: the process is called after it. A loader that was called by its own
 // name has replaced that name.
 static void execute(const char* name, char** words, char** environment) {
-  static char real_name[4096];
+  LARGE_VARIABLE static char real_name[4096];
   struct stat named, own;
   const bool is_there = name && sys_stat(name, &named) == 0, is_known = sys_stat(own_file, &own) == 0;
   const bool is_same = is_there && is_known && named.st_dev == own.st_dev && named.st_ino == own.st_ino;

@@ -120,7 +120,7 @@ static uint64_t look_with(uint8_t* states, uint64_t at_once, uintptr_t begin, ui
 
 // Large blocks and windows take a buffer of 4 KiB, so that a page costs a tenth. The stack may be too small for it, and
 // so there is one for all. A thread, a signal handler or a forked child that finds it taken uses a small one.
-static uint8_t shared_states[pages_at_once_shared];
+LARGE_VARIABLE static uint8_t shared_states[pages_at_once_shared];
 static bool is_shared_taken;
 
 static bool take_shared(void) { return !__atomic_exchange_n(&is_shared_taken, true, __ATOMIC_ACQUIRE); }

@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct Leaf) <= unit_bytes && sizeof(struct Group) <= unit
 _Static_assert(chunk_units < 4096, "how many units of a chunk are used stands below its address");
 
 uint64_t large_blocks_min;
-uint64_t large_blocks_filter[(1 << large_filter_bits) / 64];
+LARGE_VARIABLE uint64_t large_blocks_filter[(1 << large_filter_bits) / 64];
 
 typedef struct Group* Halves[2];  // a table for each half of a group
 

@@ -17,7 +17,7 @@ static uint64_t wanted;  // a bit for each pool
 
 // A pool gets its number with its key. All threads that ask for it write the same name, so nobody waits for another
 // one, which a fork may have lost.
-static struct {
+LARGE_VARIABLE static struct {
   uint64_t key;
   char name[pool_name_bytes];
 } pools[pools_max];

@@ -41,7 +41,7 @@ static struct ArenaAllocator arena_before;
 static bool is_wanted;
 
 // A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's.
-static uint64_t granules[granules_max / 64];
+LARGE_VARIABLE static uint64_t granules[granules_max / 64];
 
 static inline uint64_t* granule_of(const void* block, uint64_t* bit) {
   const uint64_t number = (uintptr_t)block >> granule_shift;

@@ -18,7 +18,7 @@ enum { no_link_map = 1, path_bytes_max = 4096, page_bytes = 4096 };
 uintptr_t unwind_loader_begin, unwind_loader_bytes;
 uint8_t unwind_extras;
 
-static struct {
+LARGE_VARIABLE static struct {
   int (*find_object)(void*, struct dl_find_object*);
   struct r_debug* const* list;  // musl's
   struct StackShare* share;
