@@ -117,13 +117,20 @@ static uint64_t setting_in(const struct Unit* units, enum Setting setting) {
 uint64_t setting_number(enum Setting setting) { return setting_in(units_of_count, setting); }
 uint64_t setting_bytes(enum Setting setting) { return setting_in(units_of_size, setting); }
 
+/// The next of the texts between commas, or NULL after the last.
+static const char* next_item(const char** rest, size_t* length) {
+  const char* item = *rest;
+  if (*item == 0) return NULL;
+  *length = strcspn(item, ",");
+  *rest = item + *length + (item[*length] == ',');
+  return item;
+}
+
 static bool are_paths(const char* value, uint32_t count_max) {
+  if (count_max == 1) return strlen(value) < output_path_bytes / 2;
   uint32_t paths = 0;
-  while (*value) {
-    size_t length = count_max == 1 ? strlen(value) : strcspn(value, ",");
+  for (size_t length; next_item(&value, &length);) {
     if (length >= output_path_bytes / 2 || (length && ++paths > count_max)) return false;
-    value += length;
-    value += *value == ',';
   }
   return true;
 }
@@ -139,18 +146,18 @@ static bool is_word(const struct Form* form, const char* text, size_t length) {
 }
 
 static bool are_words(const struct Form* form, const char* list) {
-  for (size_t length; *list; list += length + (list[length] == ',')) {
-    length = strcspn(list, ",");
-    if (!is_word(form, list, length)) return false;
+  size_t length;
+  for (const char* word; (word = next_item(&list, &length));) {
+    if (!is_word(form, word, length)) return false;
   }
   return true;
 }
 
 bool setting_has(enum Setting setting, const char* word) {
   const char* list = setting_value(setting);
-  for (size_t length; list && *list; list += length + (list[length] == ',')) {
-    length = strcspn(list, ",");
-    if (is_same(word, list, length)) return true;
+  size_t length;
+  for (const char* item; list && (item = next_item(&list, &length));) {
+    if (is_same(word, item, length)) return true;
   }
   return false;
 }
@@ -218,9 +225,9 @@ static const char* fault_of_no_trace(void) {
 
 static const char* fault_of_sampling(void) {
   const char* out = getenv(setting_names[setting_out]);
-  size_t length = 0;
-  for (const char* path = out ? out : defaults[setting_out]; *path; path += length + (path[length] == ',')) {
-    length = strcspn(path, ",");
+  const char* list = out ? out : defaults[setting_out];
+  size_t length;
+  for (const char* path; (path = next_item(&list, &length));) {
     if (length != 0 && !settings_want_no_trace() && (length < 4 || strncmp(path + length - 4, ".cmt", 4) != 0))
       return "CMTTRACE_SAMPLE_BYTES needs the paths of CMTTRACE_OUT to end in .cmt";
   }
@@ -355,11 +362,10 @@ static void copy_template(uint32_t which, const char* value, size_t length) {
 }
 
 static void copy_trace_paths(const char* list) {
-  for (trace_paths = 0; trace_paths < outputs_max && *list;) {
-    size_t length = strcspn(list, ",");
-    if (length) copy_template(trace_paths++, list, length);
-    list += length;
-    list += *list == ',';
+  size_t length;
+  trace_paths = 0;
+  for (const char* path; trace_paths < outputs_max && (path = next_item(&list, &length));) {
+    if (length) copy_template(trace_paths++, path, length);
   }
 }
 
