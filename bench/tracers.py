@@ -1,9 +1,12 @@
 """For the benchmarks of the tracer: how a command runs under each tracer, what each run took, and how quiet the machine was."""
 import dataclasses
 import glob
+import json
 import os
+import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import statistics
@@ -23,7 +26,8 @@ OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times":
         ".cmt time=1ms": {"CMTTRACE_TIME": "1ms"}, ".cmt stacks time=1ms": {"CMTTRACE_STACKS": "1", "CMTTRACE_TIME": "1ms"},
         ".cmt touched=off": {"CMTTRACE_TOUCHED": "off"}, "text": {}, "whole": {"CMTTRACE_WAIT": "1"}}
 FLOORS = {"bare ring": "floor.so", "bare ring clock": "floor_clock.so"}
-NAMES = ["untraced", "forward", *FLOORS, *OURS, "heaptrack", "lttng"]
+HEAPTRACK = {"heaptrack": [], "heaptrack -r": ["-r"]}  # with its interpreter beside the program, and without
+NAMES = ["untraced", "forward", *FLOORS, *OURS, *HEAPTRACK, "lttng"]
 
 
 def compile_c(work, program, source, *flags):
@@ -33,7 +37,7 @@ def compile_c(work, program, source, *flags):
 
 @dataclasses.dataclass
 class Run:
-    """What one run took, in s. `events`: what the tracer's other process received, or None. `helper`: processor time of the tracer's other processes; `helper_at_end`: of it, what had passed
+    """What one run took, in s. `events`: what the tracer's other process received; of heaptrack what its log has, in the first run; or None. `helper`: processor time of the tracer's other processes; `helper_at_end`: of it, what had passed
     when the program ended, or None. `whole`: from the program's end to the end of its trace. `steal`, `others`: processors that
     the hypervisor took away, and that programs beside this run kept busy."""
     output: str
@@ -137,6 +141,7 @@ class Tracers:
         self.work = work
         self.out = os.path.join(work, "out")
         os.mkdir(self.out)
+        self.counted = set()  # of heaptrack, whose log was counted
         self.ours = {}  # name: (library, name without the build's number)
         for number, build in enumerate(builds, 1):
             for name in OURS:
@@ -159,7 +164,7 @@ class Tracers:
 
     def names(self, wanted):
         """Of the wanted tracers those that are there, and those of all builds. Says which builds do not support one."""
-        there = {"heaptrack": shutil.which("heaptrack"), "lttng": self.has_lttng()}
+        there = {**dict.fromkeys(HEAPTRACK, shutil.which("heaptrack")), "lttng": self.has_lttng()}
         wanted = [name for name in wanted if there.get(name, True)]
         ours = [name for name, (_, plain) in self.ours.items() if plain in wanted]
         for name in sorted(set(ours) & set(self.unsupported)):
@@ -206,7 +211,7 @@ class Tracers:
             self.lttng("create", "--output=" + self.out + "/l", "t")
             self.lttng("enable-event", "--userspace", "lttng_ust_libc:*")
             self.lttng("start")
-        words = ["heaptrack", "-o", self.out + "/h", *command] if tracer == "heaptrack" else command
+        words = ["heaptrack", *HEAPTRACK[tracer], "-o", self.out + "/h", *command] if tracer in HEAPTRACK else command
         machine, before, children = Machine(), own_processor_time(), children_processor_time()
         begin = time.monotonic()
         done = subprocess.run(words, env=self.environment(tracer, drain), cwd=self.work, stdin=subprocess.DEVNULL,
@@ -216,7 +221,10 @@ class Tracers:
         if done.returncode != 0:
             sys.exit(f"{tracer}: {command[0]}: exit {done.returncode}")
         output, events, helper, whole = done.stdout.decode(errors="replace"), None, 0, 0
-        if tracer == "heaptrack":
+        if tracer in HEAPTRACK:
+            if tracer not in self.counted:  # it takes as long as a run
+                self.counted.add(tracer)
+                events = sum(heaptrack_events(log) for log in glob.glob(self.out + "/h*"))
             helper = children_processor_time() - children - program_cpu(output)
         if tracer == "lttng":
             self.lttng("destroy", "t")
@@ -242,6 +250,70 @@ class Tracers:
     def lttng(self, *words):
         subprocess.run(["lttng", "--no-sessiond", *words], env=dict(os.environ, LTTNG_HOME=self.work), check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def compiler_of(command, folder):
+    """The command of cc1plus that g++ starts, as one process: heaptrack does not follow g++ into it. None without g++."""
+    if not shutil.which(command[0]):
+        return command
+    told = subprocess.run([*command, "-###"], cwd=folder, capture_output=True, text=True, check=True).stderr
+    return next(shlex.split(line) for line in told.splitlines() if line.startswith(" ") and "cc1plus" in line)
+
+
+def real_programs(work):
+    """Six that allocate for a living, and two that have large blocks; each of some tenths of a second."""
+    with open(work + "/a.cpp", "w", encoding="ascii") as file:
+        file.write('#include <map>\n#include <regex>\n#include <string>\nstd::map<std::string, std::regex> m;\n'
+                   'bool f(const std::string& s) { return std::regex_search(s, m[s]); }\n')
+    rows = [{"id": i, "name": f"n{i}", "tags": [str(i % 7)] * 4, "at": {"x": i * 1.5}} for i in range(40000)]
+    with open(work + "/a.json", "w", encoding="ascii") as file:
+        json.dump(rows, file)
+    numbers = random.Random(1)
+    with open(work + "/numbers", "w", encoding="ascii") as file:
+        file.writelines(f"{numbers.random()}\n" for _ in range(300000))
+    repository = work + "/repository"
+    script = ('git init -q . && for i in $(seq 300); do seq $i $((i + 40)) >f$((i % 37)); git add .; '
+              'git -c user.name=a -c user.email=a -c gc.auto=0 commit -qm $i; done')
+    os.mkdir(repository)
+    subprocess.run(["bash", "-c", script], cwd=repository, check=True, stdout=subprocess.DEVNULL)
+    return {
+        "sqlite3": ["sqlite3", ":memory:", "with recursive n(i) as (select 1 union all select i + 1 from n where "
+                    "i < 300000) select count(distinct i * 7 % 1000 || 'x') from n"],
+        "jq": ["jq", "[.[] | select(.id % 3 == 0) | .tags + [.name]] | length", "a.json"],
+        "git": ["git", "-C", "repository", "log", "--stat", "-p"],
+        "perl": ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 99) for 1..600000; print scalar(%h)'],
+        "cc1plus": compiler_of(["g++", "-O2", "-S", "a.cpp", "-o", "/dev/null"], work),
+        "python3": ["/usr/bin/python3", "-c", "import json\nfor i in range(20): json.loads(json.dumps([{str(k): [k] * 5} "
+                    "for k in range(5000)]))"],
+        "sort": ["sort", "numbers", "-o", "/dev/null"],
+        "xz": ["xz", "-0", "--threads=1", "--stdout", "numbers"],
+    }
+
+
+def rotated(names, round_number):
+    shift = round_number % len(names)
+    return names[shift:] + names[:shift]
+
+
+def heaptrack_events(log, lines="[+-]"):
+    """The allocations and frees that a log of heaptrack has, raw or interpreted: lines that begin with + and -."""
+    counted = subprocess.run(["bash", "-c", '{ zstd -dcq "$0" || gzip -dcq "$0"; } 2>/dev/null | grep -ac "^$1"', log, lines],
+                             stdout=subprocess.PIPE, check=False).stdout
+    return int(counted)
+
+
+def heaptrack_allocations(log):
+    return heaptrack_events(log, "+")
+
+
+def machine():
+    """One line: the processor's model, how many this process may use, kernel and load."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        text = file.read()
+    fields = {name: re.search(rf"^{name}\s*: (.*)$", text, re.MULTILINE) for name in ("model name", "cpu family", "model")}
+    name, family, model = (found[1] if found else "?" for found in fields.values())
+    return (f"{name} (family {family}, model {model}), {PROCESSORS} processors, Linux {os.uname().release}, "
+            f"load {os.getloadavg()[0]:.1f}, {time.strftime('%Y-%m-%d')}")
 
 
 def spread(values, form="{:.1f}"):
