@@ -92,12 +92,13 @@ sum up the recording.
                     profile, mark LABEL
   --keep=TIME|SIZE|TIME,SIZE
                     keep only the last events: those of at least TIME (10min),
-                    in at most SIZE (1G). They are written to OUT at the end,
-                    and to app.kept.1.cmt, app.kept.2.cmt, ... when cmttrace
-                    gets SIGUSR1 or --control gets the command "keep"
-  --keep-at=N%|SIZE with --keep: write them also when the memory of the command's
-                    control group has reached this share of its limit (90%), or
-                    this size (400M), and again while it grows. The file is
+                    in SIZE (1G), at most twice as much. They are written to
+                    OUT at the end, and to app.kept.1.cmt, app.kept.2.cmt, ...
+                    when cmttrace gets SIGUSR1 or --control the command "keep"
+  --keep-at=N%|SIZE with --keep: write them also when the command's control
+                    group, or one around it, has reached this share of its limit
+                    of memory (90%), or the command's own this size (400M), and
+                    again while it grows. The file is
                     replaced as a whole, so it outlives a kill of the container
   --pprof=FILE      write a profile for pprof to FILE at the end: app.pb.gz. %n and
                     %p as in OUT. While the command runs, app.0001.pb.gz,

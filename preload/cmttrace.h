@@ -51,8 +51,9 @@ static inline void cmt_resume(void) {
 ///     int main() { pool = cmt_pool_create("nodes"); ... }
 ///
 /// Returns the number of the pool of that name (at most 63 bytes of UTF-8), or 0 unless pools are recorded
-/// (cmttrace --pool=own). There are 61 numbers. A program may call it again, and gets the same number. If "nodes" is a
-/// pool, "nodes arenas" is the memory that it has for its blocks.
+/// (cmttrace --pool=own). There are 61 numbers; a further name gets 0, and cmttrace reports it at the end. A program
+/// may call it again, and gets the same number. If "nodes" is a pool, "nodes arenas" is the memory that it has for its
+/// blocks.
 static inline unsigned cmt_pool_create(const char* name) {
   return cmttrace_pool_create ? cmttrace_pool_create(name) : 0;
 }
