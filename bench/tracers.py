@@ -48,6 +48,7 @@ class Run:
     whole: float
     steal: float
     others: float
+    lost: int = 0  # events, of our tracer
 
 
 class Machine:
@@ -220,7 +221,7 @@ class Tracers:
         at_end = collectors.processor_time() if collectors else None
         if done.returncode != 0:
             sys.exit(f"{tracer}: {command[0]}: exit {done.returncode}")
-        output, events, helper, whole = done.stdout.decode(errors="replace"), None, 0, 0
+        output, events, helper, whole, lost = done.stdout.decode(errors="replace"), None, 0, 0, 0
         if tracer in HEAPTRACK:
             if tracer not in self.counted:  # it takes as long as a run
                 self.counted.add(tracer)
@@ -235,13 +236,14 @@ class Tracers:
         if collectors:
             lines = collectors.wait()
             events = sum(int(line["events"]) for line in lines)
+            lost = sum(int(line["lost"]) for line in lines)
             ours = helper = sum(int(line["cpu_ns"]) for line in lines) / 1e9
             whole = max(int(line["start_ns"]) + int(line["time_ns"]) for line in lines) / 1e9 - end
             if all("cpu_ns_at_end" in line for line in lines):
                 at_end = sum(int(line["cpu_ns_at_end"]) for line in lines) / 1e9
         steal, others = machine.shares(ours + own_processor_time() - before)
         self.empty()
-        return Run(output, end - begin, events, helper, at_end, whole, steal, others)
+        return Run(output, end - begin, events, helper, at_end, whole, steal, others, lost)
 
     def empty(self):
         shutil.rmtree(self.out)
