@@ -43,6 +43,11 @@ struct ZeroedPages {
     if (count * sizeof(T) < 2 * page) return ::operator delete (memory, std::align_val_t{line});
     ::munmap(memory, count * sizeof(T));
   }
+  /// Gives the memory of `items` from `first` on back to the kernel, out of an allocation of `count`. The items become
+  /// zero, unless the allocation is small.
+  static void give_back(T* memory, std::size_t count, std::size_t first, std::size_t items) {
+    if (count * sizeof(T) >= 2 * page) ::madvise(memory + first, items * sizeof(T), MADV_DONTNEED);
+  }
   template <class U>
   void construct(U*) {}  // the memory is zeroed already
   bool operator==(const ZeroedPages&) const = default;
@@ -50,10 +55,15 @@ struct ZeroedPages {
 
 /// The live blocks by address, while order is rebuilt and the trace is written.
 ///
-/// The table uses open addressing. A bucket is a cache line of four blocks, and at most half of all places are used. A
-/// block that does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. A
-/// bucket has all fields of its blocks, so an event costs one access, to prefetched memory. One comparison of four
-/// keys, the lower halves of the addresses, finds the place without a branch that depends on the place.
+/// The table uses open addressing. A bucket is a cache line of four blocks. A block that does not fit its bucket goes
+/// to the next one. Erasing moves such a block back, so chains do not grow. A bucket has all fields of its blocks, so
+/// an event costs one access, to prefetched memory. One comparison of four keys, the lower halves of the addresses,
+/// finds the place without a branch that depends on the place.
+///
+/// Memory: at most 32 bytes a live block, plus 8 MiB. A small table has at most half of its places in use, and grows
+/// twofold. A large one has between half and three quarters in use, because it grows by a half. A bucket's number is
+/// its hash scaled to their count, so growing visits the buckets of both tables in rising order. It gives back the old
+/// ones on the way, and both tables together never take more than the new one.
 ///
 /// An entry has 48 bits of address, 47 of tag (enough for five months of ten million allocations a second), and 31 of
 /// size. Larger sizes are in a map of their own.
@@ -104,6 +114,8 @@ class LiveTable final : public LiveBlockSource {
 
   Tag first_tag() const { return first_tag_; }
   std::size_t live_blocks() const override { return used_; }
+  /// The memory of the buckets.
+  std::size_t bytes() const { return buckets_.size() * sizeof(Bucket); }
   std::vector<format::LiveBlock> list_live_blocks() const override {
     std::vector<format::LiveBlock> blocks;
     blocks.reserve(used_);
@@ -150,19 +162,19 @@ class LiveTable final : public LiveBlockSource {
     Run(LiveTable& table, std::size_t added_max) : table_(table) {
       while (table.used_ + added_max > table.used_max_) table.grow();
       buckets_ = table.buckets_.data();
-      shift_ = table.shift_;
+      count_ = table.buckets_.size();
       first_tag_ = table.first_tag_;
     }
     ~Run() { table_.used_ += added_; }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address, shift_)]); }
+    void prefetch(std::uint64_t address) const { prefetch_to_change(&buckets_[home(address, count_)]); }
 
     /// Adds a block of a size below `large`. Returns false, and changes nothing, if a block lives at its address.
     bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {
       assert(size < large);
-      Bucket& bucket = buckets_[home(address, shift_)];
+      Bucket& bucket = buckets_[home(address, count_)];
       const unsigned free = free_in(bucket);
       Place place(bucket, static_cast<unsigned>(std::countr_zero(free)));
       if (with_key(bucket, key_of(address)) != 0 || free == 0) {
@@ -177,7 +189,7 @@ class LiveTable final : public LiveBlockSource {
     /// Removes the block at an address and returns its tag and size. Returns false, and changes nothing, unless there
     /// is such a block, of this trace, in no realloc, and of a size below `size_max`. `size_max` is at most `large`.
     bool take(std::uint64_t address, Tag& tag, std::uint32_t& size, std::uint64_t size_max = large) {
-      Bucket& bucket = buckets_[home(address, shift_)];
+      Bucket& bucket = buckets_[home(address, count_)];
       const unsigned same = with_key(bucket, key_of(address));
       Place place(bucket, static_cast<unsigned>(std::countr_zero(same)));
       if (same == 0 || place.address() != address) {
@@ -195,7 +207,7 @@ class LiveTable final : public LiveBlockSource {
    private:
     LiveTable& table_;
     Bucket* buckets_;
-    unsigned shift_;
+    std::size_t count_;
     Tag first_tag_;
     std::size_t added_ = 0;  // added less removed
   };
@@ -218,15 +230,24 @@ class LiveTable final : public LiveBlockSource {
  private:
   using Buckets = std::vector<Bucket, ZeroedPages<Bucket>>;
 
-  static constexpr std::size_t first_buckets = 64;
+  /// A table of `large_buckets`, 4 MiB, is a large one.
+  static constexpr std::size_t first_buckets = 64, large_buckets = 1 << 16;
 
-  std::size_t next(std::size_t bucket) const { return (bucket + 1) & mask_; }
+  std::size_t next(std::size_t bucket) const { return bucket + 1 != buckets_.size() ? bucket + 1 : 0; }
+  /// How many buckets `to` is after `from`.
+  std::size_t distance(std::size_t from, std::size_t to) const {
+    return to >= from ? to - from : to + buckets_.size() - from;
+  }
 
   // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the upper half.
-  static std::size_t home(std::uint64_t address, unsigned shift) {
-    return (address >> 6) * 0x9e3779b97f4a7c15u >> shift;
+  static std::size_t home(std::uint64_t address, std::size_t count) {
+    return ((address >> 6) * 0x9e3779b97f4a7c15u >> 32) * count >> 32;
   }
-  std::size_t home(std::uint64_t address) const { return home(address, shift_); }
+  std::size_t home(std::uint64_t address) const { return home(address, buckets_.size()); }
+
+  static std::size_t used_max_of(std::size_t buckets) {
+    return buckets < large_buckets ? buckets * width / 2 : buckets * width / 4 * 3;
+  }
 
   static std::uint32_t key_of(std::uint64_t address) { return static_cast<std::uint32_t>(address) | 1; }
 
@@ -279,10 +300,10 @@ class LiveTable final : public LiveBlockSource {
     for (std::size_t i = next(number_of(hole.bucket_));; i = next(i)) {
       Bucket& bucket = buckets_[i];
       const bool was_full = free_in(bucket) == 0;
-      const std::size_t far = (i - number_of(hole.bucket_)) & mask_;
+      const std::size_t far = distance(number_of(hole.bucket_), i);
       for (unsigned j = 0; j < width; ++j) {
         const Place place(bucket, j);
-        if (place.is_free() || ((i - home(place.address())) & mask_) < far) continue;
+        if (place.is_free() || distance(home(place.address()), i) < far) continue;
         move(place, hole);
         hole = place;
         break;
@@ -300,17 +321,19 @@ class LiveTable final : public LiveBlockSource {
   }
 
   [[gnu::noinline]] void grow() {
-    assert(used_ <= used_max_ && std::has_single_bit(buckets_.size()));
-    Buckets old(buckets_.size() * 2);
+    assert(used_ <= used_max_);
+    const std::size_t count = buckets_.size();
+    Buckets old(count < large_buckets ? count * 2 : count / 2 * 3);
+    assert(old.size() >> 32 == 0);
     old.swap(buckets_);
-    mask_ = buckets_.size() - 1;
-    used_max_ = buckets_.size() * width / 2;
-    --shift_;
-    for (Bucket& bucket : old) {
+    used_max_ = used_max_of(buckets_.size());
+    constexpr std::size_t step = ZeroedPages<Bucket>::page / sizeof(Bucket);
+    for (std::size_t i = 0; i < count; ++i) {
       for (unsigned j = 0; j < width; ++j) {
-        const Place place(bucket, j);
+        const Place place(old[i], j);
         if (!place.is_free()) move(place, place_of(place.address()));
       }
+      if (i % step == step - 1) ZeroedPages<Bucket>::give_back(old.data(), count, i + 1 - step, step);
     }
   }
 
@@ -326,9 +349,7 @@ class LiveTable final : public LiveBlockSource {
 
   Tag first_tag_;
   Buckets buckets_;
-  std::size_t mask_ = first_buckets - 1;
-  unsigned shift_ = 64 - std::countr_zero(first_buckets);  // 64 less the bits of a bucket's number
-  std::size_t used_ = 0, used_max_ = first_buckets * width / 2;
+  std::size_t used_ = 0, used_max_ = used_max_of(first_buckets);
   std::unordered_map<std::uint64_t, std::uint64_t> large_;  // by address
 };
 
