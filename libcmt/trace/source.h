@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -77,6 +78,16 @@ struct ReadStep {
   bool has_labels = false;  ///< some events may have a label
 };
 
+/// Events with the lines that they came from, and the memory of both.
+struct LineBatch {
+  std::vector<Event> events;
+  std::deque<std::string> labels;  ///< of these events
+  std::vector<std::string_view> lines;
+  std::vector<std::uint64_t> line_numbers;
+  std::vector<char> text;       ///< has the lines
+  bool lines_are_plain = true;  ///< text::is_plain() is true for each line
+};
+
 /// A reader of one form of trace. Reader chooses one by the content of the input.
 class Source {
  public:
@@ -97,6 +108,9 @@ class Source {
   virtual void complete(ReadStep&, std::span<Event>) {}
 
   virtual std::string_view line(std::size_t) const { return {}; }
+  /// Exchanges the events of the last read() and their lines for earlier ones, which the caller does not need any more.
+  /// Only the live blocks are valid after it, until the next read(). Returns false if the source has no lines.
+  virtual bool exchange(LineBatch&) { return false; }
   virtual std::uint64_t line_number(std::size_t) const { return 0; }
 
   /// The place of the i-th event of the last read(), the trace's event `number` (from 0).

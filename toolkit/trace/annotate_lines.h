@@ -54,7 +54,7 @@ void write_lines(const Annotator& annotator, AnnotatedBatch<Note>& each) {
   const Note* note = each.notes.data();
   for (std::size_t i = 0; i < each.batch.events.size(); ++i) {
     const Event& event = each.batch.events[i];
-    each.text.begin_line(event, each.batch.line(i));
+    each.text.begin_line(event, each.batch.line(i), each.batch.lines_are_plain);
     annotator.write(each.text, event, note);
     each.text.end_line();
   }
@@ -77,7 +77,7 @@ void annotate_lines(const Options& options, Settings... settings) {
   trace.begin_output();
   Output out(STDOUT_FILENO);
   Annotator annotator(trace.complaints(), options, settings...);
-  BatchReader& reader = trace.batches(true);
+  BatchReader& reader = trace.batches();
   std::vector<AnnotatedBatch<typename Annotator::Note>> places(Stages::places_for(options.jobs));
   Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place].batch); }, 0},
                  {true, [&](std::size_t place) { return reader.complete(places[place].batch); }, 0},

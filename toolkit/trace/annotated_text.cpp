@@ -12,7 +12,7 @@
 
 namespace cmt::trace {
 
-void AnnotatedText::begin_line(const Event& event, std::string_view line) {
+void AnnotatedText::begin_checked(const Event& event, std::string_view line) {
   if (!line.empty() && cmt::text::is_plain(line)) return begin_line(line);
   if (traits(event.kind).labels) return begin_line(to_line(event));
   make_room(cmt::text::line_room);

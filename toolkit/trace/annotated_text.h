@@ -25,8 +25,11 @@ namespace cmt::trace {
 class AnnotatedText {
  public:
   /// Begins the line of an event: `line`, as it is in the input, or else, also where it holds characters that a
-  /// terminal would obey, the canonical form. The calls that follow append to it until end_line().
-  void begin_line(const Event& event, std::string_view line);
+  /// terminal would obey, the canonical form. The calls that follow append to it until end_line(). `is_plain`: the line
+  /// has no such characters.
+  void begin_line(const Event& event, std::string_view line, bool is_plain) {
+    return is_plain && !line.empty() ? begin_line(line) : begin_checked(event, line);
+  }
   void begin_line(std::string_view line) {
     make_room(line.size());
     text(line);
@@ -91,6 +94,7 @@ class AnnotatedText {
     line_begin_ = at_;
   }
   void grow(std::size_t wanted);
+  void begin_checked(const Event& event, std::string_view line);
 
   std::unique_ptr<char[]> buffer_;
   char* at_ = nullptr;

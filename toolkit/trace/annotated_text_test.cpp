@@ -42,13 +42,13 @@ TEST_CASE("annotated text: a line that a terminal would obey is written in canon
   const cmt::Event event{.kind = cmt::Kind::malloc, .size = 8, .tag = 1, .address = 0x1000};
   const cmt::Event mark{.kind = cmt::Kind::mark, .label = "one\x1b"};
   AnnotatedText text;
-  text.begin_line(event, "malloc(8)  = 1000");
+  text.begin_line(event, "malloc(8)  = 1000", false);
   text.end_line();
-  text.begin_line(event, "malloc(8)\x1b[2J = 1000");
+  text.begin_line(event, "malloc(8)\x1b[2J = 1000", false);
   text.end_line();
-  text.begin_line(event, "");
+  text.begin_line(event, "", true);
   text.end_line();
-  text.begin_line(mark, "");
+  text.begin_line(mark, "", true);
   text.end_line();
   CHECK(text.lines() == "malloc(8)  = 1000\nmalloc(8) = 1000<1>\nmalloc(8) = 1000<1>\nmark(\"one\\x1b\")\n");
 }

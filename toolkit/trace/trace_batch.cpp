@@ -9,10 +9,8 @@ namespace cmt::trace {
 bool BatchReader::begin(TraceBatch& batch) {
   assert(batch_ == nullptr);
   if (!in_steps_) batch.events.clear();
-  batch.labels.clear();
+  batch.lines.clear();
   batch.line_numbers.clear();
-  batch.text.clear();
-  batch.line_ends.clear();
   batch.defects.clear();
   batch.first_defects.clear();
   batch.error = nullptr;
@@ -51,28 +49,16 @@ bool BatchReader::complete(TraceBatch& batch) {
   return batch.error == nullptr;
 }
 
+/// The events of a text stay where the parser put them. The events of a legacy .cmt have no labels, and are copied.
 bool BatchReader::read_into(TraceBatch& batch) {
-  while (batch.events.size() < TraceBatch::events_wanted && batch.text.size() < TraceBatch::text_enough) {
+  while (batch.events.size() < TraceBatch::events_wanted) {
     const std::span<const Event> events = reader_.read();
     if (events.empty()) return false;
     if (batch.events.empty()) batch.first_event = reader_.first_event();
-    append(batch, events);
+    if (reader_.impl().source_->exchange(batch)) return true;
+    batch.events.insert(batch.events.end(), events.begin(), events.end());
   }
   return true;
-}
-
-void BatchReader::append(TraceBatch& batch, std::span<const Event> events) const {
-  batch.events.insert(batch.events.end(), events.begin(), events.end());
-  for (Event& event : std::span(batch.events).last(events.size())) {
-    if (!event.label.empty()) event.label = batch.labels.emplace_back(event.label);
-  }
-  if (reader_.line_number(0) == 0) return;
-  for (std::size_t i = 0; i < events.size(); ++i) batch.line_numbers.push_back(reader_.line_number(i));
-  if (!lines_) return;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    batch.text += reader_.line(i);
-    batch.line_ends.push_back(batch.text.size());
-  }
 }
 
 }  // namespace cmt::trace

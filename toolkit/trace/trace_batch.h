@@ -16,11 +16,9 @@ namespace cmt::trace {
 
 /// Events of a trace with their texts and defects, in memory of their own. One thread reads a batch while others work
 /// on the batches before. So no two batches share a line of the cache, nor a pair that the processor fetches together.
-struct alignas(128) TraceBatch {
+struct alignas(128) TraceBatch : LineBatch {
   /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
   static constexpr std::size_t events_wanted = 1024;
-  /// A batch with so many bytes of lines takes no further events.
-  static constexpr std::size_t text_enough = std::size_t{1} << 20;
 
   /// A defect that was found when the events before this one had been handed out.
   struct ReadDefect {
@@ -28,11 +26,6 @@ struct alignas(128) TraceBatch {
     Defect defect;
   };
 
-  std::vector<Event> events;
-  std::deque<std::string> labels;                 ///< of these events
-  std::vector<std::uint64_t> line_numbers;        ///< by event; empty for a .cmt
-  std::string text;                               ///< the events' lines, one after the other, if they were asked for
-  std::vector<std::size_t> line_ends;             ///< by event, in `text`; empty where it has no lines
   std::vector<ReadDefect> defects;                ///< the first, in order
   FirstDefects first_defects;                     ///< which of them are kept
   std::exception_ptr error;                       ///< the exception of reading after these events
@@ -41,21 +34,13 @@ struct alignas(128) TraceBatch {
   ReadStep step{};                                ///< of a trace that is read in two steps
 
   /// The line of an event; empty where it has none.
-  std::string_view line(std::size_t i) const {
-    if (line_ends.empty()) return {};
-    assert(i < line_ends.size());
-    const std::size_t begin = i == 0 ? 0 : line_ends[i - 1];
-    assert(begin <= line_ends[i] && line_ends[i] <= text.size());
-    return std::string_view(text).substr(begin, line_ends[i] - begin);
-  }
+  std::string_view line(std::size_t i) const { return lines.empty() ? std::string_view() : lines[i]; }
 };
 
 /// Reads a trace into batches, from its begin. Borrows the reader, which nobody else may use meanwhile.
 class BatchReader {
  public:
-  /// `lines`: the events' lines are wanted too, where the trace is a text.
-  explicit BatchReader(Reader& reader, bool lines = false)
-      : reader_(reader), in_steps_(reader.impl().source_->reads_in_steps()), lines_(lines) {}
+  explicit BatchReader(Reader& reader) : reader_(reader), in_steps_(reader.impl().source_->reads_in_steps()) {}
 
   /// Replaces the content of a batch by the next events. Returns false for the last batch, which may be empty. Stores
   /// an exception of reading in its `error`.
@@ -85,11 +70,9 @@ class BatchReader {
  private:
   bool read_into(TraceBatch& batch);
   bool read_core(TraceBatch& batch);
-  void append(TraceBatch& batch, std::span<const Event> events) const;
 
   Reader& reader_;
   bool in_steps_;
-  bool lines_;
   TraceBatch* batch_ = nullptr;  // the one that is being filled
 };
 

@@ -31,7 +31,7 @@ std::uint64_t read_batches(const std::string& text, const std::function<void(con
     at_once += defect.count;
   };
   Reader reader(fd, "text", options);
-  BatchReader filling(reader, true);
+  BatchReader filling(reader);
   batches = &filling;
   TraceBatch batch;
   for (bool more = true; more;) {
@@ -61,12 +61,25 @@ TEST_CASE("batch: of many bad lines, few are kept, and all are counted") {
   CHECK(defects + at_once == bad_lines + 1);
 }
 
+TEST_CASE("batch: owns its lines, and knows whether a terminal would obey some of them") {
+  read_batches("malloc(8) = 10\n free(10) # x\n", [&](const TraceBatch& batch) {
+    if (batch.events.empty()) return;
+    CHECK(batch.line(0) == "malloc(8) = 10");
+    CHECK(batch.line(1) == " free(10)");
+    CHECK(batch.line(0).data() == batch.text.data());
+    CHECK(batch.lines_are_plain);
+  });
+  read_batches("malloc(8) = 10\nmark(\"\x1b[2J\")\n", [&](const TraceBatch& batch) {
+    if (!batch.events.empty()) CHECK_FALSE(batch.lines_are_plain);
+  });
+}
+
 TEST_CASE("batch: long lines end it early") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "mark(\"" + std::string(4000, 'x') + "\")" + std::string(60000, ' ') + "\n";
   std::size_t events = 0;
   read_batches(text, [&](const TraceBatch& batch) {
-    CHECK(batch.text.size() <= TraceBatch::text_enough + 128 * 1024);
+    CHECK(batch.text.size() <= 128 * 1024);
     events += batch.events.size();
   });
   CHECK(events == 100);

@@ -97,8 +97,8 @@ class Trace {
   /// call, but not while the tables of stacks and of totals change.
   void call_while_reading(std::function<void()> call) { call_while_reading_ = std::move(call); }
 
-  /// For callers that read in batches. `lines`: batches contain the lines of a text.
-  BatchReader& batches(bool lines = false) { return batches_ ? *batches_ : batches_.emplace(reader_, lines); }
+  /// For callers that read in batches.
+  BatchReader& batches() { return batches_ ? *batches_ : batches_.emplace(reader_); }
 
   /// Calls `fetch` and `visit` with the index of each event of a batch, and reports the batch's defects in between.
   template <class Fetch, class Visit>

@@ -43,6 +43,15 @@ std::uint64_t count_lines(std::string_view text) {
   return lines + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+/// The input owns the window, which moves with the next piece. So a piece has a copy of its own.
+void keep(LinePiece& piece, std::string_view window, std::size_t lines_size, std::size_t last_size) {
+  assert(lines_size + last_size <= window.size());
+  piece.memory.assign(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(lines_size + last_size));
+  const std::string_view copy(piece.memory.data(), piece.memory.size());
+  piece.text = copy.substr(0, lines_size);
+  piece.last = copy.substr(lines_size);
+}
+
 }  // namespace
 
 LinePieces::~LinePieces() {
@@ -156,22 +165,12 @@ void LinePieces::read_lines(LinePiece& piece) {
   }
 }
 
-/// The input owns the window, which moves with the next piece. So with helpers a piece has a copy of its own.
-void LinePieces::keep(LinePiece& piece, std::string_view window, std::size_t lines_size, std::size_t last_size) const {
-  assert(lines_size + last_size <= window.size());
-  if (slots_.size() > 1) {
-    piece.copy.assign(window.substr(0, lines_size + last_size));
-    window = piece.copy;
-  }
-  piece.text = window.substr(0, lines_size);
-  piece.last = window.substr(lines_size, last_size);
-}
-
 void LinePieces::parse_piece(LinePiece& piece) const {
   piece.events.clear();
   piece.lines.clear();
   piece.line_numbers.clear();
   piece.others.clear();
+  piece.lines_are_plain = true;
   if (parse_ == nullptr) return;
   try {
     parse_(piece);

@@ -47,8 +47,9 @@ struct LinePiece {
   std::vector<std::string_view> lines;
   std::vector<std::uint64_t> line_numbers;
   std::vector<Other> others;
+  bool lines_are_plain = true;  ///< text::is_plain() is true for each of `lines`
 
-  std::string copy{};  ///< owns `text` and `last` if other threads read ahead
+  std::vector<char> memory{};  ///< of `text` and `last`; the input's window moves on
 };
 
 /// Cuts an input into pieces of whole lines and parses them, with several threads ahead of the owner. The pieces are
@@ -83,7 +84,6 @@ class LinePieces {
   void read_piece(LinePiece& piece);
   void read_lines(LinePiece& piece);
   void parse_piece(LinePiece& piece) const;
-  void keep(LinePiece& piece, std::string_view window, std::size_t lines_size, std::size_t last_size) const;
 
   Input& input_;
   const unsigned threads_;

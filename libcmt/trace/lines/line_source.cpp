@@ -6,6 +6,7 @@
 
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/text/parser.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt {
 namespace {
@@ -31,6 +32,16 @@ std::span<const Event> LineSource::read() {
   return batch_;
 }
 
+bool LineSource::exchange(LineBatch& batch) {
+  batch.events.swap(batch_);
+  batch.labels.swap(labels_);
+  batch.lines.swap(lines_);
+  batch.line_numbers.swap(line_numbers_);
+  batch.text.swap(piece_->memory);
+  batch.lines_are_plain = lines_are_plain_;
+  return true;
+}
+
 /// An error is thrown when the events before it have been handed out.
 void LineSource::fill() {
   if (error_) std::rethrow_exception(error_);
@@ -51,11 +62,13 @@ void LineSource::read_batch() {
   lines_.clear();
   line_numbers_.clear();
   labels_.clear();
+  lines_are_plain_ = true;
   while (batch_.empty() && !finished_) {
     if (log_.held_count() >= nonsense_limit) refuse_nonsense();
     LinePiece& piece = pieces_.next();
     if (piece.error) std::rethrow_exception(piece.error);
     bytes_taken_ = piece.bytes_taken;
+    piece_ = &piece;
     take_piece(piece);
   }
 }
@@ -90,6 +103,7 @@ void LineSource::take_events(LinePiece& piece) {
   batch_.swap(piece.events);
   lines_.swap(piece.lines);
   line_numbers_.swap(piece.line_numbers);
+  lines_are_plain_ = piece.lines_are_plain;
   const std::size_t before_others = piece.others.empty() ? batch_.size() : piece.others.front().index;
   given_.resize(batch_.size());
   mended_ = 0;
@@ -188,6 +202,7 @@ void LineSource::refuse_nonsense() {
 }
 
 void LineSource::add(Event event, std::string_view shown) {
+  lines_are_plain_ &= text::is_plain(shown);
   if (!event.label.empty()) event.label = labels_.emplace_back(event.label);
   batch_.push_back(event);
   add_last(shown);

@@ -31,6 +31,7 @@ class LineSource : public Source {
   std::span<const Event> read() override;
   std::string place(std::size_t i, std::uint64_t) const override { return place(line_numbers_[i]); }
   std::string_view line(std::size_t i) const override { return i < lines_.size() ? lines_[i] : std::string_view(); }
+  bool exchange(LineBatch& batch) override;
   std::uint64_t bytes_taken() const override { return bytes_taken_; }
   bool knows_blocks() const override { return mender_.knows_blocks(); }
   std::span<const LiveBlock> given() const override { return {given_.data(), batch_.size()}; }
@@ -101,6 +102,8 @@ class LineSource : public Source {
   std::vector<std::uint64_t> line_numbers_;
   std::deque<std::string> labels_;
   std::uint64_t bytes_taken_ = 0;
+  bool lines_are_plain_ = true;
+  LinePiece* piece_ = nullptr;  // the last one
 
   std::size_t mended_ = 0;  // the number of events of the batch that need no copy
 

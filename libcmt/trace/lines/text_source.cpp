@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "libcmt/text/parser.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt {
 
@@ -88,6 +89,7 @@ void parse_line(text::Parser& parser, std::string_view line, std::uint64_t numbe
     if (parsed.sort == text::Line::Sort::event && parsed.event.label.empty() && !is_of_sampling(parsed.event.kind)) {
       piece.events.push_back(parsed.event);
       piece.lines.push_back(text::without_annotation(line));
+      piece.lines_are_plain &= text::is_plain(piece.lines.back());
       piece.line_numbers.push_back(number);
       return;
     }
