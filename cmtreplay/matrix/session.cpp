@@ -59,12 +59,11 @@ void confirm_memory(const ReplaySettings& settings, ReplayResults& results, doub
   const auto add_runs = [&](AllocatorResult& result) {
     while (result.memory_runs.size() < wanted) {
       const auto number = static_cast<std::uint32_t>(result.memory_runs.size());
-      result.memory_runs.push_back(
-          figures_of(run_memory(settings, result.allocator, results.baseline.memory->baseline, number)));
+      result.memory_runs.push_back(figures_of(run_memory(settings, result.allocator, results.memory_baseline, number)));
     }
   };
   for (AllocatorResult& result : results.allocators) {
-    if (&result == &reference || result.death || reference.death || !results.baseline.memory) continue;
+    if (&result == &reference || result.death || reference.death || !results.memory_baseline) continue;
     const auto peak = [](const MemoryFigures& run) { return static_cast<double>(run.peak); };
     const auto mean = [](const MemoryFigures& run) { return static_cast<double>(run.mean); };
     const auto fragmentation = [](const MemoryFigures& run) { return run.fragmentation; };

@@ -170,7 +170,7 @@ Allocator AllocatorFinder::find(const std::string& text) {
   if (name == "null") return {.name = text, .null = true};
   Allocator allocator{.name = text, .settings = asked.settings};
   if (name == "libc") {
-    allocator.library = probe(allocator).origins["malloc"];
+    allocator.library = probe(allocator).origin("malloc");
     return allocator;
   }
   if (const auto files = packaged_files(name)) return find_packaged(allocator, name, *files);
@@ -190,7 +190,7 @@ Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::
 /// Whether a file can be preloaded.
 bool AllocatorFinder::is_loaded(const std::string& file, Allocator allocator) const {
   allocator.preload = file;
-  const Probe found = probe(allocator);
+  const Probe& found = probe(allocator);
   const auto is_file = [&file](const std::string& object) { return is_same_library(object, file); };
   return std::any_of(found.objects.begin(), found.objects.end(), is_file);
 }
@@ -227,36 +227,36 @@ std::vector<Allocator> AllocatorFinder::find_all(const std::vector<std::string>&
 Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {
   const std::string& name = allocator.name;
   allocator.preload = preload_path(library);
-  Probe found = probe(allocator);
-  if (found.ending.signal != 0)
-    throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found.ending));
-  if (found.ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages));
+  const Probe* found = &probe(allocator);
+  if (found->ending.signal != 0)
+    throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found->ending));
+  if (found->ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages));
   const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };
-  const auto object = std::find_if(found.objects.begin(), found.objects.end(), is_library);
-  if (object == found.objects.end()) {
+  const auto object = std::find_if(found->objects.begin(), found->objects.end(), is_library);
+  if (object == found->objects.end()) {
     const bool is_path = library.find('/') != library.npos;
-    throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages) +
+    throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages) +
                          (is_path ? "" : "; known by name and installed: null, " + installed_text()));
   }
   allocator.library = *object;
   if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
     allocator.prefix = prefix_;
-    found = probe(allocator);
+    found = &probe(allocator);
   }
-  if (!is_same_library(found.origins["malloc"], library))
-    throw AllocatorError(name + ": " + why_no_malloc(allocator, found));
-  allocator.replaced = missing_calls(found, allocator);
+  if (!is_same_library(found->origin("malloc"), library))
+    throw AllocatorError(name + ": " + why_no_malloc(allocator, *found));
+  allocator.replaced = missing_calls(*found, allocator);
   return allocator;
 }
 
 bool AllocatorFinder::has_malloc(Allocator allocator, const std::string& prefix) const {
   allocator.prefix = prefix;
-  return is_same_library(probe(allocator).origins["malloc"], allocator.library);
+  return is_same_library(probe(allocator).origin("malloc"), allocator.library);
 }
 
 /// The message for a library without a malloc of its own, with a prefix that would do.
-std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, Probe& found) const {
-  const std::string words = "has no malloc; it would be that of " + found.origins["malloc"];
+std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, const Probe& found) const {
+  const std::string words = "has no malloc; it would be that of " + found.origin("malloc");
   if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
   for (const char* prefix : {"scalable_", "je_", "mi_", "tc_"}) {
     if (has_malloc(allocator, prefix)) return words + "; it has " + prefix + "malloc: --prefix=" + prefix;
@@ -265,11 +265,11 @@ std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, Probe& fo
 }
 
 /// The calls that the library lacks: they would reach libc although malloc does not, or do not exist under the prefix.
-std::uint32_t AllocatorFinder::missing_calls(Probe& found, const Allocator& allocator) const {
-  const std::string libc = probe({}).origins["malloc"];
+std::uint32_t AllocatorFinder::missing_calls(const Probe& found, const Allocator& allocator) const {
+  const std::string libc = probe({}).origin("malloc");
   std::uint32_t bits = 0;
   for (int i = 0; i < call_count; ++i) {
-    const std::string& origin = found.origins[call_names[i]];
+    const std::string origin = found.origin(call_names[i]);
     const bool lacks = allocator.prefix.empty() ? origin == libc : origin.empty();
     if (lacks) bits |= std::uint32_t{1} << i;
   }
@@ -289,8 +289,13 @@ std::string AllocatorFinder::preload_path(const std::string& path) {
   return link;
 }
 
-AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const {
-  const auto captured = run_captured(worker_command(worker_, "--probe", allocator), timeout_seconds_);
+const AllocatorFinder::Probe& AllocatorFinder::probe(const Allocator& allocator) const {
+  const launch::SpawnOptions command = worker_command(worker_, "--probe", allocator);
+  std::vector<std::string> key = command.words;
+  for (const auto& [name, value] : command.environment) key.insert(key.end(), {name, value});
+  const auto known = probes_.find(key);
+  if (known != probes_.end()) return known->second;
+  const auto captured = run_captured(command, timeout_seconds_);
   if (!captured)
     throw AllocatorError(allocator.name + ": a process that loads it has not started for " +
                          std::to_string(timeout_seconds_) + " s");
@@ -305,7 +310,7 @@ AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const 
     else
       probe.origins[word] = path;
   }
-  return probe;
+  return probes_.emplace(std::move(key), std::move(probe)).first->second;
 }
 
 }  // namespace cmt::replay

@@ -95,20 +95,26 @@ class AllocatorFinder {
     std::map<std::string, std::string> origins = {};  ///< of each call: the file that it comes from
     std::vector<std::string> objects = {};            ///< all loaded files
     std::string messages = {};                        ///< on standard error
+
+    std::string origin(const std::string& call) const {
+      const auto found = origins.find(call);
+      return found == origins.end() ? "" : found->second;
+    }
   };
 
-  Probe probe(const Allocator& allocator) const;
+  const Probe& probe(const Allocator& allocator) const;
   Allocator find_packaged(const Allocator& allocator, const std::string& name, const std::vector<std::string>& files);
   Allocator find_library(Allocator allocator, const std::string& library);
   bool has_malloc(Allocator allocator, const std::string& prefix) const;
   bool is_loaded(const std::string& file, Allocator allocator) const;
-  std::string why_no_malloc(const Allocator& allocator, Probe& found) const;
+  std::string why_no_malloc(const Allocator& allocator, const Probe& found) const;
   std::string preload_path(const std::string& path);
-  std::uint32_t missing_calls(Probe& found, const Allocator& allocator) const;
+  std::uint32_t missing_calls(const Probe& found, const Allocator& allocator) const;
 
   std::string worker_;
   std::string prefix_;
   unsigned timeout_seconds_;
+  mutable std::map<std::vector<std::string>, Probe> probes_ = {};  ///< by words and environment: each is asked once
   std::filesystem::path links_;  ///< a private folder of symbolic links; empty: none was needed yet
 };
 

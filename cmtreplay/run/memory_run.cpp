@@ -192,6 +192,10 @@ std::unique_ptr<SharedMemory> drain_list(const PreparedTrace& trace) {
   return memory;
 }
 
+RunOptions run_options(const SharedMemory& drain, std::uint32_t number) {
+  return {.counts_usable = true, .small = true, .drain = &drain, .memory = true, .address_shift = number};
+}
+
 std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
   const std::uint64_t bytes = __atomic_load_n(&worker.results().get().usable_bytes, __ATOMIC_RELAXED);
   return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
@@ -262,12 +266,17 @@ std::uint64_t MemoryRun::before_teardown_bytes() const {
   return found ? found->memory.resident_bytes : end_bytes();
 }
 
+AllocatorMemory memory_at_start(const ReplaySettings& settings, const Allocator& allocator) {
+  const auto drain = drain_list(settings.trace);
+  WorkerProcess worker(settings, allocator, run_options(*drain, 0));
+  worker.wait_until_ready();
+  return allocator_memory(process::read_smaps(worker.pid()), settings.worker);
+}
+
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
                      const std::optional<AllocatorMemory>& baseline, std::uint32_t number) {
   const auto drain = drain_list(settings.trace);
-  WorkerProcess worker(
-      settings, allocator,
-      {.counts_usable = true, .small = true, .drain = drain.get(), .memory = true, .address_shift = number});
+  WorkerProcess worker(settings, allocator, run_options(*drain, number));
   worker.wait_until_ready();
   MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();

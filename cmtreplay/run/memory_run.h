@@ -137,6 +137,9 @@ void describe(Visitor& field, Run& run) {
   field("marks", run.marks, "memory at some 100 marks along the trace");
 }
 
+/// The memory of a worker before its first operation, in a memory run. Throws Death and Interrupted.
+AllocatorMemory memory_at_start(const ReplaySettings& settings, const Allocator& allocator);
+
 /// Replays once and measures memory at every mark of the trace. Without a baseline it takes the worker's own start as
 /// baseline. `number` counts the memory runs of an allocator from 0. Throws Death and Interrupted.
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,

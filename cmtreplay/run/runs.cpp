@@ -121,7 +121,8 @@ void run_latencies(const ReplaySettings& settings, AllocatorResult& result, cons
   }
 }
 
-unsigned wanted_memory_runs(const ReplayOptions& options) {
+unsigned wanted_memory_runs(const ReplayOptions& options, const AllocatorResult& result) {
+  if (!result.is_asked) return 0;
   return options.runs == 0 ? options.memory_runs : std::min(options.runs, options.memory_runs);
 }
 
@@ -129,7 +130,7 @@ unsigned wanted_memory_runs(const ReplayOptions& options) {
 void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
                       const std::optional<AllocatorMemory>& baseline, const std::function<void()>& show) {
   std::vector<MemoryRun> runs;
-  for (unsigned i = 0; i < wanted_memory_runs(settings.options); ++i) {
+  for (unsigned i = 0; i < wanted_memory_runs(settings.options, result); ++i) {
     show();
     const terminal::ShareDone duration;
     const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
@@ -177,14 +178,17 @@ void run_further(const ReplaySettings& settings, ReplayResults& results, const P
   std::vector<AllocatorResult*> order;
   for (AllocatorResult& result : results.allocators)
     order.insert(result.allocator.null ? order.begin() : order.end(), &result);
-  std::optional<AllocatorMemory> baseline;
+  std::optional<AllocatorMemory>& baseline = results.memory_baseline;
   for (AllocatorResult* const result : order) {
     run_unless_dead(*result, [&] {
       const auto show = [&](const char* kind) {
         progress(result->allocator.name + kind, runs_left(settings.options, results.allocators));
       };
       run_latencies(settings, *result, [&] { show(", latencies"); });
-      run_memory_often(settings, *result, baseline, [&] { show(", memory"); });
+      if (result->is_asked)
+        run_memory_often(settings, *result, baseline, [&] { show(", memory"); });
+      else
+        baseline = memory_at_start(settings, result->allocator);
       if (!baseline) baseline = result->memory->baseline;
     });
   }
@@ -213,7 +217,7 @@ RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResu
                                   : std::max<double>(options.rounds_min, std::min(until_known, in_budget));
       const double wanted = options.runs != 0 ? options.runs : 1 + adaptive;
       further = result.is_settled ? 0 : std::max(1.0, wanted - timed);
-      further_memory = wanted_memory_runs(options) - memory;
+      further_memory = wanted_memory_runs(options, result) - memory;
       // One run for latencies has enough samples in all but short traces, whose runs take little.
       further_latencies = latencies > 0 || memory > 0 ? 0 : std::min(1U, options.latency_runs);
     }
@@ -263,7 +267,7 @@ ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocato
   for (const Allocator& allocator : allocators) results.allocators.push_back({.allocator = allocator});
   const auto is_null = [](const AllocatorResult& result) { return result.allocator.null; };
   if (std::none_of(results.allocators.begin(), results.allocators.end(), is_null))
-    results.allocators.push_back({.allocator = null});
+    results.allocators.push_back({.allocator = null, .is_asked = false});
   std::mt19937 random(settings.options.seed);
   std::vector<std::size_t> order(results.allocators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -84,6 +84,7 @@ MemoryFigures figures_of(const MemoryRun& run);
 /// The figures of one allocator.
 struct AllocatorResult {
   Allocator allocator;
+  bool is_asked = true;                     ///< false: the null allocator, only to compare with
   std::optional<TimedSample> warm_up = {};  ///< a timed run before the others, which no figure includes
   std::vector<TimedSample> timed = {};
   std::uint64_t spent_ns = 0;      ///< time spent on its timed runs, with the start of their processes
@@ -104,11 +105,12 @@ Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figu
 /// The results of a replay on all allocators.
 struct ReplayResults {
   std::vector<AllocatorResult> allocators;  ///< in the order asked for
-  AllocatorResult baseline;                 ///< of the null allocator
+  AllocatorResult baseline;                 ///< of the null allocator; without memory unless it is one of them
   bool interrupted = false;
-  double load_average = 0;            ///< after the timed runs, over a minute
-  unsigned processors = 1;            ///< of the machine
-  std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
+  double load_average = 0;                              ///< after the timed runs, over a minute
+  unsigned processors = 1;                              ///< of the machine
+  std::string counters_missing = {};                    ///< why there are no hardware counters; empty: there are
+  std::optional<AllocatorMemory> memory_baseline = {};  ///< see MemoryRun
 };
 
 /// Why these allocators should not get the trace: it needs more memory than is available, so that the kernel would swap
@@ -136,7 +138,7 @@ using Progress = std::function<void(const std::string&, const RunsLeft&)>;
 ///    does not always meet the same allocator. There are --runs of them. Without --runs there is one to warm up, and
 ///    then 10 or more. They end when the interval of the median is below 1 % of it, or --budget is spent.
 /// 2. Runs for latencies.
-/// 3. Three runs for memory.
+/// 3. Three runs for memory. A null allocator that is not one of them has none.
 ///
 /// An allocator that ended its worker is not run again. On Ctrl-C the results so far are returned.
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,

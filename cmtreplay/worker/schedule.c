@@ -47,11 +47,14 @@ void schedule_wake_sleepers(void** slot) { futex_wake_all((const uint32_t*)(void
  * multiple of 4 GiB. So the whole slot is checked each time. */
 static void* sleep_for_block(struct schedule* schedule, void** slot) {
   void* block;
+  uint32_t* const awaited = &schedule->awaited[schedule_hash(slot)];
+  __atomic_fetch_add(awaited, 1, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&schedule->sleepers, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   while (!(block = __atomic_load_n(slot, __ATOMIC_ACQUIRE)))
     futex_wait((const uint32_t*)(void*)slot, 0, schedule->sleep_ns, 0);
   __atomic_fetch_sub(&schedule->sleepers, 1, __ATOMIC_SEQ_CST);
+  __atomic_fetch_sub(awaited, 1, __ATOMIC_SEQ_CST);
   return block;
 }
 

@@ -5,6 +5,9 @@
  * membarrier(2) puts the fence into all running threads. If the kernel has no membarrier, a sleep lasts at most a
  * millisecond before the next check.
  *
+ * With more threads than processors some thread sleeps nearly always. Then not every allocation may make a system call:
+ * `awaited` counts the sleepers by a hash of their slots.
+ *
  * `pending` counts the lanes that take part in each epoch. The last of them to end the epoch advances `epochs_done`.
  *
  * All functions may be called by any number of threads. The memory that they work on is the caller's. */
@@ -22,12 +25,15 @@ extern "C" {
 /* Stored in a slot for a block that the allocator refused. */
 #define SCHEDULE_REFUSED ((void*)1)
 
+enum { awaited_kinds = 1024 };
+
 struct schedule {
   uint32_t spins;                                 /* checks before a sleep; 0: fewer CPUs than threads */
   uint32_t sleep_ns;                              /* the longest sleep without another check */
   uint32_t* pending;                              /* lanes that have not ended an epoch: [epoch & pending_mask] */
   uint32_t pending_mask;                          /* so many epochs are known at a time, less 1 */
   uint32_t sleepers __attribute__((aligned(64))); /* threads that sleep for a block */
+  uint32_t awaited[awaited_kinds] __attribute__((aligned(64))); /* the same, by schedule_hash() of their slots */
   uint32_t epochs_done __attribute__((aligned(64))), epoch_sleepers;
   uint32_t turn __attribute__((aligned(64))), turn_sleepers;
 };
@@ -38,11 +44,18 @@ void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending,
 void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wait_counts* counts);
 void schedule_wake_sleepers(void** slot);
 
+static inline size_t schedule_hash(void** slot) { return (uintptr_t)slot / sizeof *slot % awaited_kinds; }
+
+static inline int schedule_is_awaited(const struct schedule* schedule, void** slot) {
+  return __builtin_expect(__atomic_load_n(&schedule->sleepers, __ATOMIC_RELAXED) != 0, 0) &&
+         __atomic_load_n(&schedule->awaited[schedule_hash(slot)], __ATOMIC_RELAXED) != 0;
+}
+
 /* Puts a block, or NULL for one that was refused, into an empty slot. */
 static inline void schedule_put_block(struct schedule* schedule, void** slot, void* block) {
   __atomic_store_n(slot, block ? block : SCHEDULE_REFUSED, __ATOMIC_RELEASE);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  if (__builtin_expect(__atomic_load_n(&schedule->sleepers, __ATOMIC_RELAXED) != 0, 0)) schedule_wake_sleepers(slot);
+  if (schedule_is_awaited(schedule, slot)) schedule_wake_sleepers(slot);
 }
 
 /* Takes out a block that this thread put in. */

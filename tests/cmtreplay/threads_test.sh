@@ -9,7 +9,7 @@ for name in jemalloc mimalloc tcmalloc tbb; do
 done
 for how in --prepared --stream '--order=strict --prepared' '--order=strict --stream' '--threads=1 --stream'; do
   case $how in *strict*) options=(--alloc=libc) ;; esac  # strict order is slow
-  cmtreplay "${options[@]}" $how --runs=1 --json t.trace > report.json 2> words
+  cmtreplay --alloc=null "${options[@]}" $how --runs=1 --json t.trace > report.json 2> words
   /usr/bin/python3 - "$how" "$calls" "$lives" << 'END'
 import json, sys
 how, calls, lives = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -139,7 +139,7 @@ replay() {
   cmtreplay --alloc=libc --runs=1 --threads=1 --json "$1" 2>err | python3 -c '
 import json, sys
 report = json.load(sys.stdin)
-for mark in report["baseline"]["marks"]: print(mark["event"], mark["live_bytes"], mark["live_blocks"])'
+for mark in report["allocators"][0]["marks"]: print(mark["event"], mark["live_bytes"], mark["live_blocks"])'
   ! grep -v 'does not say which pages' err || complain "replaying $1: $(cat err)"
 }
 replay many.cmt >whole
