@@ -12,16 +12,11 @@
 namespace cmt::trace {
 namespace {
 
-/// Some 1 us without a system call.
-void spin_shortly() {
-  for (int i = 0; i < 40; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("isb");
-#endif
-  }
-}
+/// The number of waiting steps that wakes a thread.
+constexpr std::uint64_t steps_to_wake = 4;
+
+/// A thread looks for fewer steps after this time, if the input is a pipe that brings no more.
+constexpr std::chrono::milliseconds nap(1);
 
 }  // namespace
 
@@ -35,9 +30,14 @@ Stages::Stages(std::vector<Stage> stages, std::size_t places)
 void Stages::run(unsigned threads) {
   std::vector<std::thread> others;
   others.reserve(threads);
-  try {
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this, i] { work_as(i); });
-  } catch (const std::system_error&) {  // fewer have to do
+  sleeps_.resize(threads);
+  {
+    const std::lock_guard lock(mutex_);  // they begin when their number is known
+    try {
+      for (unsigned i = 1; i < threads; ++i) others.emplace_back([this, i] { work_as(i); });
+    } catch (const std::system_error&) {  // fewer have to do
+    }
+    threads_ = 1 + others.size();
   }
   work_as(0);
   for (std::thread& other : others) other.join();
@@ -45,18 +45,14 @@ void Stages::run(unsigned threads) {
 }
 
 void Stages::work_as(std::size_t thread) {
-  constexpr unsigned spins_max = 50;
-  unsigned spins = 0;
   std::unique_lock lock(mutex_);
   while (!is_over()) {
     const std::optional<Step> step = find_step(thread);
-    lock.unlock();
     if (!step) {
-      ++spins < spins_max ? spin_shortly() : wait_a_moment();
-      lock.lock();
+      sleep(thread, lock);
       continue;
     }
-    spins = 0;
+    lock.unlock();
     bool more = false;
     std::exception_ptr error;
     try {
@@ -67,11 +63,49 @@ void Stages::work_as(std::size_t thread) {
     lock.lock();
     if (error && !error_) error_ = error;
     end_step(*step, more);
+    wake_for(is_over() ? 0 : steps_to_wake);
   }
 }
 
-/// Looks first for stages that are at home in this thread, then for the others. Later stages come first, since the last
-/// one makes room. A last stage without a home is at home everywhere.
+bool Stages::is_at_home(std::size_t thread, std::size_t stage) const {
+  return stages_[stage].home && *stages_[stage].home % threads_ == thread;
+}
+
+bool Stages::may_do(std::size_t thread, std::size_t stage) const {
+  return !stages_[stage].home || is_at_home(thread, stage);
+}
+
+/// How many steps the thread could do one after the other, if no other thread did any.
+std::uint64_t Stages::steps_for(std::size_t thread) const {
+  std::uint64_t steps = 0;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+    if (!may_do(thread, stage)) continue;
+    const std::uint64_t end = std::min(end_, stage == 0 ? done_ + places_.size() : next_[stage - 1]);
+    steps += end - std::min(end, next_[stage]);
+  }
+  return steps;
+}
+
+/// Wakes the threads that so many steps wait for.
+void Stages::wake_for(std::uint64_t steps_min) {
+  for (std::size_t thread = 0; thread < threads_; ++thread) {
+    Sleep& sleep = sleeps_[thread];
+    if (!sleep.is_on || steps_for(thread) < steps_min) continue;
+    sleep.is_on = false;
+    sleep.end.notify_one();
+  }
+}
+
+/// Leaves a few waiting steps to the threads that may do them, because this thread brings no more.
+void Stages::sleep(std::size_t thread, std::unique_lock<std::mutex>& lock) {
+  wake_for(1);
+  sleeps_[thread].is_on = true;
+  sleeps_[thread].end.wait_for(lock, nap);
+  sleeps_[thread].is_on = false;
+}
+
+/// Looks first for stages that are at home in this thread, then for those without a home. Later stages come first,
+/// since the last one makes room. A last stage without a home is at home everywhere.
 std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   std::optional<Step> found;
   const auto look_at = [&](std::size_t stage) {
@@ -81,9 +115,11 @@ std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   const std::size_t last = stages_.size() - 1;
   if (!stages_[last].home) look_at(last);
   for (std::size_t stage = stages_.size(); stage-- > 0;) {
-    if (stages_[stage].home == thread) look_at(stage);
+    if (is_at_home(thread, stage)) look_at(stage);
   }
-  for (std::size_t stage = stages_.size(); stage-- > 0;) look_at(stage);
+  for (std::size_t stage = stages_.size(); stage-- > 0;) {
+    if (!stages_[stage].home) look_at(stage);
+  }
   if (!found) return found;
   assert(place_of(found->batch).stage == found->stage && !place_of(found->batch).is_busy);
   place_of(found->batch) = {found->stage, true};

@@ -12,16 +12,18 @@
 ///
 /// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. No thread belongs
 /// to a stage, because each trace needs another share of each stage: a free thread takes any step. But a stage can be
-/// at home in a thread, which looks for it first. Then the stage's data (the live blocks of decoder or model) mostly
-/// stay in the cache of one processor. So does a batch that passes two stages of one home.
+/// at home in a thread, which looks for it first, and no other thread takes it. Then the stage's data (the live blocks
+/// of decoder or model) stay in the cache of one processor. So does a batch that passes two stages of one home.
 ///
 /// Batches are in a few places, which are used in turns. So memory is bounded, and a stage that is ahead waits. A step
-/// takes a lock twice, which is 0.1 us of some 50. A thread without work looks again for some 50 us, because a step is
-/// shorter than the shortest sleep. Then it sleeps.
+/// takes a lock twice, which is 0.1 us of some 50. A thread without work sleeps until a few steps wait for it, because
+/// to wake a thread for each step costs as much as the step.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -30,8 +32,7 @@
 
 namespace cmt::trace {
 
-/// Waits for about the time in which a batch goes through one stage. Waits by the clock, because the kernel mostly puts
-/// a thread that another wakes up on the other's processor, and then they take turns.
+/// Waits for about the time in which a batch goes through one stage.
 void wait_a_moment();
 
 class Stages {
@@ -41,7 +42,7 @@ class Stages {
     /// Works on the batch at a place. Returns false if that batch is the last one: no later batch will be finished. An
     /// exception ends all work.
     std::function<bool(std::size_t place)> work;
-    std::optional<std::size_t> home{};  ///< a thread, from 0
+    std::optional<std::size_t> home{};  ///< a thread, from 0; of fewer threads, the remainder by their number
   };
 
   /// The first and the last stage are in order.
@@ -66,7 +67,17 @@ class Stages {
     bool is_busy = false;
   };
 
+  struct Sleep {
+    std::condition_variable end;
+    bool is_on = false;
+  };
+
   void work_as(std::size_t thread);
+  bool may_do(std::size_t thread, std::size_t stage) const;
+  bool is_at_home(std::size_t thread, std::size_t stage) const;
+  std::uint64_t steps_for(std::size_t thread) const;
+  void wake_for(std::uint64_t steps_min);
+  void sleep(std::size_t thread, std::unique_lock<std::mutex>& lock);
   std::optional<Step> find_step(std::size_t thread);
   std::optional<std::uint64_t> batch_for(std::size_t stage) const;
   void end_step(const Step& step, bool more);
@@ -81,6 +92,8 @@ class Stages {
   std::uint64_t done_ = 0;           // batches that are through
   std::uint64_t end_ = ~std::uint64_t{0};
   std::exception_ptr error_;
+  std::deque<Sleep> sleeps_;  // by thread
+  std::size_t threads_ = 1;
 };
 
 }  // namespace cmt::trace
