@@ -56,6 +56,8 @@ class Export {
   const std::string parts =
       "select tick_id, bytes, live_bytes from part_sample where process_id = ? and part_id = ? order by tick_id";
 
+  const std::string kept = select("age_ns", "kept_sample", "process_id");
+
   void write_about() {
     json_.begin_object("about");
     database::Statement about(database_, "select key, value from about order by key");
@@ -70,11 +72,12 @@ class Export {
   void write_columns() {
     json_.begin_object("columns");
     const std::pair<const char*, const std::string&> rows[] = {
-        {"ticks", ticks},       {"system", system},   {"disks", disk_samples}, {"samples", samples},
-        {"counters", counters}, {"changes", changes}, {"groups", groups},      {"parts", parts}};
+        {"ticks", ticks},     {"system", system}, {"disks", disk_samples}, {"samples", samples}, {"counters", counters},
+        {"changes", changes}, {"groups", groups}, {"parts", parts},        {"kept", kept}};
     for (const auto& [key, query] : rows) {
       if (query == groups && !has_groups(database_)) continue;
       if (query == parts && !has_parts(database_)) continue;
+      if (query == kept && !has_kept(database_)) continue;
       json_.begin_array(key);
       const database::Statement statement(database_, query);
       for (int column = 0; column < statement.columns(); ++column) json_.value(statement.column_name(column));
@@ -127,11 +130,19 @@ class Export {
         write_field(processes.column_name(column), processes, column);
       write_rows("samples", sample_rows, processes.number(0));
       write_rows("counters", counter_rows, processes.number(0));
+      write_kept(processes.number(0));
       write_parts(processes.number(0));
       write_mappings(processes.number(0));
       json_.end_object();
     }
     json_.end_array();
+  }
+
+  /// Recordings of cmt 0.1.0 have mappings that were read at each moment.
+  void write_kept(std::int64_t process) {
+    if (!has_kept(database_)) return;
+    database::Statement rows(database_, kept);
+    write_rows("kept", rows, process);
   }
 
   /// Recordings of cmt 0.1.0 have no parts.

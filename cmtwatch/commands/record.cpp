@@ -40,6 +40,7 @@ struct RecordOptions {
   Measures measures{};
   std::string plot{};  ///< a picture's file; empty: none
   process::GroupFolders folders{};
+  std::int64_t smaps_every = 1;              ///< Recorder
   std::optional<std::int64_t> explain_ns{};  ///< between looks at the parts of memory
   std::string trace{};  ///< of the one process: its trace's file, as CMTTRACE_OUT; empty: it is not traced
 };
@@ -70,6 +71,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   options.pause = line.has("pause");
   options.recursive = line.has("recursive");
   if (line.has("keep")) options.keep_ns = parse_time(line, "keep");
+  options.smaps_every = static_cast<std::int64_t>(line.number("smaps-every", options.all ? 10 : 1, 1, 1'000'000));
   if (line.has("measure")) options.measures = measures_of(line);
   options.plot = parse_plot(line);
   options.folders = parse_folders(line);
@@ -101,7 +103,7 @@ class RecordingSession {
         database_(options.path, database::Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.folders,
-                  options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
+                  options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out, options.smaps_every),
         processes_(includes(options), options.folders.proc),
         view_(options.command.empty() ? terminal::Beside::nobody : terminal::Beside::command) {
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
@@ -126,6 +128,7 @@ class RecordingSession {
     const std::int64_t begin_ns = now();
     looks_ = is_look_due(begin_ns);
     writer_.begin_tick(begin_ns, process::clock_ns(CLOCK_REALTIME));
+    moment_ns_ = begin_ns;
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
@@ -153,6 +156,7 @@ class RecordingSession {
       say(missed[0].text() + (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
     report_missing_counters();
     report_missing_parts();
+    report_kept();
     report_group();
     if (picture_) draw_picture();
     add_to_about("moments_missed", cost.missed);
@@ -178,6 +182,7 @@ class RecordingSession {
     set.bind("page_bytes").bind(static_cast<std::int64_t>(process::page_bytes())).run();
     set.bind("clock_ticks_per_second").bind(static_cast<std::int64_t>(sysconf(_SC_CLK_TCK))).run();
     set.bind("measure").bind(names_of(options_.measures)).run();
+    set.bind("smaps_every").bind(options_.smaps_every).run();
     if (options_.explain_ns) set.bind("explain_interval_ns").bind(*options_.explain_ns).run();
   }
 
@@ -222,7 +227,7 @@ class RecordingSession {
 
   /// Returns false if the process has no sample. Reports once for each named process that its mappings may not be read.
   bool record(int pid) {
-    const Recorder::Outcome outcome = recorder_.record_process(pid);
+    const Recorder::Outcome outcome = recorder_.record_process(pid, moment_ns_);
     if (outcome == Recorder::Outcome::gone) processes_.remove(pid);
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
@@ -253,6 +258,15 @@ class RecordingSession {
     say((missing.processes == missing.asked ? all : some) + missing.text());
     database::Statement set(database_, "insert or replace into about values (?, ?)");
     set.bind(reported.key).bind(missing.text()).run();
+  }
+
+  void report_kept() {
+    const std::uint64_t kept = recorder_.readings_kept();
+    add_to_about("readings_kept", kept);
+    if (kept == 0) return;
+    say("mappings were not read again " + output::with_commas(kept) + " of " +
+        output::counted(recorder_.readings(), "time") +
+        ": no page faults of the process since (--smaps-every=1 reads all)");
   }
 
   void report_missing_counters() {
@@ -308,6 +322,7 @@ class RecordingSession {
   Reported counters_missing_{"counters_missing"}, parts_missing_{"parts_missing"}, parts_doubtful_{"parts_doubtful"};
   bool looks_ = false;  ///< at this moment
   std::int64_t next_look_ns_ = 0;
+  std::int64_t moment_ns_ = 0;  ///< when this moment began
   RecordView view_;
 };
 
@@ -397,6 +412,10 @@ they end or Ctrl-C. An existing recording is continued.
                      cheaper), io, oom, system, disks, groups (control groups),
                      counters (of the processor); or all. Default: all but
                      totals and counters
+  --smaps-every=N    of a process without page faults, and with the same statm and
+                     threads, read the mappings only every N moments. Shared and
+                     dirty memory may then be out of date. Default: 10 with
+                     --all, else 1: always
   --explain[=TIME]   every TIME also record the parts of resident memory, as
                      cmtwatch explain prints them: live, free, pinned.
                      Default: 10s

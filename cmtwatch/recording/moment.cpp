@@ -9,6 +9,14 @@
 namespace cmt::watch {
 namespace {
 
+/// The age of a process's mappings at a tick; 0: they were read at it.
+std::int64_t mappings_age_ns(database::Database& database, std::int64_t process, std::int64_t tick) {
+  if (!has_kept(database)) return 0;
+  database::Statement select(database, "select age_ns from kept_sample where process_id = ? and tick_id = ?");
+  select.bind(process).bind(tick);
+  return select.step() ? select.time_ns(0) : 0;
+}
+
 std::vector<RecordedMapping> load_mappings(database::Database& database, std::int64_t process, std::int64_t tick) {
   database::Statement select(
       database, std::string("select ") + mapping_columns + ", " + sql_names<process::Mapping>() +
@@ -127,6 +135,7 @@ Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid
     RecordedProcess process;
     read_fields(processes, 1, process);
     process.explanation = last_look(database, processes.number(0), tick);
+    process.mappings_age_ns = mappings_age_ns(database, processes.number(0), tick);
     if (process.mappings_readable.value_or(false))
       process.mappings = load_mappings(database, processes.number(0), tick);
     for (const process::Mapping& mapping : process.mappings) all_bytes += mapping.resident_bytes;

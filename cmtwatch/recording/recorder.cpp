@@ -8,6 +8,7 @@
 #include <charconv>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "cmtwatch/explain/explanation.h"
@@ -86,6 +87,15 @@ void add_mark(const ProcessFolder& folder, ProcessSample& sample, std::string& b
   if (mark != 0) sample.resident_bytes_mark = mark;
 }
 
+/// Copies the figures that are sums of the mappings.
+void copy_totals(const ProcessSample& from, ProcessSample& to) {
+  to.mapped_resident_bytes = from.mapped_resident_bytes;
+  to.proportional_bytes = from.proportional_bytes;
+  to.private_bytes = from.private_bytes;
+  to.swapped_bytes = from.swapped_bytes;
+  to.mappings_readable = from.mappings_readable;
+}
+
 /// A thread's stack has an unreadable guard mapping below it. The guard distinguishes it from the heap of a language
 /// that keeps stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
@@ -149,11 +159,18 @@ std::string FiguresMissing::text() const {
   return output::with_commas(processes) + " of " + output::with_commas(asked) + " processes: " + reason;
 }
 
-Recorder::Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse)
-    : writer_(writer), measures_(measures), root_(folders.proc), on_reuse_(on_reuse), groups_(folders) {}
+Recorder::Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse,
+                   std::int64_t smaps_every)
+    : writer_(writer),
+      measures_(measures),
+      root_(folders.proc),
+      on_reuse_(on_reuse),
+      smaps_every_(smaps_every),
+      groups_(folders) {}
 
 /// All files are read through one open folder, so that they are all of one process, even where another gets its pid.
-Recorder::Outcome Recorder::record_process(int pid) {
+Recorder::Outcome Recorder::record_process(int pid, std::int64_t now_ns) {
+  now_ns_ = now_ns;
   try {
     const ProcessFolder folder(pid, root_);
     process::Stat stat = process::parse_stat(folder.read("stat", buffer_));
@@ -183,7 +200,17 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
                        .threads = stat.threads};
   add_statm(folder, sample, buffer_);
   if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
-  const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
+  const bool keeps = keeps_mappings(process, sample);
+  const Outcome outcome = keeps ? Outcome::wholly : record_mappings(folder, stat.pid, process, sample);
+  if (measures_.mappings || measures_.totals) ++readings_;
+  if (keeps) {
+    ++readings_kept_;
+    copy_totals(*process.read, sample);
+    writer_.write_kept(process.id, now_ns_ - process.read_ns);
+  } else {
+    process.read = outcome == Outcome::wholly ? std::optional(sample) : std::nullopt;
+    process.read_ns = now_ns_;
+  }
   if (measures_.mappings || measures_.totals) add_mark(folder, sample, buffer_);
   if (measures_.io) sample.traffic = process::parse_io(text_of(folder, "io", buffer_).value_or(""));
   if (measures_.oom) {
@@ -199,6 +226,17 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
                 sample.proportional_bytes.value_or(sample.resident_bytes.value_or(0)));
   }
   return outcome;
+}
+
+/// Whether the figures of the last reading count on. The kernel counts a fault for each page that a process begins to
+/// map by an access. doc/design/watch.md lists the figures that can change without one.
+bool Recorder::keeps_mappings(const KnownProcess& process, const ProcessSample& sample) const {
+  if (!process.read || (writer_.tick() + process.id) % smaps_every_ == 0) return false;
+  const auto signs = [](const ProcessSample& of) {
+    return std::tie(of.size_bytes, of.resident_bytes, of.resident_file_bytes, of.minor_faults, of.major_faults,
+                    of.threads);
+  };
+  return (measures_.mappings || measures_.totals) && sample.resident_bytes && signs(*process.read) == signs(sample);
 }
 
 /// Returns null if another process has the pid now, which is not to be recorded.

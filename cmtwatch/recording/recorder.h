@@ -61,10 +61,13 @@ class Recorder {
   /// mappings may not be read.
   enum class Outcome { gone, shares_parent_memory, partly, wholly };
 
-  Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse);
+  /// `smaps_every`: the mappings of a process whose statm, page faults and threads are those of the last reading are
+  /// read again only at each so many ticks. Processes take turns, so that no tick reads all.
+  Recorder(RecordingWriter& writer, Measures measures, const process::GroupFolders& folders, OnReuse on_reuse,
+           std::int64_t smaps_every = 1);
 
-  /// Records a process. Figures that may not be read are null in the recording.
-  Outcome record_process(int pid);
+  /// Records a process at the tick that began at `now_ns`. Figures that may not be read are null in the recording.
+  Outcome record_process(int pid, std::int64_t now_ns = 0);
 
   /// Records the parts of the resident memory of a process that was recorded at this tick. Costs some 0.3 s for 1 GB of
   /// small blocks. Unless all its threads `are_stopped`, those that run are stopped for a moment.
@@ -82,6 +85,10 @@ class Recorder {
   /// The sum over the processes that were recorded since the last call.
   MemorySum take_sum();
 
+  /// How often mappings were asked for so far, and how often they were kept from an earlier tick.
+  std::uint64_t readings() const { return readings_; }
+  std::uint64_t readings_kept() const { return readings_kept_; }
+
   /// Over all processes so far.
   const FiguresMissing& counters_missing() const { return counters_missing_; }
   const FiguresMissing& parts_missing() const { return parts_missing_; }
@@ -94,6 +101,8 @@ class Recorder {
     std::string name;
     std::int64_t last_tick = 0;
     KnownMappings mappings{};
+    std::optional<ProcessSample> read{};              ///< at the last tick at which its mappings were read
+    std::int64_t read_ns = 0;                         ///< that tick's begin
     std::unordered_map<int, std::uint64_t> stacks{};  ///< by thread, where the mapping of its stack begins
     std::vector<process::Counters> counters{};        ///< of the threads that it had at first
     bool parts_asked = false, parts_missing = false, parts_doubtful = false;
@@ -104,6 +113,7 @@ class Recorder {
   KnownProcess* find_process(const process::ProcessFolder& folder, const process::Stat& stat);
   KnownProcess& add_process(const process::ProcessFolder& folder, const process::Stat& stat);
   void open_counters(KnownProcess& process, int pid);
+  bool keeps_mappings(const KnownProcess& process, const ProcessSample& sample) const;
   Outcome record_mappings(const process::ProcessFolder& folder, int pid, KnownProcess& process, ProcessSample& sample);
   void find_stacks(const process::ProcessFolder& folder, int pid, KnownProcess& process);
   void record_counters(const KnownProcess& process);
@@ -112,6 +122,9 @@ class Recorder {
   Measures measures_;
   std::string root_;
   OnReuse on_reuse_;
+  std::int64_t smaps_every_;
+  std::int64_t now_ns_ = 0;
+  std::uint64_t readings_ = 0, readings_kept_ = 0;
   std::string buffer_;
   MemorySum sum_;
   GroupSums groups_;

@@ -92,6 +92,17 @@ std::string group_schema(const std::string& create) {
 )";
 }
 
+/// The same for the table of processes whose mappings were not read again.
+std::string kept_schema(const std::string& create) {
+  return "\n" + create + R"( kept_sample (
+  tick_id integer not null references tick,
+  process_id integer not null references process,
+  age_ns integer not null,         -- from the tick at which the mappings were read last to this one
+  primary key (process_id, tick_id)
+) strict, without rowid;
+)";
+}
+
 using FigureArray = decltype(KnownMapping::figures);
 
 FigureArray figures_of(const Mapping& mapping) {
@@ -124,6 +135,7 @@ std::vector<std::string> forget_statements() {
       "delete from system_sample where tick_id < ?1",
       "delete from group_sample where tick_id < ?1",
       "delete from part_sample where tick_id < ?1",
+      "delete from kept_sample where tick_id < ?1",
       "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
       "delete from mapping_change where mapping_id in "
       "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
@@ -181,6 +193,7 @@ void check_recording(database::Database& database, const std::string& path) {
   wanted.execute(schema());
   if (has_groups(database)) wanted.execute(group_schema("create table"));
   if (has_parts(database)) wanted.execute(part_schema("create table"));
+  if (has_kept(database)) wanted.execute(kept_schema("create table"));
   database::Statement names(wanted, "select name from sqlite_schema where sql is not null");
   while (names.step()) {
     const std::string name = names.text(0);
@@ -192,6 +205,10 @@ void check_recording(database::Database& database, const std::string& path) {
 
 bool has_groups(database::Database& database) {
   return database.number("select count(*) from sqlite_schema where name in ('control_group', 'group_sample')") != 0;
+}
+
+bool has_kept(database::Database& database) {
+  return database.number("select count(*) from sqlite_schema where name = 'kept_sample'") != 0;
 }
 
 std::string group_columns() { return "path, version, " + sql_names<GroupReading>(); }
@@ -212,9 +229,9 @@ void prepare_recording(database::Database& database, const std::string& path) {
       "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -4096; "
       "pragma wal_autocheckpoint = 500");
   constexpr char if_missing[] = "create table if not exists";
-  if (!empty) return database.execute(group_schema(if_missing) + part_schema(if_missing));
+  if (!empty) return database.execute(group_schema(if_missing) + part_schema(if_missing) + kept_schema(if_missing));
   database.execute("begin");
-  database.execute(schema() + group_schema("create table") + part_schema("create table"));
+  database.execute(schema() + group_schema("create table") + part_schema("create table") + kept_schema("create table"));
   database.execute("pragma application_id = " + std::to_string(application_id));
   database.execute("pragma user_version = " + std::to_string(recording_version));
   database.execute("commit");
@@ -259,7 +276,8 @@ RecordingWriter::RecordingWriter(database::Database& database)
       add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<process::Disk>() + ")"),
       add_group_(database, "insert into control_group (path, version) values (?, ?)"),
       find_group_(database, "select id from control_group where path = ?"),
-      add_group_sample_(database, "insert into group_sample values (?, ?, " + sql_parameters<GroupReading>() + ")") {}
+      add_group_sample_(database, "insert into group_sample values (?, ?, " + sql_parameters<GroupReading>() + ")"),
+      add_kept_(database, "insert into kept_sample values (?, ?, ?)") {}
 
 void RecordingWriter::begin_tick(std::int64_t begin_ns, std::int64_t wall_ns) {
   ++tick_;
@@ -310,6 +328,10 @@ void RecordingWriter::rename_process(std::int64_t process, const std::string& na
 void RecordingWriter::write_sample(std::int64_t process, const ProcessSample& sample) {
   bind_fields(add_sample_.bind(tick_).bind(process), sample).run();
   last_tick_.bind(tick_).bind(process).run();
+}
+
+void RecordingWriter::write_kept(std::int64_t process, std::int64_t age_ns) {
+  add_kept_.bind(tick_).bind(process).bind(age_ns).run();
 }
 
 void RecordingWriter::write_counters(std::int64_t process, const process::CounterValues& values) {

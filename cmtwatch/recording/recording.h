@@ -15,8 +15,9 @@
 ///     `control_group`    The path of a control group, and its version.
 ///     `group_sample`     A row for each control group of the processes and tick: what is charged to it.
 ///     `part`, `part_sample`  The parts of processes' memory (recorded_parts.h).
+///     `kept_sample`      A row for each process and tick whose mappings were not read: those of an earlier tick count.
 ///
-/// Recordings of cmt 0.1.0 lack the last four tables.
+/// Recordings of cmt 0.1.0 lack the last five tables.
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.
@@ -93,6 +94,8 @@ void check_recording(database::Database& database, const std::string& path);
 
 /// Whether a recording that was checked has control groups.
 bool has_groups(database::Database& database);
+/// The same for kept_sample.
+bool has_kept(database::Database& database);
 
 /// Reads path, version and figures of a group from the columns that group_columns() names, from `column` on.
 std::string group_columns();
@@ -254,6 +257,8 @@ class RecordingWriter {
   /// The process has executed another program.
   void rename_process(std::int64_t process, const std::string& name, const std::string& command);
   void write_sample(std::int64_t process, const ProcessSample& sample);
+  /// The mappings of a process were read so long before this tick, and not at it.
+  void write_kept(std::int64_t process, std::int64_t age_ns);
   void write_counters(std::int64_t process, const process::CounterValues& values);
   void write_parts(std::int64_t process, const std::vector<explain::Part>& parts) {
     parts_.write(tick_, process, parts);
@@ -311,7 +316,7 @@ class RecordingWriter {
 
   database::Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_,
       rename_, last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_,
-      add_system_, add_disk_, add_group_, find_group_, add_group_sample_;
+      add_system_, add_disk_, add_group_, find_group_, add_group_sample_, add_kept_;
 };
 
 }  // namespace cmt::watch

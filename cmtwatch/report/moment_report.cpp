@@ -134,6 +134,19 @@ std::string explanations_text(const std::vector<RecordedProcess>& processes, con
   return "\n" + table.text(options.width);
 }
 
+/// Which mappings are those of an earlier moment; empty: none.
+std::string kept_text(const std::vector<RecordedProcess>& processes) {
+  std::size_t kept = 0;
+  std::int64_t age_ns = 0;
+  for (const RecordedProcess& process : processes) {
+    kept += process.mappings_age_ns != 0;
+    age_ns = std::max(age_ns, process.mappings_age_ns);
+  }
+  if (kept == 0) return "";
+  return "mappings of " + output::with_commas(kept) + " of " + output::counted(processes.size(), "process") +
+         " were read up to " + output::seconds_text(age_ns) + " before: no page faults since\n";
+}
+
 /// Returns the name of the metric, and the memory of all processes by it.
 std::pair<std::string_view, std::optional<std::uint64_t>> sum_of(const Moment& moment, PeakMetric metric) {
   if (metric != PeakMetric::pss) return {metric == PeakMetric::rss ? "rss" : "statm", moment.sum_by(metric)};
@@ -149,6 +162,7 @@ std::string moment_text(const Moment& moment, const MomentOptions& options) {
   text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += groups_text(moment, options);
+  text += kept_text(moment.processes);
   text += "\n";
   text += processes_text(moment, options) + "\n" + parts_text(all_mappings(moment), options) +
           explanations_text(moment.processes, options);
@@ -186,6 +200,8 @@ std::string moment_json(const Moment& moment, PeakMetric metric) {
   for (const RecordedProcess& process : moment.processes) {
     json.begin_object();
     describe(field, process);
+    field("mappings_age_ns", process.mappings_age_ns,
+          "not 0: so long before, the mappings were read; statm, page faults and threads have not changed since");
     field("explanation", process.explanation, "null: the process was not looked at (record --explain)");
     json.begin_array("mappings");  // by rising address
     for (const RecordedMapping& mapping : process.mappings) {
