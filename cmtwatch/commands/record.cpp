@@ -412,9 +412,9 @@ they end or Ctrl-C. An existing recording is continued.
                      cheaper), io, oom, system, disks, groups (control groups),
                      counters (of the processor); or all. Default: all but
                      totals and counters
-  --smaps-every=N    of a process without page faults, and with the same statm and
-                     threads, read the mappings only every N moments. Shared and
-                     dirty memory may then be out of date. Default: 10 with
+  --smaps-every=N    of a process without page faults, and with the same statm
+                     and threads, read the mappings only every N moments. Shared
+                     and dirty memory may then be out of date. Default: 10 with
                      --all, else 1: always
   --explain[=TIME]   every TIME also record the parts of resident memory, as
                      cmtwatch explain prints them: live, free, pinned.
