@@ -44,8 +44,8 @@ for trace in starts/*.cmt; do echo "$(calls "$trace") $(trace2cmt --to=text "$tr
 [ "$(grep -cF "$all  musl" found)" = 4 ] && grep -q ' sh$' found && grep -q ' true$' found && grep -qE '^free 2 malloc 1  musl' found ||
   complain "starts: $(cat found)"
 
-# All ends of a process.
-ENDINGS=$PWD/endings bash -euE -o pipefail -c "mkdir ends; cd ends; . $SOURCE/tests/preload/endings_test.sh" 2>said || complain "ends: $(cat said)"
+# All ends of a process; preload_endings_test has them for glibc's programs.
+[ -z "${CMT_DAILY:-}" ] || ENDINGS=$PWD/endings bash -euE -o pipefail -c "mkdir ends; cd ends; . $SOURCE/tests/preload/endings_test.sh" 2>said || complain "ends: $(cat said)"
 
 # Stacks end at functions of libc, where they are marked.
 cmttrace --stacks -o s.cmt ./musl stacks 2>said || complain "stacks: $(cat said)"

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -114,19 +115,26 @@ TEST_CASE("live table: after random insertions and erasures it holds what a map 
 
 TEST_CASE("live table: a large table has all blocks after it has grown, in 32 bytes a block") {
   LiveTable table(1);
-  constexpr Tag count = 500'000;
+  constexpr Tag count = 300'000;
   const auto address_of = [](Tag tag) { return 0x7f0000000000 + tag * 48; };
+  Tag refused = 0, bytes_max = 0, lost = 0, wrong = 0;  // one check for each block takes long under a sanitizer
   for (Tag tag = 1; tag <= count; ++tag) {
-    REQUIRE(LiveTable::Run(table, 1).insert(address_of(tag), tag, static_cast<std::uint32_t>(tag)));
-    if (tag >= 200'000) REQUIRE(table.bytes() <= tag * 32);
+    if (!LiveTable::Run(table, 1).insert(address_of(tag), tag, static_cast<std::uint32_t>(tag))) ++refused;
+    if (tag >= 200'000) bytes_max = std::max<Tag>(bytes_max, (table.bytes() + tag - 1) / tag);
   }
+  CHECK(refused == 0);
+  CHECK(bytes_max <= 32);
   Tag taken;
   std::uint32_t size;
-  for (Tag tag = 2; tag <= count; tag += 2) REQUIRE(LiveTable::Run(table, 0).take(address_of(tag), taken, size));
+  for (Tag tag = 2; tag <= count; tag += 2) {
+    if (!LiveTable::Run(table, 0).take(address_of(tag), taken, size)) ++lost;
+  }
+  CHECK(lost == 0);
   CHECK(table.live_blocks() == count / 2);
   for (Tag tag = 1; tag <= count; ++tag) {
     const auto place = table.find(address_of(tag));
-    REQUIRE(place.has_value() == (tag % 2 != 0));
-    if (place) REQUIRE((place->tag() == tag && table.block(*place).size == tag));
+    if (place.has_value() != (tag % 2 != 0)) ++wrong;
+    if (place && (place->tag() != tag || table.block(*place).size != tag)) ++wrong;
   }
+  CHECK(wrong == 0);
 }
