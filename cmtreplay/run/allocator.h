@@ -114,7 +114,7 @@ class AllocatorFinder {
   std::string worker_;
   std::string prefix_;
   unsigned timeout_seconds_;
-  mutable std::map<std::vector<std::string>, Probe> probes_ = {};  ///< by words and environment: each is asked once
+  mutable std::map<std::vector<std::string>, Probe> probes_ = {};  ///< by words and environment
   std::filesystem::path links_;  ///< a private folder of symbolic links; empty: none was needed yet
 };
 

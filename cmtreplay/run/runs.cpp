@@ -121,8 +121,7 @@ void run_latencies(const ReplaySettings& settings, AllocatorResult& result, cons
   }
 }
 
-unsigned wanted_memory_runs(const ReplayOptions& options, const AllocatorResult& result) {
-  if (!result.is_asked) return 0;
+unsigned wanted_memory_runs(const ReplayOptions& options) {
   return options.runs == 0 ? options.memory_runs : std::min(options.runs, options.memory_runs);
 }
 
@@ -130,7 +129,7 @@ unsigned wanted_memory_runs(const ReplayOptions& options, const AllocatorResult&
 void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
                       const std::optional<AllocatorMemory>& baseline, const std::function<void()>& show) {
   std::vector<MemoryRun> runs;
-  for (unsigned i = 0; i < wanted_memory_runs(settings.options, result); ++i) {
+  for (unsigned i = 0; i < wanted_memory_runs(settings.options); ++i) {
     show();
     const terminal::ShareDone duration;
     const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
@@ -217,7 +216,7 @@ RunsLeft runs_left(const ReplayOptions& options, const std::vector<AllocatorResu
                                   : std::max<double>(options.rounds_min, std::min(until_known, in_budget));
       const double wanted = options.runs != 0 ? options.runs : 1 + adaptive;
       further = result.is_settled ? 0 : std::max(1.0, wanted - timed);
-      further_memory = wanted_memory_runs(options, result) - memory;
+      further_memory = result.is_asked ? wanted_memory_runs(options) - memory : 0;
       // One run for latencies has enough samples in all but short traces, whose runs take little.
       further_latencies = latencies > 0 || memory > 0 ? 0 : std::min(1U, options.latency_runs);
     }

@@ -105,7 +105,7 @@ Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figu
 /// The results of a replay on all allocators.
 struct ReplayResults {
   std::vector<AllocatorResult> allocators;  ///< in the order asked for
-  AllocatorResult baseline;                 ///< of the null allocator; without memory unless it is one of them
+  AllocatorResult baseline;                 ///< of the null allocator; without memory unless it is asked for
   bool interrupted = false;
   double load_average = 0;                              ///< after the timed runs, over a minute
   unsigned processors = 1;                              ///< of the machine
@@ -138,7 +138,7 @@ using Progress = std::function<void(const std::string&, const RunsLeft&)>;
 ///    does not always meet the same allocator. There are --runs of them. Without --runs there is one to warm up, and
 ///    then 10 or more. They end when the interval of the median is below 1 % of it, or --budget is spent.
 /// 2. Runs for latencies.
-/// 3. Three runs for memory. A null allocator that is not one of them has none.
+/// 3. Three runs for memory. A null allocator that is only there to compare with has none.
 ///
 /// An allocator that ended its worker is not run again. On Ctrl-C the results so far are returned.
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,

@@ -5,8 +5,9 @@
  * membarrier(2) puts the fence into all running threads. If the kernel has no membarrier, a sleep lasts at most a
  * millisecond before the next check.
  *
- * With more threads than processors some thread sleeps nearly always. Then not every allocation may make a system call:
- * `awaited` counts the sleepers by a hash of their slots.
+ * With more threads than processors some thread sleeps nearly always. A wake-up for each allocation would cost too
+ * much. So `awaited` counts the sleepers by a hash of their slots, and only an allocation for such a slot makes a
+ * system call.
  *
  * `pending` counts the lanes that take part in each epoch. The last of them to end the epoch advances `epochs_done`.
  *

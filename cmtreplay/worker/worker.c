@@ -46,7 +46,7 @@ static void* map_fd(int fd, uint64_t bytes, int flags) {
 }
 
 /* Populated pages are in this process's page tables. A hypervisor may have tables of its own, which it fills in at the
- * first touch. Within the replay that took 20 ns a call. */
+ * first touch. Within the replay, these first touches took 20 ns a call. */
 static void read_pages(const void* mapped, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes; i += page_bytes) (void)*((const volatile char*)mapped + i);
 }

@@ -25,7 +25,7 @@ struct RecordedProcess {
   std::optional<bool> mappings_readable;  ///< nullopt: they were not to be recorded
   std::vector<RecordedMapping> mappings;  ///< by rising address
   std::optional<PartLook> explanation{};  ///< the last one; nullopt: it was not looked at
-  std::int64_t mappings_age_ns = 0;       ///< not 0: they are those of so long before, and were not read at the moment
+  std::int64_t mappings_age_ns = 0;       ///< how long before the moment they were read
 };
 
 template <class Visitor, output::DescribedAs<RecordedProcess> P>

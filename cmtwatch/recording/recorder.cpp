@@ -228,8 +228,8 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   return outcome;
 }
 
-/// Whether the figures of the last reading count on. The kernel counts a fault for each page that a process begins to
-/// map by an access. doc/design/watch.md lists the figures that can change without one.
+/// Whether the figures of the last reading count on. The kernel counts a fault where an access makes a process map
+/// pages. doc/design/watch.md lists the figures that can change without one.
 bool Recorder::keeps_mappings(const KnownProcess& process, const ProcessSample& sample) const {
   if (!process.read || (writer_.tick() + process.id) % smaps_every_ == 0) return false;
   const auto signs = [](const ProcessSample& of) {

@@ -94,7 +94,7 @@ void check_recording(database::Database& database, const std::string& path);
 
 /// Whether a recording that was checked has control groups.
 bool has_groups(database::Database& database);
-/// The same for kept_sample.
+/// Whether it has the table of processes whose mappings were not read again.
 bool has_kept(database::Database& database);
 
 /// Reads path, version and figures of a group from the columns that group_columns() names, from `column` on.

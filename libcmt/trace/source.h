@@ -109,7 +109,7 @@ class Source {
 
   virtual std::string_view line(std::size_t) const { return {}; }
   /// Exchanges the events of the last read() and their lines for earlier ones, which the caller does not need any more.
-  /// Only the live blocks are valid after it, until the next read(). Returns false if the source has no lines.
+  /// After it only list_live_blocks() may be called until the next read(). Returns false if the source has no lines.
   virtual bool exchange(LineBatch&) { return false; }
   virtual std::uint64_t line_number(std::size_t) const { return 0; }
 

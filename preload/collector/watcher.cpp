@@ -234,6 +234,7 @@ void step_clock(RingMemory& memory) {
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
   ::prctl(PR_SET_TIMERSLACK, 1);
   const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
+  state.time_step_ns = memory.control().clock_step_ns;  // of collectors before this one
   while (!state.is_finished && state.process_end == ProcessEnd::none) {
     pollfd finished{state.finished_fd, POLLIN, 0};
     ::ppoll(&finished, 1, &step, nullptr);

@@ -25,7 +25,7 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /// For zeroed variables of 1 KiB and more. The linker sorts variables by alignment (preload/CMakeLists.txt). So these
-/// come first, and the small ones lie together in few pages.
+/// come first, and the small ones are beside each other in few pages.
 #define LARGE_VARIABLE __attribute__((aligned(64)))
 
 /// An assertion for code in the traced program, where the C library's would allocate, write and call abort(), which is

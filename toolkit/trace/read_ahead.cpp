@@ -3,10 +3,16 @@
 #include "toolkit/trace/read_ahead.h"
 
 #include <cassert>
-
-#include "toolkit/trace/stages.h"
+#include <chrono>
+#include <thread>
 
 namespace cmt::trace {
+namespace {
+
+/// About the time in which a batch is read.
+void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+
+}  // namespace
 
 ReadAhead::ReadAhead(BatchReader& batches) : reader_(batches), thread_([this] { read_all(); }) {}
 

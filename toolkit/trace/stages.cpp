@@ -15,12 +15,10 @@ namespace {
 /// The number of waiting steps that wakes a thread.
 constexpr std::uint64_t steps_to_wake = 4;
 
-/// A thread looks for fewer steps after this time, if the input is a pipe that brings no more.
+/// So long a thread sleeps at most, because fewer steps may be all that there are, as from a slow pipe.
 constexpr std::chrono::milliseconds nap(1);
 
 }  // namespace
-
-void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 Stages::Stages(std::vector<Stage> stages, std::size_t places)
     : stages_(std::move(stages)), places_(places), next_(stages_.size()) {
@@ -47,11 +45,12 @@ void Stages::run(unsigned threads) {
 void Stages::work_as(std::size_t thread) {
   std::unique_lock lock(mutex_);
   while (!is_over()) {
-    const std::optional<Step> step = find_step(thread);
+    const std::optional<Step> step = next_step(thread);
     if (!step) {
       sleep(thread, lock);
       continue;
     }
+    begin_step(*step);
     lock.unlock();
     bool more = false;
     std::exception_ptr error;
@@ -63,7 +62,7 @@ void Stages::work_as(std::size_t thread) {
     lock.lock();
     if (error && !error_) error_ = error;
     end_step(*step, more);
-    wake_for(is_over() ? 0 : steps_to_wake);
+    wake_if([&](std::size_t sleeper) { return is_over() || steps_for(sleeper) >= steps_to_wake; });
   }
 }
 
@@ -75,7 +74,7 @@ bool Stages::may_do(std::size_t thread, std::size_t stage) const {
   return !stages_[stage].home || is_at_home(thread, stage);
 }
 
-/// How many steps the thread could do one after the other, if no other thread did any.
+/// How many steps wait for the thread, with those that another one has to end first.
 std::uint64_t Stages::steps_for(std::size_t thread) const {
   std::uint64_t steps = 0;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
@@ -86,19 +85,18 @@ std::uint64_t Stages::steps_for(std::size_t thread) const {
   return steps;
 }
 
-/// Wakes the threads that so many steps wait for.
-void Stages::wake_for(std::uint64_t steps_min) {
+void Stages::wake_if(const std::function<bool(std::size_t)>& is_needed) {
   for (std::size_t thread = 0; thread < threads_; ++thread) {
     Sleep& sleep = sleeps_[thread];
-    if (!sleep.is_on || steps_for(thread) < steps_min) continue;
+    if (!sleep.is_on || !is_needed(thread)) continue;
     sleep.is_on = false;
     sleep.end.notify_one();
   }
 }
 
-/// Leaves a few waiting steps to the threads that may do them, because this thread brings no more.
+/// Before it sleeps, the thread wakes those that can do a step now.
 void Stages::sleep(std::size_t thread, std::unique_lock<std::mutex>& lock) {
-  wake_for(1);
+  wake_if([&](std::size_t sleeper) { return next_step(sleeper).has_value(); });
   sleeps_[thread].is_on = true;
   sleeps_[thread].end.wait_for(lock, nap);
   sleeps_[thread].is_on = false;
@@ -106,7 +104,7 @@ void Stages::sleep(std::size_t thread, std::unique_lock<std::mutex>& lock) {
 
 /// Looks first for stages that are at home in this thread, then for those without a home. Later stages come first,
 /// since the last one makes room. A last stage without a home is at home everywhere.
-std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
+std::optional<Stages::Step> Stages::next_step(std::size_t thread) const {
   std::optional<Step> found;
   const auto look_at = [&](std::size_t stage) {
     if (found) return;
@@ -120,11 +118,13 @@ std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   for (std::size_t stage = stages_.size(); stage-- > 0;) {
     if (!stages_[stage].home) look_at(stage);
   }
-  if (!found) return found;
-  assert(place_of(found->batch).stage == found->stage && !place_of(found->batch).is_busy);
-  place_of(found->batch) = {found->stage, true};
-  next_[found->stage] = found->batch + 1;
   return found;
+}
+
+void Stages::begin_step(const Step& step) {
+  assert(place_of(step.batch).stage == step.stage && !place_of(step.batch).is_busy);
+  place_of(step.batch) = {step.stage, true};
+  next_[step.stage] = step.batch + 1;
 }
 
 /// The batch that a stage can work on now.

@@ -10,14 +10,14 @@
 ///       3         x      x                       read 3     model 2
 ///       4         x                              lines 1    model 3     ...
 ///
-/// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. No thread belongs
-/// to a stage, because each trace needs another share of each stage: a free thread takes any step. But a stage can be
-/// at home in a thread, which looks for it first, and no other thread takes it. Then the stage's data (the live blocks
-/// of decoder or model) stay in the cache of one processor. So does a batch that passes two stages of one home.
+/// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. A stage without a
+/// home is for every thread, because each trace needs another share of each stage. A stage at home in a thread is for
+/// that thread alone, which looks for it first. Then the stage's data (the live blocks of decoder or model) stay in the
+/// cache of one processor. So does a batch that passes two stages of one home.
 ///
 /// Batches are in a few places, which are used in turns. So memory is bounded, and a stage that is ahead waits. A step
 /// takes a lock twice, which is 0.1 us of some 50. A thread without work sleeps until a few steps wait for it, because
-/// to wake a thread for each step costs as much as the step.
+/// to wake a thread for each step costs as much as the step. It sleeps 1 ms at most.
 #pragma once
 
 #include <condition_variable>
@@ -31,9 +31,6 @@
 #include <vector>
 
 namespace cmt::trace {
-
-/// Waits for about the time in which a batch goes through one stage.
-void wait_a_moment();
 
 class Stages {
  public:
@@ -76,9 +73,10 @@ class Stages {
   bool may_do(std::size_t thread, std::size_t stage) const;
   bool is_at_home(std::size_t thread, std::size_t stage) const;
   std::uint64_t steps_for(std::size_t thread) const;
-  void wake_for(std::uint64_t steps_min);
+  void wake_if(const std::function<bool(std::size_t thread)>& is_needed);
   void sleep(std::size_t thread, std::unique_lock<std::mutex>& lock);
-  std::optional<Step> find_step(std::size_t thread);
+  std::optional<Step> next_step(std::size_t thread) const;
+  void begin_step(const Step& step);
   std::optional<std::uint64_t> batch_for(std::size_t stage) const;
   void end_step(const Step& step, bool more);
   bool is_over() const { return done_ == end_ || error_ != nullptr; }

@@ -17,7 +17,8 @@ namespace cmt::trace {
 /// Events of a trace with their texts and defects, in memory of their own. One thread reads a batch while others work
 /// on the batches before. So no two batches share a line of the cache, nor a pair that the processor fetches together.
 struct alignas(128) TraceBatch : LineBatch {
-  /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
+  /// So many events of a .cmt are a batch, or some more: enough to be worth handing over, few enough for the second
+  /// cache. A batch of a text is a piece of it (libcmt/trace/lines/line_pieces.h).
   static constexpr std::size_t events_wanted = 1024;
 
   /// A defect that was found when the events before this one had been handed out.

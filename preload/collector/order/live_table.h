@@ -60,10 +60,10 @@ struct ZeroedPages {
 /// an event costs one access, to prefetched memory. One comparison of four keys, the lower halves of the addresses,
 /// finds the place without a branch that depends on the place.
 ///
-/// Memory: at most 32 bytes a live block, plus 8 MiB. A small table has at most half of its places in use, and grows
-/// twofold. A large one has between half and three quarters in use, because it grows by a half. A bucket's number is
-/// its hash scaled to their count, so growing visits the buckets of both tables in rising order. It gives back the old
-/// ones on the way, and both tables together never take more than the new one.
+/// Memory: 8 MiB, and 32 bytes for each of the most blocks that lived at once. A small table has at most half of its
+/// places in use, and grows twofold. A large one grows by a half when three quarters are in use. A bucket's number is
+/// its hash scaled to their count, so growing visits the buckets of both tables in rising order. A large table gives
+/// back the old ones on the way, so both together hardly take more than the new one.
 ///
 /// An entry has 48 bits of address, 47 of tag (enough for five months of ten million allocations a second), and 31 of
 /// size. Larger sizes are in a map of their own.
