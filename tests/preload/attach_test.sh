@@ -104,6 +104,7 @@ kill -CONT "$target"
 # Nor while another process traces it, or another cmttrace is at work on it. The target is as before each time.
 maps=$(left)
 traced() {  # COMMAND... : runs it, and waits until it has said a line
+  rm -f traces  # else the line of the one before is seen until the new process opens the file
   "$@" >traces &
   other=$!
   started+=("$other")
