@@ -17,7 +17,7 @@ namespace cmt::collector {
 namespace {
 
 constexpr std::uint64_t groups_wanted = 8, blocks_wanted = 4;
-constexpr std::uint64_t block_events_least = 256, block_events_most = 256 * 1024;
+constexpr std::uint64_t block_events_least = 256;
 /// How many blocks are folded in for each one that becomes full. With two, dropping a group is complete before the next
 /// group is full.
 constexpr int drops_at_once = 2;
@@ -86,7 +86,7 @@ std::size_t FlightBlocks::block_events_max() const {
       events_ == 0 ? bytes_per_event_unknown : static_cast<double>(block_bytes_ + 1) / static_cast<double>(events_);
   return static_cast<std::size_t>(std::clamp(static_cast<double>(bytes) / per_event,
                                              static_cast<double>(block_events_least),
-                                             static_cast<double>(block_events_most)));
+                                             static_cast<double>(limits_.block_events)));
 }
 
 /// Whether the oldest group may be dropped. The next group must have begun, and either the other groups cover the

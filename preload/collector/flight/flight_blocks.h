@@ -46,6 +46,8 @@ namespace cmt::collector {
 struct FlightLimits {
   std::uint64_t ns = 0;     ///< at least so long, if the bytes allow it; 0: no bound
   std::uint64_t bytes = 0;  ///< 0: this is no flight recorder, and nothing is dropped
+  /// The most events of a block of the stream. The recorder has up to 140 bytes for each until the block is full.
+  std::uint64_t block_events = 256 * 1024;
 
   bool is_set() const { return bytes != 0; }
 };
