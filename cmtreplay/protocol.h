@@ -89,7 +89,10 @@ enum control_word {
    * puts it into that slot. The next words: the offset of the first byte; how many bytes are written; their distance;
    * the block's size if its last byte is written too, else 0. */
   control_touch = 11,
-  control_give_back = 12 /* a call that gives memory back, by enum give_back; two words of arguments follow */
+  control_give_back = 12, /* a call that gives memory back, by enum give_back; two words of arguments follow */
+  /* Gives whole pages of a block back to the kernel; slots as in control_touch. The next words: the offset of the first
+   * byte, and how many bytes. */
+  control_discard = 13
 };
 
 /* Calls that give memory back, and their arguments. */

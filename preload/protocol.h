@@ -193,6 +193,8 @@ enum {
   block_has_more = 8,   // of record_pages: there are further ones of the same moment
   block_is_whole = 16,  // of record_pages: with those before that have more, all pages of a block of that size
   block_is_last = 32,   // of record_pages: the process ends, and the kernel could not be asked
+  // In record_pages: the program has given back the pages from `address` on. The size is how many bytes they are.
+  block_discards = 64,
   block_flags_mask = 255,
   block_bytes_shift = 8,
 };

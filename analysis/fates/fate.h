@@ -95,7 +95,7 @@ class BlockFates {
       if (touched != nullptr) untouched_.touch(event, touched->size);
       return {};
     }
-    if (!is_of_thread(event.kind)) return {};
+    if (!is_of_thread(event.kind)) return {};  // discarded pages were touched once
     const bool is_temporary = last_made_.frees_temporary(event);
     const Block* const block = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
     if (block == nullptr) return {};

@@ -182,7 +182,7 @@ bool UseCounter::count_event(const Event& event) {
   last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
   const EndedBlock<Block> ended = fates_.follow(event);
-  if (names_pages(event.kind)) return true;
+  if (is_about_pages(event.kind)) return true;
   const KeyId key = keys_.key_of(event);
   if (ended) count_end(*ended.block, ended.fate);
   if (event.makes_block() && fates_.begin_block(event, {.key = key})) count_block(event, key, event.old_tag != 0);

@@ -48,7 +48,7 @@ void SimulatedSamplers::for_each_sum(const Sample& sample, Change change) {
 }
 
 void SimulatedSamplers::count_event(const Event& event, std::uint64_t peaks) {
-  if (names_pages(event.kind)) return;
+  if (is_about_pages(event.kind)) return;
   const KeyId key = keys_.key_of(event);
   if (event.ends_block()) {
     if (const Sample* const ended = samples_.erase(event.old_tag))

@@ -95,7 +95,10 @@ void SlotPool::begin_epoch() {
 Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
   lane_ = lane;
-  if (!kind.allocates && !kind.releases) return names_pages(event.kind) ? touch(event) : give_back_step(event);
+  if (!kind.allocates && !kind.releases) {
+    if (event.kind == Kind::discard) return discard(event);
+    return names_pages(event.kind) ? touch(event) : give_back_step(event);
+  }
   if (event.failed()) return Step(Outcome::failed);
   if (is_realloc(event.kind)) return reallocate(event);
   return kind.releases ? release(event) : allocate(event);
@@ -111,10 +114,23 @@ const std::vector<std::uint32_t>& Planner::begin_several(Order order) {
 Step Planner::touch(const Event& event) {
   const SlottedBlock* const found = blocks_.find(event.old_tag);
   if (found == nullptr) return Step();
-  SlottedBlock block = *found;
-  const TouchedBytes bytes = touched_bytes(event, block.size);
+  const TouchedBytes bytes = touched_bytes(event, found->size);
   if (bytes.count == 0) return Step();
-  Step step(Outcome::touch);
+  return on_pages(Outcome::touch, control_touch, *found,
+                  {event.size, bytes.count, event.alignment, bytes.last ? found->size : 0});
+}
+
+Step Planner::discard(const Event& event) {
+  const SlottedBlock* const found = blocks_.find(event.old_tag);
+  if (found == nullptr || event.size >= found->size) return Step();
+  const std::uint64_t bytes = std::min(event.count, found->size - event.size);
+  return on_pages(Outcome::discard, control_discard, *found, {event.size, bytes});
+}
+
+/// A step on a block that lives on. On several lanes the block moves to another slot, as in resize().
+Step Planner::on_pages(Outcome outcome, enum control_word control, SlottedBlock block,
+                       std::initializer_list<std::uint64_t> words) {
+  Step step(outcome);
   if (several_) {
     append_take(step, block);
     const std::uint32_t slot = slots_.assign();
@@ -124,9 +140,8 @@ Step Planner::touch(const Event& event) {
     block.lane = lane_;
     blocks_.insert(block);
   }
-  push_word(step, operation_word(operation_control, control_touch, block.slot));
-  for (const std::uint64_t word : {event.size, bytes.count, event.alignment, bytes.last ? block.size : 0})
-    push_word(step, word);
+  push_word(step, operation_word(operation_control, control, block.slot));
+  for (const std::uint64_t word : words) push_word(step, word);
   return step;
 }
 

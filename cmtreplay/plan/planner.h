@@ -21,6 +21,7 @@ enum class Outcome {
   failed,              ///< not at all: the call was refused when it was recorded
   unknown,             ///< it frees or resizes a block that the trace does not know: a free is left out
   touch,               ///< as writes to pages of a block
+  discard,             ///< as a madvise of pages of a block
   give_back,           ///< as a call that gives memory back
   give_back_left_out,  ///< not at all: a call that gives memory back, but might end blocks or write files
   other                ///< not at all: a thread's start, a mark, a sample
@@ -147,6 +148,9 @@ class Planner {
   };
 
   Step touch(const Event& event);
+  Step discard(const Event& event);
+  Step on_pages(Outcome outcome, enum control_word control, SlottedBlock block,
+                std::initializer_list<std::uint64_t> words);
   Step release(const Event& event);
   Step release_block(const Event& event, const SlottedBlock& block);
   Step allocate(const Event& event);

@@ -180,6 +180,7 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   facts.other_events += step.outcome == Outcome::other ? 1 : 0;
   facts.sized_frees += step.sized ? 1 : 0;
   facts.touch_events += step.outcome == Outcome::touch ? 1 : 0;
+  facts.discard_events += step.outcome == Outcome::discard ? 1 : 0;
   facts.give_back_calls += step.outcome == Outcome::give_back ? 1 : 0;
   facts.give_back_left_out += step.outcome == Outcome::give_back_left_out ? 1 : 0;
   if (event.time_ns != unknown) {

@@ -62,6 +62,7 @@ struct TraceFacts {
   std::uint64_t other_events = 0;
   std::uint64_t sized_frees = 0;
   std::uint64_t touch_events = 0;
+  std::uint64_t discard_events = 0;
   std::uint64_t give_back_calls = 0;
   std::uint64_t give_back_left_out = 0;
   std::uint64_t touched_min = 0;         ///< by the trace's header
@@ -110,6 +111,7 @@ void describe(Visitor& field, Facts& facts) {
   field("recorded_cpu_ns", output::nullable(facts.recorded_cpu_ns),
         "processor time of all threads of the recorded program; null: not recorded, or the trace is a slice");
   field("touch_events", facts.touch_events, "runs of touched pages that are written when they were");
+  field("discard_events", facts.discard_events, "calls of madvise that gave back pages of blocks, and are replayed");
   field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
         "of blocks of so many bytes and more only pages that were touched are written; null: not recorded");
   field("peak_touched_bytes", facts.peak_touched_bytes, "the most bytes of live blocks, without untouched pages");

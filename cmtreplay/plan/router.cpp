@@ -67,7 +67,7 @@ void Router::append(std::uint32_t lane, const Event& event, const Step& step) {
   if (timed_) append_time(lane, event);
   writer_.append(lane, step.words());
   counts_.operations += step.operations;
-  epoch_steps_ += step.outcome == Outcome::touch ? 1 : step.operations;
+  epoch_steps_ += step.outcome == Outcome::touch || step.outcome == Outcome::discard ? 1 : step.operations;
   counts_.true_dependencies += step.foreign ? 1 : 0;
 }
 
@@ -79,11 +79,11 @@ void Router::finish() {
   writer_.finish();
 }
 
-/// The lane that carries out an event. Pages are touched by the lane that has their block or, if that lane has no
-/// thread any more, by lane 0.
+/// The lane that carries out an event. Pages are touched and given back by the lane that has their block or, if that
+/// lane has no thread any more, by lane 0.
 std::uint32_t Router::lane_for(const Event& event) {
   if (is_of_thread(event.kind)) return lane_of(event.thread);
-  if (!names_pages(event.kind)) return 0;
+  if (!is_about_pages(event.kind)) return 0;
   const std::uint32_t lane = planner_.lane_of(event.old_tag).value_or(0);
   return lanes_[lane].has_thread ? lane : 0;
 }

@@ -47,6 +47,24 @@ TEST_CASE("touch: pages behind the block's end are left out, and those of unknow
   CHECK(planner.plan(pages_of(7, 0, 1)).outcome == Outcome::other);
 }
 
+TEST_CASE("discard: an offset and bytes, within the block; with several lanes it moves on as with a touch") {
+  const auto discard_word = [](std::uint32_t slot) { return operation_word(operation_control, control_discard, slot); };
+  const auto discard_of = [](cmt::Tag tag, std::uint64_t offset, std::uint64_t bytes) {
+    return Event{.kind = Kind::discard, .size = offset, .count = bytes, .old_tag = tag};
+  };
+  Planner planner;
+  planner.plan(block_of(1, 10000));
+  CHECK(step_words(planner, discard_of(1, 4080, 4096)) == Words{discard_word(slot_first), 4080, 4096});
+  CHECK(step_words(planner, discard_of(1, 4080, 8192)) == Words{discard_word(slot_first), 4080, 5920});
+  CHECK(step_words(planner, discard_of(1, 10000, 1)).empty());
+  CHECK(planner.plan(discard_of(1, 0, 1)).outcome == Outcome::discard);
+  CHECK(planner.plan(discard_of(7, 0, 1)).outcome == Outcome::other);
+  Planner several(Order::free);
+  several.plan(block_of(1, 8192), 1);
+  CHECK(step_words(several, discard_of(1, 0, 4096), 1) ==
+        Words{operation_word(operation_take_block, slot_first, 0), discard_word(slot_first + 1), 0, 4096});
+}
+
 TEST_CASE("touch: with several lanes a block goes on to another slot, where its end waits") {
   Planner planner(Order::free);
   planner.plan(block_of(1, 8192), 1);

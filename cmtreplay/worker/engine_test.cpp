@@ -223,6 +223,30 @@ TEST_CASE("engine: a block that could not be resized is not touched behind its e
   }
 }
 
+TEST_CASE("engine: whole pages of a block are given back, and may be touched again") {
+  const std::string text =
+      "malloc(200000) = <1> thread=0\n"
+      "touch(<1>, 4096, 0, 0) thread=0\n"
+      "discard(<1>, 12288, 100) thread=1\n"
+      "touch(<1>, 4096, 1, 8192) thread=1\n"
+      "thread_exit() thread=1\n";
+  for (const bool threads : {false, true}) {
+    const PreparedTrace trace = prepare(text, {.threads = threads, .prepared_bytes_max = 64 << 20});
+    CHECK(trace.plan().facts.discard_events == 1);
+    std::fill(std::begin(only_block), std::end(only_block), 2);
+    Engine engine(trace);
+    engine.touch_recorded_pages(16384);
+    engine.refuse_resizing();
+    engine.run_to_end();
+    CHECK(only_block[4095] == 2);
+    CHECK(only_block[4096] == 0);
+    CHECK(only_block[8192] == 1);
+    CHECK(only_block[8193] == 0);
+    CHECK(only_block[12288] == 1);
+    CHECK(only_block[12289] == 2);
+  }
+}
+
 TEST_CASE("engine: one thread's blocks need no order") {
   const PreparedTrace trace = prepare(relay(3, 20000), {.threads = false});
   Engine engine(trace);

@@ -212,20 +212,23 @@ static void start_thread(struct runner* starter, uint32_t number) {
   lane->thread.started = 1;
 }
 
-/* Touches pages of a block. With several threads the block moves to another slot, and the thread that ends it waits
- * there. Once a realloc was refused, no pages are touched any more: they might be beyond the end of their block. The
- * report says that such an allocator refused calls, and has no fragmentation for it. */
-static void touch_slot(struct runner* runner, uint32_t number) {
+/* Touches pages of a block, or gives some back. With several threads the block moves to another slot, and the thread
+ * that ends it waits there. Once a realloc was refused, no pages are touched any more: they might be beyond the end of
+ * their block. The report says that such an allocator refused calls, and has no fragmentation for it. */
+static void use_pages(struct runner* runner, enum control_word what, uint32_t number) {
   const struct replay* const replay = runner->replay;
   void** const slot = &replay->slots[number];
   if (replay->control->touches_recorded && !may_be_smaller(replay)) {
     void* const block = runner->several ? runner->held : *slot;
-    const uint64_t bytes = block ? runner->at[1] * page_bytes : 0;
+    const uint64_t bytes = block && what == control_touch ? runner->at[1] * page_bytes : 0;
     runner_begin_touching(runner, bytes);
-    touch_recorded(block, runner->at);
+    if (what == control_touch)
+      touch_recorded(block, runner->at);
+    else
+      touch_discard(block, runner->at);
     runner_end_touching(runner, bytes);
   }
-  runner->at += 4;
+  runner->at += what == control_touch ? 4 : 2;
   if (runner->several) schedule_put_block(&runner->replay->schedule, slot, runner->held);
 }
 
@@ -279,7 +282,8 @@ int runner_control(struct runner* runner, uint64_t word) {
       runner->alignment = argument;
       return 1;
     case control_touch:
-      touch_slot(runner, argument);
+    case control_discard:
+      use_pages(runner, what, argument);
       return 1;
     case control_give_back:
       give_back(runner, (enum give_back)argument);

@@ -27,3 +27,7 @@ void touch_block(const struct control* control, char* block, size_t from, size_t
 
 /* Writes the bytes that the words of a control_touch name. */
 void touch_recorded(char* block, const uint64_t* words);
+
+/* Gives back the pages that the words of a control_discard name, and that have no byte of another block. A block begins
+ * elsewhere in a page than when it was recorded: a page less may be given back. The kernel refuses locked pages. */
+void touch_discard(char* block, const uint64_t* words);

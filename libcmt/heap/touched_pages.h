@@ -32,6 +32,13 @@ inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t 
   return {run.size, run.size + run.count * run.alignment - before, false};
 }
 
+/// The bytes of its block that an event of the kind discard has given back.
+inline RunBytes discarded_bytes_of(const Event& discard, std::uint64_t size) {
+  if (discard.size >= size || discard.count == 0) return {0, 0, true};
+  return {discard.size, discard.size + std::min(discard.count, size - discard.size),
+          discard.count > size - discard.size};
+}
+
 /// The bytes of live blocks that events reported as touched, or as resident before. Memory: some 150 bytes for each
 /// block with such events, and 80 for each run that does not follow another.
 class TouchedPages {
@@ -84,6 +91,33 @@ class TouchedPages {
   void add(const Event& event, const RunBytes& bytes, std::uint64_t size) {
     add(event.old_tag, bytes.begin, {bytes.end, event.kind, event.alignment}, size);
   }
+
+  /// Removes bytes of a block from its runs. A cut run has pages of 4,096 bytes.
+  void drop(Tag tag, const RunBytes& dropped) {
+    const auto block = blocks_.empty() ? blocks_.end() : blocks_.find(tag);
+    if (block == blocks_.end() || dropped.begin >= dropped.end) return;
+    Runs& runs = block->second;
+    auto at = runs.upper_bound(dropped.begin);
+    if (at != runs.begin()) --at;
+    while (at != runs.end() && at->first < dropped.end) {
+      const std::uint64_t begin = at->first;
+      const Run run = at->second;
+      if (run.end <= dropped.begin) {
+        ++at;
+        continue;
+      }
+      at = runs.erase(at);
+      --runs_;
+      const auto keep = [&](std::uint64_t from, std::uint64_t end) {
+        if (from >= end) return;
+        runs.emplace_hint(at, from, Run{end, run.kind, cut_page_size});
+        ++runs_;
+      };
+      keep(begin, dropped.begin);
+      keep(dropped.end, run.end);
+    }
+  }
+  void drop(const Event& discard, std::uint64_t size) { drop(discard.old_tag, discarded_bytes_of(discard, size)); }
 
   /// Calls `visit(begin, end)` with each gap of a block.
   template <class Visit>
@@ -149,6 +183,8 @@ class TouchedPages {
   }
 
  private:
+  static constexpr std::uint64_t cut_page_size = 4096;
+
   static Event event_of(const Event& made, std::uint64_t begin, const Run& run) {
     const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
     return {.kind = run.kind,

@@ -82,6 +82,39 @@ TEST_CASE("touched pages: runs fill the gaps, and each byte counts once") {
   CHECK(!pages.has_any(7, 0, size));
 }
 
+TEST_CASE("touched pages: discarded bytes are no longer in runs, and may come again") {
+  std::mt19937 random(6);
+  constexpr std::uint64_t size = 100 * 4096 - 96;
+  for (const bool keeps_kinds : {false, true}) {
+    TouchedPages pages(keeps_kinds);
+    std::vector<bool> is_known(100);
+    for (int i = 0; i < 400; ++i) {
+      const std::uint64_t first = random() % 100, count = 1 + random() % (100 - first) % 9;
+      const bool drops = random() % 2 == 0;
+      const Event run = run_of(first * 4096, count);
+      if (drops)
+        pages.drop({.kind = Kind::discard,
+                    .size = first * 4096,
+                    .count = count * 4096 - (first + count == 100 ? 96 : 0),
+                    .old_tag = 7},
+                   size);
+      else
+        pages.add(run, bytes_of(run, 0x10000, size), size);
+      for (std::uint64_t page = first; page < first + count; ++page) is_known[page] = !drops;
+      for (std::uint64_t page = 0; page < 100; ++page)
+        CHECK(pages.has_any(7, page * 4096, page * 4096 + 4000) == is_known[page]);
+      if (const TouchedPages::Runs* const runs = pages.find(7)) CHECK(pages.runs() == runs->size());
+    }
+  }
+  TouchedPages none;
+  none.drop({.kind = Kind::discard, .size = 0, .count = 4096, .old_tag = 7}, size);
+  CHECK(none.runs() == 0);
+  CHECK(heap::discarded_bytes_of({.size = 4096, .count = 4096}, 6000).end == 6000);
+  CHECK(heap::discarded_bytes_of({.size = 4096, .count = 4096}, 6000).is_wrong);
+  CHECK(!heap::discarded_bytes_of({.size = 4096, .count = 1904}, 6000).is_wrong);
+  CHECK(heap::discarded_bytes_of({.size = 6000, .count = 1}, 6000).is_wrong);
+}
+
 TEST_CASE("touched pages: random runs agree with a list of pages") {
   std::mt19937 random(5);
   constexpr std::uint64_t size = 100 * 4096;

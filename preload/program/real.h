@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -39,7 +40,7 @@ void __assert_fail(const char* assertion, const char* file, unsigned line, const
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \
   X(free_sized) X(free_aligned_sized) \
   X(execveat) X(posix_spawn) X(posix_spawnp) X(pthread_setname_np) \
-  X(malloc_trim) X(mallopt) X(mallctl) X(mallctlbymib) X(mallctlnametomib)
+  X(madvise) X(malloc_trim) X(mallopt) X(mallctl) X(mallctlbymib) X(mallctlnametomib)
 // clang-format on
 
 struct Real {

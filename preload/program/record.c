@@ -355,6 +355,21 @@ static bool record_pages_at_end(const struct LargeBlock* block, void* thread) {
 
 void record_long_pages_of_all(void) { large_blocks_visit(large_blocks_all, record_pages_at_end, &thread_self); }
 
+struct LargeBlock record_long_pages_before_discard(const void* begin) {
+  const struct LargeBlock block = large_block_around((uintptr_t)begin);
+  if (block.address) record_pages_of_one(&block, &thread_self, false);
+  record_round(&thread_self);
+  return large_block_around((uintptr_t)begin);  // which may be known to be written now
+}
+
+void record_long_pages_discarded(const void* begin, uint64_t bytes, const struct LargeBlock* block) {
+  struct BlockPages pages;
+  touched_clear(&pages, bytes, 0);
+  pages.flags = block_discards;
+  record_long_plain(&(struct Call){.kind = (enum Kind)record_pages, .address = begin, .pages = &pages}, NULL);
+  if (block->address) touched_discarded(block);
+}
+
 // Describes the end of `taken`, and returns whether it is a large block. Records runs beyond those that one event
 // holds.
 static bool describe_end(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {

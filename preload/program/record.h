@@ -18,6 +18,7 @@
 /// | record_long_label              | no       | several     | true                         | no           |
 /// | record_long_pages_begin        | no       | several     | as needed                    | if large     |
 /// | record_long_pages_of_all       | no       | several     | true                         | of all large |
+/// | record_long_pages_discarded    | no       | several     | true                         | given back   |
 ///
 /// - stack "if given": the argument `stack_frame` is not NULL, and events of the kind have stacks.
 ///
@@ -147,6 +148,11 @@ void record_long_label(enum Kind kind, const char* label);
 struct LargeBlock record_long_pages_begin(const void* block);
 /// Records the pages of all large blocks that live: the process may be about to end.
 void record_long_pages_of_all(void);
+/// The program is about to give back pages of its blocks by madvise: records those of the block at `begin`. Returns
+/// that block; its address is 0 if its pages were not asked about.
+struct LargeBlock record_long_pages_before_discard(const void* begin);
+/// It has given them back. `block`: of the call before.
+void record_long_pages_discarded(const void* begin, uint64_t bytes, const struct LargeBlock* block);
 /// Records an event of a pool's block. `kind`: with the number of the pool (slot_pool_mask).
 void record_pool(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
 /// Records an event whose kind has stacks.

@@ -14,12 +14,12 @@ KINDS = ("malloc free calloc realloc reallocarray aligned_alloc posix_memalign m
          "operator_delete operator_delete_sized operator_delete_array operator_delete_array_sized thread_start "
          "thread_exit thread_name mark sample").split() + [
              None, None, "unknown_kind", "touch", "resident", "malloc_trim", "mallopt", "mallctl", None, "pool_malloc",
-             "pool_free", "sampling_interval", "unsample"]
+             "pool_free", "sampling_interval", "unsample", "discard"]
 ALLOCATES = {0, *range(2, 10), *range(12, 16)}
 RELEASES = {1, 3, 4, 10, 11, *range(16, 20), 37}
-NAMES = {28, 29}
-SIZES = {0, *range(2, 16), 17, 19, 24, 28, 29, 30, 34, 36}
-COUNTS = {2, 4, 28, 29}
+NAMES = {28, 29, 38}
+SIZES = {0, *range(2, 16), 17, 19, 24, 28, 29, 30, 34, 36, 38}
+COUNTS = {2, 4, 28, 29, 38}
 ALIGNS = {5, 6, 7, 11, 28, 29}
 MAY_ALIGN = {*range(12, 20), 34, 35}
 LABELS = {22, 23, 31, 32}

@@ -76,6 +76,20 @@ kernel=$(awk '{ print $2 / 4 }' out)
 told=$(awk -F'[(,]' '/^(touch|resident)/ { pages += $4 } END { print pages }' t/*.text)
 [ $((kernel - told)) -ge 0 ] && [ $((kernel - told)) -le 4 ] || complain "the kernel has $kernel pages, told are $told"
 
+# Pages that the program gives back, and touches again. The kernel keeps those of MADV_FREE until it needs them.
+pages() { awk -F'[(,]' -v kind="$1" '$1 == kind { pages += $4 ? $4 : 64 } END { print pages + 0 }' t/*.text; }
+for how in discard free; do
+  trace "$program" $how
+  ! grep -q . out || complain 'a call failed, or not'
+  [ "$how" = discard ] && wanted=4 || wanted=0
+  sum=$(($(pages touch) + $(pages resident)))
+  [ $sum -eq $((64 + wanted)) ] || complain "$sum pages"
+  case $how in
+    discard) grep -Eq '^discard\([^,]*, 65536, 32768\)' t/*.text || complain 'no discard' ;;
+    free) ! grep -q ^discard t/*.text || complain 'a discard' ;;
+  esac
+done
+
 # Two of four huge pages, where the kernel has some.
 how=huge
 trace "$program" $how

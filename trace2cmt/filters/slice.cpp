@@ -19,7 +19,7 @@ class LiveAllocations {
   void follow(const cmt::Event& event) {
     if (event.tag != 0 && event.tag <= newest_)
       return;  // contradicts the events before, by the rule of cmt::Writer::add()
-    if (cmt::names_pages(event.kind)) return follow_run(event);
+    if (cmt::is_about_pages(event.kind)) return follow_pages(event);
     if (event.ends_block()) {
       blocks_.erase(event.old_tag);
       pages_.end_block(event.old_tag);
@@ -55,10 +55,11 @@ class LiveAllocations {
   }
 
  private:
-  void follow_run(const cmt::Event& run) {
-    const cmt::Event* const made = blocks_.find(run.old_tag);
+  void follow_pages(const cmt::Event& pages) {
+    const cmt::Event* const made = blocks_.find(pages.old_tag);
     if (made == nullptr) return;
-    pages_.add(run, cmt::heap::bytes_of(run, made->address, made->bytes()), made->bytes());
+    if (pages.kind == cmt::Kind::discard) return pages_.drop(pages, made->bytes());
+    pages_.add(pages, cmt::heap::bytes_of(pages, made->address, made->bytes()), made->bytes());
   }
 
   cmt::BlockTable<cmt::Event> blocks_;

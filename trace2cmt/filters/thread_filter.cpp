@@ -14,7 +14,7 @@ class ThreadFilter : public Filter {
     if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
     if (event.kind == cmt::Kind::mark || event.kind == cmt::Kind::sampling_interval) return emit(event);
     if (cmt::is_of_pool(event.kind)) return filter_pool(event, emit);
-    if (cmt::names_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
+    if (cmt::is_about_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
     threads_.contains(event.thread) ? filter_own(event, emit) : filter_other(event, emit);
   }
 

@@ -147,7 +147,8 @@ void Inputs::begin_stacks(const File& file) {
 /// Changes an event of a file to the one in the joined trace. Returns false if the event is dropped.
 bool Inputs::join(cmt::Event& event) {
   if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
-  if (cmt::names_pages(event.kind) && current_ > 0 && event.old_tag < first_tag_) return false;  // of an unknown block
+  if (cmt::is_about_pages(event.kind) && current_ > 0 && event.old_tag < first_tag_)
+    return false;  // of an unknown block
   if (current_ > 0 && event.old_tag != 0 && event.old_tag < first_tag_) {
     repairs_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
     if (event.tag == 0) return false;

@@ -97,6 +97,7 @@ void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry
   if (!entry.accepted) return report_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
   if (entry.old_known && cmt::names_pages(event.kind)) check_run(event, entry.old);
+  if (entry.old_known && event.kind == cmt::Kind::discard) check_discard(event, entry.old);
   if (event.tag != 0 && event.address != 0) check_overlap(event);
 }
 
@@ -136,6 +137,14 @@ void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBloc
   pages_size_min_ = std::min(pages_size_min_, block.size);
   if (event.kind == cmt::Kind::touch) touched_.insert(block.tag);
   pages_.add(event, bytes, block.size);
+}
+
+/// Pages that were given back may be touched again. Some of them may be resident then, if nobody could ask.
+void EventChecks::check_discard(const cmt::Event& event, const cmt::format::LiveBlock& block) {
+  const cmt::heap::RunBytes bytes = cmt::heap::discarded_bytes_of(event, block.size);
+  if (bytes.is_wrong) report_("it gives back pages that are not in " + block_text(block.tag, block.address));
+  pages_.drop(block.tag, bytes);
+  touched_.erase(block.tag);
 }
 
 /// An overlapping block is reported once, because it is not kept in the index.

@@ -71,6 +71,7 @@ class EventChecks {
   void check_old_block(const cmt::Event& event, const cmt::format::LiveBlock& old);
   void check_overlap(const cmt::Event& event);
   void check_run(const cmt::Event& event, const cmt::format::LiveBlock& block);
+  void check_discard(const cmt::Event& event, const cmt::format::LiveBlock& block);
 
   Report report_;
   std::size_t at_ = 0;

@@ -16,9 +16,9 @@ Number time_of(std::uint64_t time_ns) {
   return where(time_ns <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, time_ns);
 }
 
-/// The bytes requested in all; null if the product has more than 64 bits. For touched pages, the offset of the first.
+/// The bytes requested in all; null if the product has more than 64 bits. For pages, the offset of the first.
 Number size_of(const cmt::Event& event) {
-  if (cmt::names_pages(event.kind)) return event.size;
+  if (cmt::is_about_pages(event.kind)) return event.size;
   std::uint64_t product;
   if (__builtin_mul_overflow(event.size, event.count, &product)) return std::nullopt;
   return where(cmt::traits(event.kind).sizes, product);

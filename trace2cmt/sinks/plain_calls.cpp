@@ -51,7 +51,7 @@ PlainCall PlainCalls::nearest(const cmt::Event& event, bool old_known) {
 
 PlainCall::Kind PlainCalls::kind_of(const cmt::Event& event, bool old_known) {
   const cmt::KindTraits& kind = cmt::traits(event.kind);
-  if (cmt::names_pages(event.kind) || cmt::gives_memory_back(event.kind))
+  if (cmt::is_about_pages(event.kind) || cmt::gives_memory_back(event.kind))
     return count(Loss::memory), PlainCall::Kind::none;
   if (event.kind == cmt::Kind::sample) return count(Loss::sample), PlainCall::Kind::none;
   if (cmt::is_of_pool(event.kind)) return count(Loss::pool), PlainCall::Kind::none;

@@ -99,6 +99,9 @@ constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<st
 /// Whether an event names a run of pages of its block, which the program touched or which were in memory before.
 constexpr bool names_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
+/// Whether an event is about pages of its block: names a run of them, or gives some back to the kernel.
+constexpr bool is_about_pages(Kind kind) { return names_pages(kind) || kind == Kind::discard; }
+
 /// Whether an event makes or ends a block of a pool, which is no block of malloc: uses `pool_block` and `label`.
 constexpr bool is_of_pool(Kind kind) { return kind == Kind::pool_malloc || kind == Kind::pool_free; }
 
@@ -106,10 +109,10 @@ constexpr bool is_of_pool(Kind kind) { return kind == Kind::pool_malloc || kind 
 constexpr bool is_of_sampling(Kind kind) { return kind == Kind::sampling_interval || kind == Kind::unsample; }
 
 /// Whether an event is of the thread that it names. Marks and samples have no thread. Touched pages have the thread
-/// that noticed them, which need not be the one that wrote. Events of pools are left out, so that a block of malloc is
-/// as temporary as without them.
+/// that noticed them, which need not be the one that wrote. Discarded pages and events of pools are left out, so that a
+/// block of malloc is as temporary as without them.
 constexpr bool is_of_thread(Kind kind) {
-  return kind != Kind::mark && kind != Kind::sample && !names_pages(kind) && !is_of_pool(kind);
+  return kind != Kind::mark && kind != Kind::sample && !is_about_pages(kind) && !is_of_pool(kind);
 }
 
 /// Whether an event is a call that returns memory to the system, or that sets when the allocator does so.
@@ -126,13 +129,14 @@ struct Event {
   Kind kind = Kind::malloc;
   std::uint32_t thread = 0;  ///< the calling thread, numbered by the recorder from 0
   /// Bytes. By kind: requested (for one element if the kind counts), stated by a free, resident in a sample, or kept by
-  /// malloc_trim. For touched pages: the bytes from the block's begin to the first page.
+  /// malloc_trim. For touched and discarded pages: the bytes from the block's begin to the first page.
   std::uint64_t size = 0;
-  std::uint64_t count = 1;      ///< elements (calloc, reallocarray), or touched pages; 0 pages = up to the block's end
-  std::uint64_t alignment = 0;  ///< bytes; 0 = none was asked for. For touched pages: the page size
-  Tag tag = 0;                  ///< the block that the call returned; 0 = NULL
-  Tag old_tag = 0;              ///< the block that the call was given; 0 = NULL, or none
-  std::uint64_t address = 0;    ///< of `tag`; 0 = NULL, or not recorded
+  /// Elements (calloc, reallocarray), touched pages (0 = up to the block's end), or discarded bytes.
+  std::uint64_t count = 1;
+  std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for. For touched pages: the page size
+  Tag tag = 0;                      ///< the block that the call returned; 0 = NULL
+  Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL, or none
+  std::uint64_t address = 0;        ///< of `tag`; 0 = NULL, or not recorded
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes

@@ -68,7 +68,8 @@ enum { cmt_kind_limit = 64 };
   X(pool_malloc,                34, "pool_malloc",        cmt_sizes | cmt_may_align)                            \
   X(pool_free,                  35, "pool_free",          cmt_may_align)                                        \
   X(sampling_interval,          36, "sampling_interval",  cmt_sizes)                                            \
-  X(unsample,                   37, "unsample",           cmt_releases)
+  X(unsample,                   37, "unsample",           cmt_releases)                                         \
+  X(discard,                    38, "discard",            cmt_names | cmt_sizes | cmt_counts)
 /* clang-format on */
 
 #endif

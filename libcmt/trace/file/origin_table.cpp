@@ -79,6 +79,8 @@ void OriginTable::add(const Event& event, const LiveBlock& old, StackId stack) {
     make(traits(event.kind).releases ? format::origin_of(event) : event, stack);
   } else if (old.tag != 0 && names_pages(event.kind)) {
     pages_.add(event, heap::bytes_of(event, old.address, old.size), old.size);
+  } else if (old.tag != 0 && event.kind == Kind::discard) {
+    pages_.drop(event, old.size);
   }
   check_room();
 }

@@ -90,8 +90,8 @@ void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>
     const bool has_value = !stacks.empty() && stack_class(stacks.front().kind) == stack_class(event.kind);
     const StackId stack = has_value ? stacks.front().stack : 0;
     if (has_value) stacks = stacks.subspan(1);
-    if (names_pages(event.kind)) {
-      follow_run(event);
+    if (is_about_pages(event.kind)) {
+      follow_pages(event);
     } else if (event.tag != 0) {
       Event made = event;
       made.stack = stack;
@@ -100,11 +100,12 @@ void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>
   }
 }
 
-void LiveAtBegin::follow_run(const Event& run) {
-  const auto block = std::lower_bound(survivors_.begin(), survivors_.end(), run.old_tag, has_lower_tag);
-  if (block == survivors_.end() || block->tag != run.old_tag) return;
-  if (pages_.find(run.old_tag) == nullptr) with_pages_.push_back(run.old_tag);
-  pages_.add(run, heap::bytes_of(run, block->address, block->size), block->size);
+void LiveAtBegin::follow_pages(const Event& pages) {
+  const auto block = std::lower_bound(survivors_.begin(), survivors_.end(), pages.old_tag, has_lower_tag);
+  if (block == survivors_.end() || block->tag != pages.old_tag) return;
+  if (pages.kind == Kind::discard) return pages_.drop(pages, block->size);
+  if (pages_.find(pages.old_tag) == nullptr) with_pages_.push_back(pages.old_tag);
+  pages_.add(pages, heap::bytes_of(pages, block->address, block->size), block->size);
 }
 
 void LiveAtBegin::finish_fold() {

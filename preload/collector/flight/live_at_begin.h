@@ -59,7 +59,7 @@ class LiveAtBegin {
 
  private:
   void keep(const Event& allocation);
-  void follow_run(const Event& run);
+  void follow_pages(const Event& pages);
 
   PackedAllocations live_;
   heap::TouchedPages pages_{true};

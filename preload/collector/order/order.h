@@ -147,6 +147,7 @@ class EventOrder {
   std::string_view name_of_pool(std::size_t pool);
   bool append_pool_event(std::size_t pool, const Event& event);
   bool apply_pages(RingEvents& ring, const Event& event, bool forced);
+  bool apply_discard(RingEvents& ring, const Event& event);
   void append_page_events(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);

@@ -148,12 +148,26 @@ void EventOrder::append_page_events(TouchedBlocks::Events events, const format::
 /// Applies a report of pages. A report from outside, or from a thread that does not own the block, is dropped if the
 /// block is gone.
 bool EventOrder::apply_pages(RingEvents& ring, const Event& event, bool forced) {
+  if (ring.pages().has(block_discards)) return apply_discard(ring, event);
   const bool is_owners = ring.pages().since == 0;
   const auto place = is_owners ? find_block(event.address) : live_.find(event.address);
   if (!place && is_owners && !forced) return block_on(ring, event.address);
   if (!place) return true;
   const format::LiveBlock block = live_.block(*place);
   append_page_events(touched_.add_report(block, ring.thread, ring.pages()), block, event.time_ns);
+  return true;
+}
+
+/// Applies a call that has given back pages, perhaps of several blocks.
+bool EventOrder::apply_discard(RingEvents& ring, const Event& event) {
+  for (const Event& discard : touched_.discard(event.address, ring.pages().bytes, ring.thread, event.time_ns)) {
+    const auto place = live_.find(discard.old_address);
+    if (!place) continue;
+    BookedEvent& booked = batch_.next_other();
+    booked = {discard, live_.block(*place)};
+    booked.event.time_ns = event.time_ns;
+    commit_other();
+  }
   return true;
 }
 

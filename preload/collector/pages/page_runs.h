@@ -57,6 +57,23 @@ class PageSet {
     add(added, [](const PageRun&) {});
   }
 
+  /// Removes the pages from `first` to before `end`. Returns whether any of them was in the set.
+  bool remove(std::uint64_t first, std::uint64_t end) {
+    std::vector<Run> left;
+    bool has_changed = false;
+    for (const Run& run : runs_) {
+      if (run.end <= first || run.first >= end) {
+        left.push_back(run);
+        continue;
+      }
+      has_changed = true;
+      if (run.first < first) left.push_back({run.first, first});
+      if (run.end > end) left.push_back({end, run.end});
+    }
+    runs_ = std::move(left);
+    return has_changed;
+  }
+
   /// Calls visit(run) with each run of pages below `end` that is not in the set.
   template <class Visit>
   void for_each_missing(std::uint64_t end, const Visit& visit) const {

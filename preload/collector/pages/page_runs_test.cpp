@@ -49,6 +49,11 @@ TEST_CASE("a page set tells each page once, and its runs do not touch") {
       set.for_each_missing(50, [&](const PageRun& run) { missing.push_back(run); });
       for (std::uint64_t page = 0; page < 50; ++page) CHECK(pages_of(missing).contains(page) != all.contains(page));
       CHECK(set.has_all_below(3) == (all.contains(0) && all.contains(1) && all.contains(2)));
+      const std::uint64_t first = next(60), end = first + 1 + next(20);
+      bool had_any = false;
+      for (std::uint64_t page = first; page < end; ++page) had_any |= all.erase(page) != 0;
+      CHECK(set.remove(first, end) == had_any);
+      CHECK(pages_of(set) == all);
     }
   }
 }

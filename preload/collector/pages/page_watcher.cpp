@@ -158,7 +158,9 @@ void WatchedBlocks::note(const std::vector<Slot>& records) {
   ended_before_ = std::exchange(ended_, {});
   for (const Slot& record : records) {
     const std::uint64_t address = block_address(record);
-    if ((record.body & block_ends) != 0) {
+    if ((record.body & block_discards) != 0) {
+      note_discard(address, block_bytes(record));
+    } else if ((record.body & block_ends) != 0) {
       if (!note_end(address)) ended_.insert(address);
     } else if (block_bytes(record) != 0 && ended_.erase(address) + ended_before_.erase(address) == 0) {
       note_begin(address, {block_bytes(record), (record.body & block_is_asked) != 0});
@@ -170,6 +172,16 @@ void WatchedBlocks::note_begin(std::uint64_t address, const Block& block) {
   note_end(address);
   blocks_[address] = block;
   ++undone_;
+}
+
+/// The blocks between two addresses have fewer pages than were seen.
+void WatchedBlocks::note_discard(std::uint64_t begin, std::uint64_t bytes) {
+  for (auto& [address, block] : blocks_) {
+    if (address >= begin + bytes || begin >= address + block.bytes) continue;
+    undone_ += block.is_done;
+    block.is_done = false;
+    block.seen = {};
+  }
 }
 
 bool WatchedBlocks::note_end(std::uint64_t address) {

@@ -76,6 +76,7 @@ class WatchedBlocks {
 
  private:
   void note_begin(std::uint64_t address, const Block& block);
+  void note_discard(std::uint64_t begin, std::uint64_t bytes);
   /// Returns false if the block is not known.
   bool note_end(std::uint64_t address);
 

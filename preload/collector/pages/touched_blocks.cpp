@@ -86,7 +86,7 @@ TouchedBlocks::Events TouchedBlocks::add_block(const Event& allocation, std::uin
   block.known.add(runs_below(report, block.pages()),
                   [&](const PageRun& run) { append(allocation.tag, block, run, Kind::resident, block.thread); });
   if (!report.is_there) append_unknown(allocation.tag, block, block.thread);
-  blocks_.insert_or_assign(allocation.tag, std::move(block));
+  insert(allocation.tag, std::move(block));
   return events_;
 }
 
@@ -97,7 +97,7 @@ TouchedBlocks::Events TouchedBlocks::end_block(const format::LiveBlock& ended, s
       append_new(ended.tag, *block, runs_below(report, block->pages()), thread, true);
     else
       append_unknown(ended.tag, *block, thread);
-    blocks_.erase(ended.tag);
+    erase(ended.tag);
   }
   return events_;
 }
@@ -123,7 +123,7 @@ TouchedBlocks::Events TouchedBlocks::resize_block(const format::LiveBlock& old, 
   Block* const given = find(old);
   if (realloc.tag == 0) {
     if (given != nullptr) given->is_in_realloc = false;  // it was refused
-    if (given != nullptr && realloc.bytes() == 0) blocks_.erase(old.tag);
+    if (given != nullptr && realloc.bytes() == 0) erase(old.tag);
     return events_;
   }
   PagesReport all = report;
@@ -135,7 +135,7 @@ TouchedBlocks::Events TouchedBlocks::resize_block(const format::LiveBlock& old, 
     all.runs.clear();
     for (const PageSet::Run& run : known.runs()) all.runs.push_back({run.first, run.end - run.first});
   }
-  if (given != nullptr) blocks_.erase(old.tag);
+  if (given != nullptr) erase(old.tag);
   return add_block(realloc, stamp, all);
 }
 
@@ -151,14 +151,66 @@ TouchedBlocks::Events TouchedBlocks::add_report(const format::LiveBlock& reporte
   return events_;
 }
 
+void TouchedBlocks::insert(Tag tag, Block block) {
+  if (has_places_) places_[block.address] = tag;
+  blocks_.insert_or_assign(tag, std::move(block));
+}
+
+void TouchedBlocks::erase(Tag tag) {
+  const auto ended = blocks_.find(tag);
+  if (ended == blocks_.end()) return;
+  if (has_places_) places_.erase(ended->second.address);
+  blocks_.erase(ended);
+}
+
+void TouchedBlocks::index_places() {
+  if (has_places_) return;
+  has_places_ = true;
+  for (const auto& [tag, block] : blocks_) places_[block.address] = tag;
+}
+
+/// Removes the pages between two addresses, of which the block may have a part only.
+bool TouchedBlocks::Block::remove(std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t base = address / page_size;
+  return known.remove(std::max(begin / page_size, base) - base, (end + page_size - 1) / page_size - base);
+}
+
+TouchedBlocks::Events TouchedBlocks::discard(std::uint64_t address, std::uint64_t bytes, std::uint32_t thread,
+                                             std::uint64_t stamp) {
+  events_.clear();
+  index_places();
+  const std::uint64_t end = address + bytes;
+  auto place = places_.lower_bound(end);
+  while (place != places_.begin()) {
+    --place;
+    Block& block = blocks_.at(place->second);
+    const std::uint64_t block_end = block.address + block.bytes;
+    if (block_end <= address) break;
+    block.stamp = stamp;
+    if (!block.remove(address, end)) continue;
+    const std::uint64_t first = std::max(address, block.address);
+    events_.push_back({.kind = Kind::discard,
+                       .thread = thread,
+                       .size = first - block.address,
+                       .count = std::min(end, block_end) - first,
+                       .old_tag = place->second,
+                       .old_address = block.address});
+  }
+  return events_;
+}
+
 void TouchedBlocks::restore(const Event& event) {
   events_.clear();
-  if (event.ends_block()) blocks_.erase(event.old_tag);
+  if (event.ends_block()) erase(event.old_tag);
   if (event.tag != 0 && is_large(event.bytes()))
-    blocks_.insert_or_assign(event.tag, Block{event.address, event.bytes(), 0, event.thread, false});
-  const auto found = names_pages(event.kind) ? blocks_.find(event.old_tag) : blocks_.end();
+    insert(event.tag, Block{event.address, event.bytes(), 0, event.thread, false});
+  const auto found = is_about_pages(event.kind) ? blocks_.find(event.old_tag) : blocks_.end();
   if (found == blocks_.end()) return;
   Block& block = found->second;
+  if (event.kind == Kind::discard) {
+    block.remove(block.address + event.size, block.address + event.size + event.count);
+    return;
+  }
   const std::uint64_t first = (block.address % page_size + event.size) / page_size;
   const std::uint64_t pages = block.pages();
   std::uint64_t end = pages;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -64,6 +65,10 @@ class TouchedBlocks {
   /// A report apart from calls. If its `since` is not 0, it is only about a block that was allocated before.
   Events add_report(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
 
+  /// The program has given back whole pages, from an address on. Returns an event of the kind discard for each block
+  /// with known pages there. Reports of looks before `stamp` are no longer about these blocks.
+  Events discard(std::uint64_t address, std::uint64_t bytes, std::uint32_t thread, std::uint64_t stamp);
+
   /// For a recovery: takes an event that the trace has already.
   void restore(const Event& event);
 
@@ -81,15 +86,24 @@ class TouchedBlocks {
     PageSet known{};
 
     std::uint64_t pages() const;
+    bool remove(std::uint64_t begin, std::uint64_t end);
   };
 
+  using Blocks = std::unordered_map<Tag, Block>;
+
   Block* find(const format::LiveBlock& block);
+  void insert(Tag tag, Block block);
+  void erase(Tag tag);
+  void index_places();
   void append(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread);
   void append_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread, bool keep_unsure);
   void append_unknown(Tag tag, Block& block, std::uint32_t thread);
 
   const std::uint64_t bytes_min_;
-  std::unordered_map<Tag, Block> blocks_;
+  Blocks blocks_;
+  /// Their tags by address, since a program has given back pages; most never do.
+  std::map<std::uint64_t, Tag> places_;
+  bool has_places_ = false;
   std::vector<Event> events_;
 };
 

@@ -135,6 +135,40 @@ TEST_CASE("a realloc's result has the pages of its old block as resident ones") 
   CHECK(blocks.size() == 1);
 }
 
+TEST_CASE("discarded pages come again as touched ones, and earlier looks do not count") {
+  TouchedBlocks blocks(16384);
+  const Event made = allocation(7, ten_pages), other = allocation(8, ten_pages, block_address + (1 << 20));
+  const std::uint64_t second_page = block_address - block_place + block_page_bytes;
+  blocks.add_block(made, 100, report(block_is_asked));
+  blocks.add_block(other, 100, report(block_is_asked));
+  CHECK(blocks.discard(second_page, 4 * block_page_bytes, 9, 150).empty());  // nothing is known there
+  blocks.add_report(block_of(made), 9, report(0, {{0, 4}}, 200));
+  blocks.add_report(block_of(other), 9, report(0, {{0, 1}}, 200));
+  const std::vector<Event> dropped = blocks.discard(second_page, 2 * block_page_bytes, 9, 300);
+  REQUIRE(dropped.size() == 1);
+  CHECK(dropped[0].kind == Kind::discard);
+  CHECK(dropped[0].old_tag == 7);
+  CHECK(dropped[0].thread == 9);
+  CHECK(dropped[0].size == block_page_bytes - block_place);
+  CHECK(dropped[0].count == 2 * block_page_bytes);
+  CHECK(blocks.add_report(block_of(made), 9, report(0, {{0, 4}}, 300)).empty());
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(0, {{0, 3}}, 301))) == "touch 1+2");
+  const std::vector<Event> all = blocks.discard(second_page - block_page_bytes, 2 << 20, 9, 400);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].old_tag == 8);
+  CHECK(all[1].size == 0);
+  CHECK(all[1].count == ten_pages);
+  CHECK(text_of(blocks.end_block(block_of(made), 9, report(block_is_asked | block_ends, {{5, 1}}))) == "touch 5+1");
+  CHECK(blocks.discard(second_page, block_page_bytes, 9, 500).empty());
+
+  TouchedBlocks restored(16384);
+  restored.restore(made);
+  restored.restore({.kind = Kind::touch, .size = 0, .count = 0, .alignment = block_page_bytes, .old_tag = 7});
+  restored.restore(dropped[0]);
+  CHECK(text_of(restored.end_block(block_of(made), 9, report(block_is_asked | block_ends, {{0, 10}}))) ==
+        "resident 1+2");
+}
+
 TEST_CASE("huge pages are reported as such if all of one is new, within the block") {
   constexpr std::uint64_t huge = block_page_bytes_huge, pages = huge / block_page_bytes;
   TouchedBlocks blocks(16384);

@@ -21,7 +21,7 @@
 #define OF_MALLOC(X) X(malloc) X(calloc) X(realloc) X(free)
 #define OTHERS(X) \
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(free_sized) \
-  X(free_aligned_sized) X(malloc_trim) X(mallopt) \
+  X(free_aligned_sized) X(malloc_trim) X(mallopt) X(madvise) \
   X(quick_exit) X(abort) X(__assert_fail) X(_exit) X(_Exit) \
   X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) X(execl) X(execlp) X(execle) \
   X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(setns) X(unshare) X(prctl) X(syscall) X(pthread_setname_np) X(dlopen) X(dlmopen)

@@ -1,7 +1,10 @@
-// Calls that give memory back to the kernel, or that set when an allocator gives it back: malloc_trim, mallopt, and
-// jemalloc's mallctl. The real functions are called as without the tracer. A malloc_trim is recorded before the real
-// call, whatever it returns. A mallopt or mallctl is recorded after the real call, and only if it succeeded.
+// Calls that give memory back to the kernel, or that set when an allocator gives it back: malloc_trim, mallopt,
+// jemalloc's mallctl, and madvise of the program's own blocks. The real functions are called as without the tracer. A
+// malloc_trim is recorded before the real call, whatever it returns. A mallopt or mallctl is recorded after the real
+// call, and only if it succeeded.
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "preload/program/interpose/interpose.h"
 #include "preload/text.h"
@@ -9,6 +12,8 @@
 HIDDEN __typeof__(mallctl) ours_mallctl;
 HIDDEN __typeof__(mallctlbymib) ours_mallctlbymib;
 HIDDEN __typeof__(mallctlnametomib) ours_mallctlnametomib;
+
+enum { madvise_dontneed_locked = 24 };  // Linux 5.18
 
 enum { settings_known = 8, depth_max = 8, name_bytes_max = 96, names_max = 64 };
 
@@ -24,6 +29,31 @@ EXPORT int malloc_trim(size_t pad) {
 }
 
 OURS(malloc_trim);
+
+// MADV_FREE is no event: such pages stay in memory until the kernel runs short of it. An allocator's own calls are
+// inside of the calls that are guarded.
+static bool discards(int advice) { return advice == MADV_DONTNEED || advice == madvise_dontneed_locked; }
+
+EXPORT int madvise(void* begin, size_t bytes, int advice) {
+  struct Guard guard;
+  if (!tracer_is_ready() || !real.madvise) {
+    const long failed = sys(SYS_madvise, begin, bytes, advice);
+    if (failed) errno = (int)-failed;
+    return failed ? -1 : 0;
+  }
+  if (!large_blocks_min || !discards(advice) || !guard_enter(&guard, guard_own_use))
+    return real.madvise(begin, bytes, advice);
+  const bool is_recorded = recording_is_on();
+  const struct LargeBlock block = is_recorded ? record_long_pages_before_discard(begin) : (struct LargeBlock){0};
+  const int result = real.madvise(begin, bytes, advice);
+  const int error = errno;
+  if (result == 0 && is_recorded && recording_is_on()) record_long_pages_discarded(begin, bytes, &block);
+  errno = error;
+  guard_leave(&guard);
+  return result;
+}
+
+OURS(madvise);
 
 // Writes the name of glibc's parameter, or the number of an unknown one.
 static char* put_parameter(char* out, int parameter) {

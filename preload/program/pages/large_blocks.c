@@ -32,6 +32,7 @@ typedef struct Group* Halves[2];  // a table for each half of a group
 
 static Halves* groups;       // groups_max of them, mapped with the first leaf; NULL: none yet
 static struct Leaf* leaves;  // all
+static uint64_t most_bytes;  // of a block, ever
 static uintptr_t chunk;      // the one in use, and in its lowest bits how many of its units are used
 
 // A word: the block's place in its page, its size, and the flags.
@@ -138,6 +139,10 @@ bool large_block_note(const struct LargeBlock* block) {
   must(block->address != 0);
   struct Leaf* leaf = leaf_of(block->address, true);
   if (!leaf || block->bytes > bytes_mask) return false;
+  uint64_t most = __atomic_load_n(&most_bytes, __ATOMIC_RELAXED);
+  while (block->bytes > most &&
+         !__atomic_compare_exchange_n(&most_bytes, &most, block->bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
   const uint32_t bit = large_filter_bit((const void*)block->address);
   const uint64_t mask = (uint64_t)1 << bit % 64;
   if ((__atomic_load_n(&large_blocks_filter[bit / 64], __ATOMIC_RELAXED) & mask) == 0)
@@ -169,6 +174,46 @@ void large_block_set_written(const struct LargeBlock* block) {
   const uint64_t written = seen | word_is_written;
   if (leaf && __atomic_compare_exchange_n(&leaf->words[i], &seen, written, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     clear_bit(leaf->open, i);
+}
+
+bool large_block_reopen(const struct LargeBlock* block) {
+  struct Leaf* leaf = leaf_of(block->address, false);
+  const uintptr_t i = index_in_leaf(block->address);
+  struct LargeBlock open = *block;
+  open.was_resident = open.is_written = false;
+  uint64_t seen = word_of(block);
+  if (!leaf ||
+      !__atomic_compare_exchange_n(&leaf->words[i], &seen, word_of(&open), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return false;
+  set_bit(leaf->open, i);
+  return true;
+}
+
+// The last used word of a leaf up to index i; leaf_words: there is none.
+static uintptr_t last_used(const struct Leaf* leaf, uintptr_t i) {
+  for (uintptr_t word = i / 64 + 1; word-- > 0; i = word * 64 - 1) {
+    const uint64_t bits = __atomic_load_n(&leaf->used[word], __ATOMIC_ACQUIRE) << (63 - i % 64) >> (63 - i % 64);
+    if (bits) return word * 64 + 63 - (uintptr_t)__builtin_clzll(bits);
+    if (word == 0) break;
+  }
+  return leaf_words;
+}
+
+struct LargeBlock large_block_around(uintptr_t address) {
+  const uint64_t most = __atomic_load_n(&most_bytes, __ATOMIC_RELAXED);
+  const uintptr_t least = address > most ? address - most : 0;
+  for (uintptr_t at = address;; at = (at >> large_leaf_bits << large_leaf_bits) - 1) {
+    struct Leaf* leaf = leaf_of(at, false);
+    const uintptr_t i = leaf ? last_used(leaf, index_in_leaf(at)) : (uintptr_t)leaf_words;
+    if (i != leaf_words) {
+      const struct LargeBlock block =
+          block_of(__atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE), (leaf->begin >> large_page_bits) + i);
+      if (block.bytes && address - block.address < block.bytes) return block;
+      if (block.bytes) break;
+    }
+    if (at >> large_leaf_bits <= least >> large_leaf_bits) break;
+  }
+  return (struct LargeBlock){0};
 }
 
 static bool is_word_of(uint64_t word, uintptr_t address) {

@@ -62,6 +62,12 @@ void large_block_open(const void* address);
 void large_block_close(const void* address);
 /// All pages of the block are in memory, and recorded. Does nothing if the block is gone.
 void large_block_set_written(const struct LargeBlock* block);
+/// The noted block that contains an address, or one with the address 0. It looks back as far as the largest block that
+/// was ever noted.
+struct LargeBlock large_block_around(uintptr_t address);
+/// Some pages of a noted block were given back to the kernel: it is open, and all of them are to be asked about again.
+/// False: it is gone.
+bool large_block_reopen(const struct LargeBlock* block);
 /// The block at an address, which the caller is about to give back; it is noted no more.
 struct LargeBlock large_block_take(const void* address);
 enum LargeBlocks { large_blocks_open, large_blocks_all };

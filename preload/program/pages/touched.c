@@ -255,3 +255,9 @@ bool touched_lives_on(const struct LargeBlock* given) {
   if (!given->was_resident) add_bytes(&live_bytes, given->bytes);
   return true;
 }
+
+void touched_discarded(const struct LargeBlock* block) {
+  if (!large_block_reopen(block)) return;
+  if (block->was_resident) add_bytes(&live_bytes, block->bytes);
+  add_bytes(&unasked_bytes, block->bytes);
+}

@@ -56,6 +56,8 @@ bool touched_begins(struct AskCredit* credit, const struct LargeBlock* begun, co
                     struct BlockPages* pages);
 /// A large block is about to be given back.
 void touched_ends(struct AskCredit* credit, const struct LargeBlock* taken);
+/// Pages of a noted block were given back to the kernel.
+void touched_discarded(const struct LargeBlock* block);
 /// It is not, because the realloc has failed. False: it could not be noted once more.
 bool touched_lives_on(const struct LargeBlock* given);
 

@@ -1,4 +1,5 @@
 // touched HOW: allocates blocks, and touches the pages that a block's size says (touched_check.py has the same rule).
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -192,6 +193,18 @@ static void hold(int threads) {
   for (int i = 0; i < kept_count; i++) free(kept[i]);
 }
 
+/* Gives back 16 of 64 pages, in the middle, and touches 4 of them again. With MADV_FREE none are given back. */
+static void discard(int advice) {
+  char* block = NULL;
+  if (posix_memalign((void**)&block, page, 64 * page) != 0) return;
+  memset(block, 1, 64 * page);
+  if (madvise(block + 8 * page, 16 * page, advice) != 0) perror("madvise");
+  memset(block + 8 * page, 1, 4 * page);
+  free(block);
+  errno = 0;
+  if (madvise(block + 1, page, advice) != -1 || errno != EINVAL) puts("not refused");
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "shapes") == 0) use_blocks(3);
@@ -204,6 +217,8 @@ int main(int argc, char** argv) {
   if (strcmp(how, "hold") == 0) hold(argc > 2 ? atoi(argv[2]) : 1);
   if (strcmp(how, "end") == 0) end_by_other();
   if (strcmp(how, "smaps") == 0) live_on();
+  if (strcmp(how, "discard") == 0) discard(MADV_DONTNEED);
+  if (strcmp(how, "free") == 0) discard(MADV_FREE);
   if (strcmp(how, "reserve") == 0) reserve(argc > 2 ? strtoul(argv[2], NULL, 10) : 1);
   return 0;
 }
