@@ -50,6 +50,7 @@ struct Attach {
   uint64_t process;                      ///< in its own namespace; forked children have the struct mapped too
   char message[attach_message_bytes];    ///< why it failed; while it records, what could not be reached
   char settings[attach_settings_bytes];  ///< variables of libcmttrace(1): "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0"
+  uint64_t thread_word_at;               ///< of the library (preload/program/thread.h); 0: as it was
 };
 
 /// The bytes at the file's end that are mapped. The struct is at their begin.

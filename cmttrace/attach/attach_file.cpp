@@ -22,9 +22,15 @@ static_assert(sizeof(AttachHead) == offsetof(Attach, settings), "one layout");
 
 namespace {
 
-/// Returns the number by which a process knows itself, in its own namespace; 0 if it is not known.
-std::uint64_t own_number(int pid) {
-  std::ifstream status(process::path_of(pid, "status"));
+bool is_of_itself(const AttachHead& head, int pid) {
+  const std::uint64_t number = own_number(process::path_of(pid, ""));
+  return head.process == 0 || number == 0 || head.process == number;
+}
+
+}  // namespace
+
+std::uint64_t own_number(const std::string& folder_in_proc) {
+  std::ifstream status(folder_in_proc + "/status");
   std::uint64_t number = 0;
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with("NSpid:")) continue;
@@ -33,13 +39,6 @@ std::uint64_t own_number(int pid) {
   }
   return number;
 }
-
-bool is_of_itself(const AttachHead& head, int pid) {
-  const std::uint64_t number = own_number(pid);
-  return head.process == 0 || number == 0 || head.process == number;
-}
-
-}  // namespace
 
 std::optional<FoundAttach> find_attach(const remote_call::Target& target) {
   for (const process::Mapping& mapping : target.maps()) {
@@ -51,7 +50,8 @@ std::optional<FoundAttach> find_attach(const remote_call::Target& target) {
   return std::nullopt;
 }
 
-AttachFile::AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings) {
+AttachFile::AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings,
+                       std::uint64_t thread_word_at) {
   const std::size_t begin = (library.size() + 4095) / 4096 * 4096;
   assert(begin % 4096 == 0 && begin >= library.size());
   process::write_all(fd, library, "memfd");
@@ -64,6 +64,7 @@ AttachFile::AttachFile(int fd, const std::string& library, const std::string& bu
   std::memcpy(shared_->build_id, build_id.data(), std::min(build_id.size(), sizeof shared_->build_id));
   if (settings.size() >= sizeof shared_->settings) throw std::system_error(E2BIG, std::generic_category(), "settings");
   std::memcpy(shared_->settings, settings.data(), settings.size());
+  shared_->thread_word_at = thread_word_at;
 }
 
 AttachFile::~AttachFile() { munmap(shared_, attach_bytes); }

@@ -28,6 +28,9 @@ struct FoundAttach {
   AttachHead head{};
 };
 
+/// Returns the number by which a process or a thread knows itself, in its own namespace; 0 if it is not known.
+std::uint64_t own_number(const std::string& folder_in_proc);
+
 /// Returns nullopt if no attach is under way in the process itself: a forked child has its parent's struct mapped too.
 std::optional<FoundAttach> find_attach(const remote_call::Target& target);
 
@@ -35,7 +38,9 @@ std::optional<FoundAttach> find_attach(const remote_call::Target& target);
 class AttachFile {
  public:
   /// Writes both to a file of the target. `library` may be empty: a stub is there. Throws std::system_error.
-  AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings);
+  /// `thread_word_at`: struct Attach has it.
+  AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings,
+             std::uint64_t thread_word_at);
   ~AttachFile();
   AttachFile(const AttachFile&) = delete;
   AttachFile& operator=(const AttachFile&) = delete;

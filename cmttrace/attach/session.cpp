@@ -23,6 +23,7 @@
 #include "cmttrace/attach/attach_file.h"
 #include "cmttrace/attach/recording/collector_start.h"
 #include "cmttrace/attach/recording/library_settings.h"
+#include "cmttrace/attach/thread_storage.h"
 #include "toolkit/remote_call/remote_caller.h"
 
 namespace cmt::attach {
@@ -186,11 +187,19 @@ class AttachRun {
     return *made.begin();
   }
 
+  /// Returns thread_word_at of struct Attach. A library that is loaded already keeps its own.
+  std::uint64_t place_thread_variables() {
+    if (attach_function_ != 0) library_.clear();
+    const bool has_room = !library_.empty() && has_thread_storage(target_, caller_.calling_thread());
+    return has_room && move_thread_variables(library_) ? thread_id_at : 0;
+  }
+
   void load_from(int fd) {
     {
+      const std::uint64_t thread_word_at = place_thread_variables();
       const process::Fd copy = target_.take_descriptor(fd);
-      file_.emplace(copy.get(), attach_function_ != 0 ? std::string() : library_, build_id_,
-                    settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr));
+      file_.emplace(copy.get(), library_, build_id_,
+                    settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr), thread_word_at);
     }
     const remote_call::TargetFunctions& functions = target_.functions();
     const remote_call::Call load{

@@ -35,11 +35,12 @@ static struct {
   pthread_key_t key;
 } state;
 
-/// pthread_key_create and pthread_setspecific, or NULL in a program that was linked without libpthread. Such a program
-/// has one thread, which ends with the process.
+/// pthread_key_create, pthread_setspecific and pthread_getspecific, or NULL in a program that was linked without
+/// libpthread. Such a program has one thread, which ends with the process.
 static struct {
   int (*create)(pthread_key_t*, void (*)(void*));
   int (*set)(pthread_key_t, const void*);
+  void* (*get)(pthread_key_t);
 } keys;
 
 static struct {
@@ -212,7 +213,10 @@ static void record_own_name(void) {
 
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
-  if (self->generation == tracing.generation) return;  // in a sandbox a signal handler may have come between
+  if (self->generation == tracing.generation) {  // in a sandbox a signal handler may have come between
+    self->mark = thread_mark(tracing.generation);
+    return;
+  }
   self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
   if (!self->ring) {
@@ -233,6 +237,7 @@ static void claim_ring(void) {
   // The ring is complete: in a sandbox signals are not blocked, and a handler records into it from here on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   self->generation = tracing.generation;
+  self->mark = thread_mark(tracing.generation);
   const uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
   if (number) stamps_for_threads();
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number}, NULL);
@@ -265,10 +270,29 @@ static bool is_still_off(void) {
   return true;
 }
 
+// Where an ended thread's variables are there, they become those of a new thread. A forked thread has another word too,
+// and still has the key's value, which the C library removes from each thread that ends. The guard and the sampler's
+// numbers stay: the call that is being recorded uses them, and they are valid in any thread.
+static void forget_ended_thread(void) {
+  struct Thread* self = &thread_self;
+  const uint32_t word = thread_word();
+  if (self->word == word) return;
+  const bool is_known = self->word == 0 || (state.has_key && keys.get && keys.get(state.key) == self);
+  self->word = word;
+  self->mark = self->generation = 0;
+  if (is_known) return;
+  self->ringless = 0;
+  self->has_destructor = self->destructor_rounds = 0;
+  self->is_in_pool = false;
+  self->retry_caller = self->last_made = NULL;
+  self->unwinder = NULL;
+}
+
 bool enter_recording(void) {
   if (!state.is_started) return false;
   if (recording_generation() == not_recording && is_still_off()) return false;
-  if (thread_self.generation == recording_generation()) return true;
+  forget_ended_thread();
+  if (thread_has_ring_of(&thread_self, recording_generation())) return true;
   if (recording_generation() != 0 && thread_self.ringless == recording_generation()) {
     __atomic_fetch_add(&tracing.control->ringless, 1, __ATOMIC_RELAXED);
     return false;
@@ -280,10 +304,11 @@ bool enter_recording(void) {
   uint64_t before;
   if (!sandbox_entered) block_signals(&before);
   begin_process_once();
-  if (recording_generation() == tracing.generation && thread_self.generation != tracing.generation) claim_ring();
+  if (recording_generation() == tracing.generation && !thread_has_ring_of(&thread_self, tracing.generation))
+    claim_ring();
   if (!sandbox_entered) restore_signals(&before);
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
-  return thread_self.generation == recording_generation();
+  return thread_has_ring_of(&thread_self, recording_generation());
 }
 
 // The kernel forgets what a thread has waited for a processor when the thread ends, so that the collector could not
@@ -368,7 +393,8 @@ void notice_forks(void) {
 
 static void notice_threads(void) {
   const struct Wanted names[] = {{"pthread_key_create", (void**)&keys.create},
-                                 {"pthread_setspecific", (void**)&keys.set}};
+                                 {"pthread_setspecific", (void**)&keys.set},
+                                 {"pthread_getspecific", (void**)&keys.get}};
   find_all(names, sizeof names / sizeof *names, find_everywhere);
   state.has_key = keys.create && keys.set && keys.create(&state.key, thread_ends) == 0;
 }

@@ -53,7 +53,7 @@ void start_collecting(void);
 bool enter_recording(void);
 /// Whether the calling thread's events are recorded. Asked before the real function is called.
 static inline bool recording_is_on(void) {
-  return __builtin_expect(thread_self.generation == recording_generation(), 1) || enter_recording();
+  return __builtin_expect(thread_has_ring_of(&thread_self, recording_generation()), 1) || enter_recording();
 }
 
 void pause_recording(bool paused);

@@ -78,7 +78,9 @@ static inline void compose(struct Batch* batch, const struct Call* call, uint64_
   append_slot(batch, (struct Slot){head, call->size << 32 | (uint32_t)stamp});
 }
 
-__thread struct Thread thread_self = {.generation = no_generation};
+__thread struct Thread thread_self;
+static_assert(sizeof(struct Thread) <= 512, "the room in thread_storage.h");
+uintptr_t thread_word_at = machine_thread_word_at;
 struct Guard guard_of_load;
 uint16_t thread_session;
 enum Stamping stamping;

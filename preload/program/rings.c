@@ -9,6 +9,7 @@
 
 #include "preload/program/kernel.h"
 #include "preload/program/settings.h"
+#include "preload/program/thread.h"
 #include "preload/stack_share.h"
 
 enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
@@ -235,8 +236,7 @@ static bool is_gone(const struct Control* control, uint32_t thread) {
 
 // The kernel's id of the thread; in a sandbox, an address in the thread's memory, with a bit that no id has.
 static uint32_t own_id(void) {
-  static __thread char own;
-  if (sandbox_entered) return (uint32_t)1 << 31 | (uint32_t)((uintptr_t)&own >> 6);
+  if (sandbox_entered) return (uint32_t)1 << 31 | (uint32_t)((uintptr_t)&thread_self >> 6);
   return (uint32_t)sys(SYS_gettid, 0);
 }
 

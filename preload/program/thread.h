@@ -26,7 +26,7 @@ struct Guard {
 /// cost for others.
 extern struct Guard guard_of_load HIDDEN;
 
-/// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
+/// A thread of the program. Zero at its birth, or as an ended thread left it (thread_word_at).
 struct Thread {
   struct Guard* guard;  ///< of the outermost interposed function
   uint64_t left;        ///< of the sampler: bytes to the thread's next point (sampling/sampler.h)
@@ -34,7 +34,8 @@ struct Thread {
   struct Ring* ring;
   uint64_t* clock;         ///< Control::clock
   uint64_t stamp_floor;    ///< the stamp whose upper bits its ring got last; no later one is less
-  uint32_t generation;     ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
+  uint32_t mark;           ///< thread_mark() of `generation`; 0: it has no ring
+  uint32_t generation;     ///< of the process in which `ring` is this thread's (tracing.h)
   uint8_t owner;           ///< the ring's number in owners.h
   uint8_t has_destructor;  ///< whether its end will be noticed
   uint8_t destructor_rounds;
@@ -49,6 +50,7 @@ struct Thread {
   uint32_t ringless;              ///< the generation in which there was no ring for it
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
   uint32_t foreign_frees;         ///< of blocks that another ring had, since foreign_since
+  uint32_t word;                  ///< thread_word() when it was in enter_recording() last; 0: it was not yet
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
   bool load_is_deep;      ///< of hooks/loads.c: the dlopen has RTLD_DEEPBIND
@@ -64,6 +66,22 @@ struct Thread {
 enum { no_generation = 0x7fffffff };
 
 extern __thread struct Thread thread_self HIDDEN;
+
+/// The place of a word of the C library that differs from 0 and is constant in a thread, in bytes from the thread
+/// pointer. As a rule it is a half of the thread's own address.
+///
+/// The C library does not clear the place that cmttrace may give to the variables of an attached tracer
+/// (cmttrace/attach/thread_storage.h). A new thread may find those of an ended one. Then the word is the kernel's id,
+/// by which it notices that.
+extern uintptr_t thread_word_at HIDDEN;
+static inline uint32_t thread_word(void) { return machine_thread_word(thread_word_at); }
+
+/// A number that is the same only in one thread and one generation. It is never 0, the mark of a new thread: words and
+/// generations are small.
+static inline uint32_t thread_mark(uint32_t generation) { return generation ^ no_generation ^ thread_word(); }
+static inline bool thread_has_ring_of(const struct Thread* self, uint32_t generation) {
+  return self->mark == thread_mark(generation);
+}
 /// Counts the recordings that an attached tracer has made in this process and those before it.
 extern uint16_t thread_session HIDDEN;
 

@@ -99,6 +99,7 @@ void RemoteCaller::call(const Call& wanted, const Watch& asked) {
   StoppedThread thread = choose(!asked.is_done);
   const int tid = thread.tid();
   const auto begin = thread.since();
+  calling_thread_ = {tid, thread.registers().fs_base};
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
   const bool was_waiting = injector.was_waiting();
   injector.begin(wanted);

@@ -30,6 +30,11 @@ struct FilterRules {
   std::string unread_remedy = "CAP_SYS_ADMIN is needed (run this as root)";
 };
 
+struct CallingThread {
+  int tid = 0;
+  std::uint64_t pointer = 0;  ///< its register fs
+};
+
 /// Makes threads of a process call functions, each on a thread that is chosen for it. To be used within as_tracer().
 class RemoteCaller {
  public:
@@ -61,6 +66,8 @@ class RemoteCaller {
   /// loaded.
   const std::string& failed() const { return failed_; }
   Pauses pauses() const;
+  /// The thread that made the last call, which may have ended since.
+  CallingThread calling_thread() const { return calling_thread_; }
   SafeThreads& threads() { return threads_; }
 
  private:
@@ -78,6 +85,7 @@ class RemoteCaller {
   SafeThreads threads_;
   std::set<int> avoided_;  ///< threads that have filters of their own, which forbid what is to be called
   Pauses pauses_;
+  CallingThread calling_thread_;
   std::string failed_;
 };
 

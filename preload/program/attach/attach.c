@@ -117,6 +117,7 @@ static int attach(int file) {
   const long failed = map_shared(file);
   if (failed) return (int)failed;
   if (!was_attached) return fail("the tracer is preloaded", "", EALREADY);
+  if (shared->thread_word_at) thread_word_at = shared->thread_word_at;
   if (attached_is_on()) return fail("the program is being recorded", "", EALREADY);
   const char* fault = read_settings();
   if (!fault) fault = attached_begin();

@@ -19,6 +19,9 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
   return x0;
 }
 
+enum { machine_thread_word_at = 1 };
+static inline uint32_t machine_thread_word(uintptr_t at) { return (uint32_t)at; }
+
 // One instruction, or a loop that begins anew where a signal handler has come between.
 static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_t* other, uint32_t* seen) {
   *seen = __atomic_load_n(other, __ATOMIC_RELAXED);

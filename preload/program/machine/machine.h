@@ -7,6 +7,8 @@
 ///                                   come between. Returns what it was, and `seen`, another word, which is read one
 ///                                   instruction before.
 ///
+///     machine_thread_word()         a word at a distance from the thread pointer; arm64 needs none
+///
 ///     machine_interrupted_stack()   the stack pointer of the code that a signal has interrupted, if the signal's frame
 ///                                   contains `word`, or 0
 ///     relocation_...                of words that lead to functions

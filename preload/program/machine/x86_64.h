@@ -19,6 +19,14 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
   return result;
 }
 
+// The upper half of a thread pointer: the word at the thread pointer is its own address.
+enum { machine_thread_word_at = 4 };
+static inline uint32_t machine_thread_word(uintptr_t at) {
+  uint32_t word;
+  __asm__ volatile("movl %%fs:(%1), %0" : "=r"(word) : "r"(at));
+  return word;
+}
+
 static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_t* other, uint32_t* seen) {
   uint32_t value;
   __asm__ volatile("movl %3, %2\n\txaddq %0, %1"
