@@ -68,7 +68,7 @@ ldd through_pkg_config | grep "$prefix/lib/libcmt.so.0" >/dev/null || fail "the 
 [ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
 [ "$(./through_pkg_config bash.cmt)" = "$(trace2cmt -s bash.cmt | grep -vc '^#') events" ] || fail "the consumer misreads a .cmt"
 
-# The README's example, unchanged.
-awk '/^```cpp/ { code = 1; next } /^```/ { code = 0 } code' "$prefix/share/doc/cmt/README.md" >example.cpp
+# The first program of doc/api.md, unchanged.
+awk '/^```cpp/ { code = 1; next } /^```/ { code = 0 } code' "$SOURCE/doc/api.md" >example.cpp
 g++ -std=c++20 -Wall -Wextra -Werror example.cpp -o example $(pkg-config --cflags cmt) -l:libcmt.a -L"$prefix/lib" -lzstd -pthread
-[ "$(./example two.trace)" = "8 bytes" ] || fail "the README's example is wrong"
+[ "$(./example two.trace)" = "8 bytes" ] || fail "the first program of doc/api.md is wrong"
