@@ -190,15 +190,26 @@ static void foreign_sbrk(void) {
 }
 
 /* A mapping after the heap: malloc goes on in mappings that have no header. */
+static void block_sbrk(void) {
+  char* const end = (char*)(((uintptr_t)sbrk(0) + 4095) & ~(uintptr_t)4095);
+  if (mmap(end, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED) abort();
+}
 static void blocked_sbrk(void) {
   const long count = scaled(100000);
   void** const blocks = array_of(count);
   for (long i = 0; i < count; ++i) {
     blocks[i] = touched(100 + (size_t)i % 900);
-    if (i != count / 5) continue;
-    char* const end = (char*)(((uintptr_t)sbrk(0) + 4095) & ~(uintptr_t)4095);
-    if (mmap(end, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED) abort();
+    if (i == count / 5) block_sbrk();
   }
+  free_most(blocks, count, 7);
+}
+
+/* The same before the first block: there is no [heap] at all. */
+static void no_sbrk(void) {
+  block_sbrk();
+  const long count = scaled(100000);
+  void** const blocks = array_of(count);
+  for (long i = 0; i < count; ++i) blocks[i] = touched(100 + (size_t)i % 900);
   free_most(blocks, count, 7);
 }
 
@@ -226,6 +237,30 @@ static void one_in_25(void) {
   void** const blocks = array_of(count);
   for (long i = 0; i < count; ++i) blocks[i] = touched(56 + (size_t)i % 300);
   free_most(blocks, count, 25);
+}
+
+/* As many mappings as the kernel allows by default, but for some: of blocks, and of two protections in turn. */
+static void mappings(void) {
+  const size_t pages = (size_t)scaled(40000);
+  char* const memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) abort();
+  for (size_t i = 0; i < pages; ++i) {
+    memory[i * 4096] = 1;
+    if (i % 2 && mprotect(memory + i * 4096, 4096, PROT_READ)) abort();
+  }
+  mallopt(M_MMAP_THRESHOLD, 4000);
+  for (long i = 0; i < scaled(20000); ++i) {
+    char* const block = malloc(5000);
+    if (!block || mprotect((char*)((uintptr_t)block & ~(uintptr_t)4095) + 4096, 4096, PROT_READ)) abort();
+    *block = 1;
+  }
+}
+
+/* Static data that is zero at first, and is written to. */
+static char zeros[24 << 20];
+static void static_data(void) {
+  memset(zeros, 1, sizeof zeros / 2);
+  one_in_25();
 }
 
 /* Freed blocks of all sizes in the caches of many threads. */
@@ -261,6 +296,9 @@ static const struct {
     {"pairs", pairs},
     {"foreign_sbrk", foreign_sbrk},
     {"blocked_sbrk", blocked_sbrk},
+    {"no_sbrk", no_sbrk},
+    {"mappings", mappings},
+    {"static_data", static_data},
     {"aligned", aligned},
     {"one_in_25", one_in_25},
     {"thread_caches", thread_caches},

@@ -41,9 +41,10 @@ struct ExplainOptions {
 
 ExplainOptions parse_explain(const command::CommandLine& line) {
   ExplainOptions options;
-  line.refuse_together("core", {"recursive", "stop", "watch", "call", "trim"});
+  line.refuse_together("core", {"recursive", "stop", "watch", "call", "trim", "huge-pages"});
   line.refuse_together("trim", {"recursive", "watch", "brief"});
   line.refuse_together("call", {"watch", "brief"});
+  line.refuse_together("huge-pages", {"watch", "brief"});
   line.refuse_together("json", {"verbose", "bytes"});
   line.refuse_together("brief", {"json", "verbose", "bytes"});
   line.refuse_together("watch", {"json", "brief", "verbose", "recursive"});
@@ -65,7 +66,10 @@ ExplainOptions parse_explain(const command::CommandLine& line) {
                  : line.has("brief") ? ExplainOptions::Form::line
                                      : ExplainOptions::Form::text;
   options.text = {.bytes = line.has("bytes"), .verbose = line.has("verbose"), .width = terminal::table_width()};
-  options.rights = {.stops = line.has("stop"), .calls = line.has("call"), .trims = line.has("trim")};
+  options.rights = {.stops = line.has("stop"),
+                    .calls = line.has("call"),
+                    .counts_zeros = line.has("huge-pages"),
+                    .trims = line.has("trim")};
   if (line.has("watch") && options.pids.size() > 1) throw command::UsageError("--watch is for one process");
   options.count = line.number("count", 0, 1, 1'000'000'000);
   if (line.has("watch"))
@@ -219,6 +223,8 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
                      report what it gave back
   --call             ask jemalloc or tcmalloc for its figures, by a call in the
                      process
+  --huge-pages       count the pages of 4 KiB in transparent huge pages that hold
+                     only zeros; this reads all huge pages
   --trace=FILE       name the calls whose blocks keep free memory, and the call
                      that raised malloc's threshold for mappings, by a trace of
                      the process (cmttrace)

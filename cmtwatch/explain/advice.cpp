@@ -43,6 +43,9 @@ class Adviser {
     for (Thought& thought : thoughts_) lines.push_back(std::move(thought.text));
     if (given_.heap && trim_is_idle_) lines.push_back(trim_is_idle());
     if (trace_) lines.push_back(trace_text());
+    if (given_.sites != nullptr && !trace_)
+      lines.push_back(text::to_line(given_.sites->path) +
+                      " is not used: only in glibc's heap are the blocks of a trace looked for.");
     if (given_.heap) think_of_threshold(lines);
     return lines;
   }
@@ -107,6 +110,20 @@ class Adviser {
            " live) keep " + bytes_text(row.kept_bytes);
   }
 
+  /// The C++ types of the blocks, if they keep enough to be worth a sentence.
+  std::string type_text(std::uint64_t pinned) const {
+    std::string text;
+    constexpr std::size_t types_shown = 3;
+    const std::vector<TypedBlocks>& types = given_.heap->types;
+    for (std::size_t i = 0; i < std::min(types.size(), types_shown); ++i) {
+      const BlockGroup& group = types[i].blocks;
+      if (group.pinned_bytes < pinned / 10) break;
+      text += (i == 0 ? "By C++ type: " : "; ") + types[i].type + ": " + counted(group.blocks, "block") +
+              keep_text(group.blocks, group.pinned_bytes);
+    }
+    return text.empty() ? text : text + ". ";
+  }
+
   void think_of_pinned() {
     const HeapFigures& figures = given_.heap->figures;
     const std::uint64_t bytes = given_.bytes_of(PartKind::pinned);
@@ -119,7 +136,7 @@ class Adviser {
       if (row.kept_bytes < keepers[0].kept_bytes / 10) break;
       text += (&row == keepers.data() ? ": " : ", ") + keeper_text(row);
     }
-    text += ". Only new blocks can use this memory. ";
+    text += ". " + type_text(bytes) + "Only new blocks can use this memory. ";
     const std::vector<SiteRow> sites = sites_of(given_, keepers_shown);
     for (const SiteRow& row : sites)
       text += (&row == sites.data() ? "By call: " : "; ") + row.site + ": " + counted(row.blocks, "block") +

@@ -36,6 +36,19 @@ void describe(Visitor& field, Row& row) {
   field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
 }
 
+/// Blocks that begin with a C++ object of one type.
+struct TypeRow {
+  std::string type;
+  std::uint64_t blocks = 0, live_bytes = 0, kept_bytes = 0;
+};
+template <class Visitor, output::DescribedAs<TypeRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("type", row.type, "of the object at the block's begin, by its table of virtual functions");
+  field("blocks", row.blocks, "live blocks of this type, in malloc's heaps");
+  field("live_bytes", row.live_bytes, "their chunks");
+  field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
+}
+
 /// The free that raised malloc's threshold for mappings.
 struct RaiseRow {
   std::string site;
@@ -77,6 +90,7 @@ struct MallocRow {
   std::optional<std::uint64_t> mmap_threshold_bytes, trim_threshold_bytes;
   bool is_exact = false;
   std::vector<KeeperRow> keepers;
+  std::vector<TypeRow> keepers_by_type;
   std::vector<SiteRow> keepers_by_site;
   std::optional<TraceRow> trace;
 };
@@ -104,6 +118,7 @@ void describe(Visitor& field, Row& row) {
   field("resyncs", row.resyncs, "how often the walk lost the chain of chunks: the program changed it meanwhile");
   field("is_exact", row.is_exact, "all checks against malloc's own sums hold");
   field("keepers", row.keepers, "the sizes of blocks that keep most");
+  field("keepers_by_type", row.keepers_by_type, "the C++ types whose objects keep most, where their names are known");
   field("keepers_by_site", row.keepers_by_site, "the calls whose blocks keep most; empty without --trace");
   field("trace", row.trace, "null: without --trace");
 }
@@ -171,6 +186,7 @@ struct ExplanationRow {
   std::string program;
   std::int64_t wall_ns = 0, stopped_ns = 0;
   std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, threads = 0;
+  std::optional<std::uint64_t> huge_zero_bytes;
   std::vector<PartRow> parts;
   std::optional<MallocRow> malloc;
   std::optional<AllocatorRow> allocator;
@@ -187,6 +203,8 @@ void describe(Visitor& field, Row& row) {
   field("swapped_bytes", row.swapped_bytes, "in swap, not resident");
   field("page_table_bytes", row.page_table_bytes, "the kernel's tables for it (VmPTE), not resident");
   field("huge_page_bytes", row.huge_page_bytes, "of resident_bytes, in transparent huge pages");
+  field("huge_zero_bytes", row.huge_zero_bytes,
+        "of huge_page_bytes, pages of 4 KiB that hold only zeros; null: not counted (--huge-pages)");
   field("threads", row.threads, "at the begin of the look");
   field("parts", row.parts, "add up to resident_bytes");
   field("malloc", row.malloc, "null: its malloc is not glibc's, or not known");

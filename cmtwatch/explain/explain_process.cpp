@@ -9,6 +9,7 @@
 
 #include "cmtwatch/explain/explanation.h"
 #include "cmtwatch/explain/heap/thread_stacks.h"
+#include "cmtwatch/explain/memory/huge_pages.h"
 #include "cmtwatch/sample/pause.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
@@ -65,21 +66,28 @@ void add_figures(Explanation& explanation, int pid) {
   if (const auto place = groups.group_of(pid)) explanation.group = groups.read(*place);
 }
 
+Explanation explain_memory(AddressSpace& memory, const ExplainRights& rights, BlockSites* sites) {
+  Explanation explanation = explain(memory, sites);
+  if (rights.counts_zeros) explanation.huge_zero_bytes = zero_bytes_in_huge_pages(memory);
+  if (rights.counts_zeros && !explanation.huge_zero_bytes)
+    explanation.doubts.push_back("the kernel does not say which pages are huge: their zeros were not counted");
+  return explanation;
+}
+
 /// Looks once.
 Explanation look(int pid, const ExplainRights& rights, BlockSites* sites) {
-  const auto memory = open_process(pid);
   Explanation explanation;
   if (rights.stops) {
     process::InterruptedCalls calls;
     const std::int64_t stopped_ns = while_paused(calls, [&](Pause& pause) {
       stop_all(pause, pid);
-      memory->find_threads();
-      explanation = explain(*memory, sites);
+      explanation = explain_memory(*open_process(pid), rights, sites);  // its mappings are those of the stop
     });
     explanation.stopped_ns = stopped_ns;
   } else {
+    const auto memory = open_process(pid);
     const std::int64_t stopped_ns = rights.are_stopped ? 0 : find_running_threads(*memory, pid);
-    explanation = explain(*memory, sites);
+    explanation = explain_memory(*memory, rights, sites);
     explanation.stopped_ns = stopped_ns;
   }
   return explanation;

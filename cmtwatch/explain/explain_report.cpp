@@ -78,7 +78,11 @@ std::string beside_text(const Explanation& explanation, const ExplainForm& form)
   add(explanation.page_table_bytes, "of page tables");
   std::string lines = text.empty() ? "" : "Not resident: " + text + ".\n";
   if (explanation.huge_page_bytes != 0)
-    lines += size_text(explanation.huge_page_bytes, form) + " of it are in transparent huge pages.\n";
+    lines += size_text(explanation.huge_page_bytes, form) + " of it are in transparent huge pages" +
+             (explanation.huge_zero_bytes ? "; of these, pages of 4 KiB with " +
+                                                size_text(*explanation.huge_zero_bytes, form) + " hold only zeros"
+                                          : "") +
+             ".\n";
   if (explanation.group) {
     const process::GroupMemory& group = *explanation.group;
     lines += "Its control group " + text::to_line(group.path) + " has " + size_text(group.current, form);
@@ -107,8 +111,13 @@ std::string detail_text(const Explanation& explanation, const ExplainForm& form)
   output::Table sites({"live blocks of the call", "blocks", "live", "keep free"});
   for (const SiteRow& row : sites_of(explanation, keepers_shown))
     sites.add({row.site, with_commas(row.blocks), size_text(row.live_bytes, form), size_text(row.kept_bytes, form)});
+  output::Table types({"live blocks of the C++ type", "blocks", "live", "keep free"});
+  for (const TypedBlocks& each : explanation.heap->types)
+    types.add({each.type, with_commas(each.blocks.blocks), size_text(each.blocks.bytes, form),
+               size_text(each.blocks.pinned_bytes, form)});
+  const std::string by_type = explanation.heap->types.empty() ? "" : "\n" + types.text(form.width);
   const std::string by_site = figures.by_site.empty() ? "" : "\n" + sites.text(form.width);
-  return "\n" + keepers.text(form.width) + by_site + "\n" + pages.text(form.width);
+  return "\n" + keepers.text(form.width) + by_type + by_site + "\n" + pages.text(form.width);
 }
 
 /// The answers of another malloc.
@@ -157,6 +166,7 @@ ExplanationRow row_of(const Explanation& explanation) {
   row.swapped_bytes = explanation.swapped_bytes;
   row.page_table_bytes = explanation.page_table_bytes;
   row.huge_page_bytes = explanation.huge_page_bytes;
+  row.huge_zero_bytes = explanation.huge_zero_bytes;
   row.threads = explanation.threads;
   for (const Part& part : explanation.parts)
     row.parts.push_back({part_key(part), part_name(part), part.bytes, part.is_likely, part.live_bytes});
@@ -200,6 +210,8 @@ ExplanationRow row_of(const Explanation& explanation) {
   }
   malloc.is_exact = explanation.doubts.empty();
   malloc.keepers = keepers_of(figures, keepers_listed);
+  for (const TypedBlocks& each : heap.types)
+    malloc.keepers_by_type.push_back({each.type, each.blocks.blocks, each.blocks.bytes, each.blocks.pinned_bytes});
   malloc.keepers_by_site = sites_of(explanation, keepers_listed);
   malloc.trace = trace_row(explanation);
   row.malloc = std::move(malloc);

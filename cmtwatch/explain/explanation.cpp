@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cmtwatch/explain/heap/thread_stacks.h"
+#include "cmtwatch/explain/memory/static_data.h"
 #include "cmtwatch/explain/owners/owners.h"
 #include "toolkit/output/numbers.h"
 
@@ -39,6 +40,7 @@ class Booking {
     const std::vector<LibcThread> threads = find_libc_threads(memory_);
     note_threads(threads);
     read_malloc(threads);
+    for (const Range& range : find_static_data(memory_)) claims_.push_back({range, PartKind::written_files});
     std::sort(claims_.begin(), claims_.end(),
               [](const Claim& a, const Claim& b) { return a.range.begin < b.range.begin; });
     for (const process::Mapping& mapping : memory_.mappings()) add(mapping);

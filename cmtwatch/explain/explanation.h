@@ -57,6 +57,7 @@ struct Explanation {
   std::vector<Part> parts;                                ///< add up to resident_bytes
   std::uint64_t swapped_bytes = 0, page_table_bytes = 0;  ///< not resident
   std::uint64_t huge_page_bytes = 0;                      ///< of resident_bytes
+  std::optional<std::uint64_t> huge_zero_bytes;           ///< of these, pages of zeros; nullopt: not looked for
   std::uint64_t threads = 0, ended_stacks = 0;
   NoGlibc why_no_heap = NoGlibc::none;
   int glibc_minor = 0;
@@ -78,10 +79,11 @@ Explanation explain(AddressSpace& memory, BlockSites* sites = nullptr);
 
 /// The things that may be done in a process that is explained. By default nothing is.
 struct ExplainRights {
-  bool stops = false;        ///< all its threads are stopped meanwhile, so that the figures are exact
-  bool calls = false;        ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
-  bool trims = false;        ///< malloc_trim(0) is called after the look
-  bool are_stopped = false;  ///< the caller has stopped all its threads
+  bool stops = false;         ///< all its threads are stopped meanwhile, so that the figures are exact
+  bool calls = false;         ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
+  bool counts_zeros = false;  ///< huge pages are read to count their pages of zeros
+  bool trims = false;         ///< malloc_trim(0) is called after the look
+  bool are_stopped = false;   ///< the caller has stopped all its threads
 };
 
 /// Looks at a process that runs. Throws std::runtime_error, with a remedy, if that is not permitted.

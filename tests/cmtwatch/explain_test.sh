@@ -28,8 +28,8 @@ info() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" "$said"; }
 equal() { [ "$2" = "$3" ] || complain "$case: $1: $2, not $3: $(jq -c .malloc look.json)"; }  # equal WHAT OURS THEIRS
 
 # Thread arenas that end in a large top. Fastbins, and survivors on each page. A heap that goes on in mappings without a
-# header. Blocks with mappings of their own, and with gaps before them.
-for case in emptied trees blocked_sbrk aligned; do
+# header, also from its first block on. Blocks with mappings of their own, and with gaps before them.
+for case in emptied trees blocked_sbrk no_sbrk aligned; do
   begin $case
   may_read $pid || { echo "skipped: processes may not be read here"; end; exit 77; }
   faults_before=$(faults) resident_before=$(sum Rss)
@@ -65,6 +65,57 @@ begin trees
 status_of cmtwatch explain $pid
 [ "$status" = 0 ] && [ ! -s err ] && grep -q "$pid" out && grep -q glibc out || complain "text: exit $status, $(cat out err)"
 end
+
+# Static data that its program has written to is not memory of an unknown owner. A stopped process has the same parts.
+begin static_data
+for stop in "" --stop; do
+  status_of cmtwatch explain --json $stop $pid
+  jq -e '.processes[0] | ([.parts[].bytes] | add) == .resident_bytes and (.parts |
+    any(.part == "written_files" and .bytes >= 12582912) and all(.part != "anonymous" or .bytes < 1000000))' out >/dev/null ||
+    complain "static data $stop: exit $status, $(cat out err)"
+done
+end
+
+# C++ types of the blocks that keep pages, also of a program without symbols. Huge pages of which one page was written to.
+cat >typed.cpp <<'CODE'
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+namespace app {
+struct Session {
+  virtual ~Session() = default;
+  char text[90]{};
+};
+}
+int main() {
+  std::vector<char*> rest;
+  for (int i = 0; i < 20000; ++i) {
+    if (i % 40 == 7) new app::Session;
+    else rest.push_back(new char[200]());
+  }
+  for (char* each : rest) delete[] each;
+  const uintptr_t huge = 2 << 20;
+  char* memory = static_cast<char*>(mmap(nullptr, 5 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  memory += huge - reinterpret_cast<uintptr_t>(memory) % huge;
+  madvise(memory, 4 * huge, MADV_HUGEPAGE);
+  for (int i = 0; i < 4; ++i) memory[i * huge] = 1;
+  if (write(1, "ready\n", 6) == 6) pause();
+}
+CODE
+if c++ -O1 -s -o typed typed.cpp 2>err; then
+  ./typed >typed.said &
+  pid=$!
+  until_true 'grep -q ready typed.said || ! kill -0 $pid'
+  status_of cmtwatch explain --json --huge-pages $pid
+  jq -e '.processes[0] | .huge_zero_bytes as $zeros | (.malloc.keepers_by_type | length == 1 and (.[0] | .type ==
+    "app::Session" and .blocks == 500 and .live_bytes == 500 * 112 and .kept_bytes > 100000)) and
+    ($zeros == null or $zeros == (.huge_page_bytes / 2097152 * 511 * 4096))' out >/dev/null ||
+    complain "types and huge pages: exit $status, $(cat out err)"
+  status_of cmtwatch explain $pid
+  tr -s ' \n' ' ' <out | grep -q 'By C++ type: app::Session: 500 blocks keep' || complain "types: exit $status, $(cat out err)"
+  end
+fi
 
 # A process that has ended is an error.
 status_of cmtwatch explain $pid

@@ -83,6 +83,15 @@ tr -s ' \n' ' ' <out | grep -q 'So the trace is of another process, or of an ear
   ! grep -q load_row out || complain "another process: exit $status, $(cat out err)"
 end
 
+# A program whose malloc is not glibc's: the trace is not used, and the report says so.
+if other=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null); then
+  begin env LD_PRELOAD="$other" ./keepers
+  status_of cmtwatch explain --trace=app.cmt "$pid"
+  [ "$status" = 0 ] && tr -s ' \n' ' ' <out | grep -q 'app.cmt is not used: only in glibc' ||
+    complain "another malloc: exit $status, $(cat out err)"
+  end
+fi
+
 # Thread-local variables so large that no cache is looked for below them: the report says so.
 cat >far.c <<'CODE'
 #include <stdio.h>

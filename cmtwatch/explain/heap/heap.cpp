@@ -61,6 +61,8 @@ class HeapReader {
     search_mappings(walker);
     drop_false_blocks();
     std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
+    constexpr std::size_t types_listed = 20;
+    heap_.types = name_types(memory_, heap_.figures, types_listed);
     check();
     return std::move(heap_);
   }
@@ -97,18 +99,22 @@ class HeapReader {
     }
   }
 
-  // [heap] may be several mappings.
+  // [heap] may be several mappings, and is the program's alone if sbrk(2) never gave malloc any memory.
   void add_main(std::vector<HeapRegion>& regions) {
     const std::uint64_t base = heap_.malloc.parameters ? heap_.malloc.parameters->sbrk_base : 0;
+    const process::Mapping* const first_mapping = memory_.find(base);
+    if (!heap_.malloc.is_main_contiguous && first_mapping != nullptr && first_mapping->name != "[heap]") return;
     Range range{};
     for (const process::Mapping& mapping : memory_.mappings()) {
-      const bool is_heap = mapping.name == "[heap]" || (range.end == 0 && base != 0 && mapping.begin <= base &&
-                                                        base < mapping.end && is_anonymous(mapping));
+      const bool is_heap =
+          mapping.name == "[heap]" || (range.end == 0 && &mapping == first_mapping && is_anonymous(mapping));
       if (!is_heap || (range.end != 0 && mapping.begin != range.end)) continue;
       if (range.end == 0) range.begin = mapping.begin;
       range.end = mapping.end;
     }
     if (range.end == 0) return;
+    // The kernel may join static data to [heap], and the program may call sbrk(2) before malloc does.
+    if (range.contains(base)) range.begin = page_begin(base);
     const std::uint64_t first = aligned(range.contains(base) ? base : range.begin);
     regions.push_back({range, first, range.end, heap_.malloc.arenas[0].top, true});
   }

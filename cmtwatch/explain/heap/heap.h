@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cmtwatch/explain/heap/block_types.h"
 #include "cmtwatch/explain/heap/free_lists.h"
 #include "cmtwatch/explain/heap/glibc.h"
 #include "cmtwatch/explain/heap/page_book.h"
@@ -23,7 +24,8 @@ struct GlibcHeap {
   FreeLists lists;
   HeapFigures figures;
   MappedBlocks mapped;
-  std::vector<Range> heap_ranges;  ///< of all arenas; whole pages
+  std::vector<TypedBlocks> types{};  ///< those whose blocks keep most free memory
+  std::vector<Range> heap_ranges;    ///< of all arenas; whole pages
   std::uint64_t heap_resident = 0;
   std::vector<std::string> doubts;  ///< checks that failed: why the figures may be off. Empty: they are exact
 

@@ -88,7 +88,8 @@ std::uint64_t HeapWalker::type_of(std::uint64_t chunk) {
   const std::uint64_t word = head == nullptr ? 0 : word_at(head + chunk_head_bytes);
   if (word < 1 << 16 || word % 8 != 0 || word >> 47 != 0) return 0;
   if (last_module_.contains(word)) return word;
-  if (word >> 40 != 0x7f && word >> 44 != 5) return 0;  // where the kernel maps modules
+  const bool is_fixed = word >= 0x400000 && word >> 32 == 0;         // of a program that is linked to fixed addresses
+  if (word >> 40 != 0x7f && word >> 44 != 5 && !is_fixed) return 0;  // where the kernel maps modules
   const process::Mapping* const mapping = memory_.find(word);
   if (mapping == nullptr || !mapping->name.starts_with("/") || mapping->permissions[2] == 'x') return 0;
   last_module_ = {mapping->begin, mapping->end};

@@ -99,6 +99,12 @@ class AddressSpace {
   /// The contents of a file that the process has mapped; nullopt if it cannot be read any more.
   virtual std::optional<std::string> file(const std::string& path) const = 0;
 
+  /// The transparent huge pages of a mapping; nullopt if the kernel does not say.
+  virtual std::optional<std::vector<Range>> huge_pages(const process::Mapping&) { return std::nullopt; }
+
+  /// Reads some bytes of a file that the process has mapped. Returns false if it cannot be read, or is shorter.
+  virtual bool read_file(const std::string& path, std::uint64_t offset, std::span<char> to) const = 0;
+
   /// Bytes that were read.
   std::uint64_t read_bytes() const { return read_bytes_; }
 

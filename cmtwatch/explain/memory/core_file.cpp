@@ -94,6 +94,9 @@ class CoreFile final : public AddressSpace {
     }
   }
 
+  // This machine's file of that path may be another.
+  bool read_file(const std::string&, std::uint64_t, std::span<char>) const override { return false; }
+
   std::optional<std::string> file(const std::string& path) const override {
     try {
       std::string text;

@@ -27,7 +27,13 @@ struct ScannedRegion {
   std::uint64_t begin, end, categories;
 };
 constexpr unsigned long pagemap_scan = _IOWR('f', 16, ScanArguments);
-enum : std::uint64_t { scan_present = 1 << 3, scan_swapped = 1 << 4, scan_zero_page = 1 << 5, scan_guard = 1 << 8 };
+enum : std::uint64_t {
+  scan_present = 1 << 3,
+  scan_swapped = 1 << 4,
+  scan_zero_page = 1 << 5,
+  scan_huge = 1 << 6,
+  scan_guard = 1 << 8
+};
 
 /// The bits of a page in /proc/PID/pagemap.
 constexpr std::uint64_t pagemap_present = std::uint64_t{1} << 63, pagemap_swapped = std::uint64_t{1} << 62,
@@ -60,6 +66,24 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
+  std::optional<std::vector<Range>> huge_pages(const process::Mapping& mapping) override {
+    std::vector<Range> found;
+    const auto take = [&found](const ScannedRegion& region) {
+      if ((region.categories & (scan_present | scan_zero_page)) == scan_present)
+        found.push_back({region.begin, region.end});
+    };
+    return scan(mapping, scan_huge, scan_present | scan_zero_page, take) ? std::optional(found) : std::nullopt;
+  }
+
+  bool read_file(const std::string& path, std::uint64_t offset, std::span<char> to) const override {
+    try {
+      const process::Fd file = files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
+      return ::pread(file.get(), to.data(), to.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(to.size());
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   std::optional<std::string> file(const std::string& path) const override {
     try {
       const process::Fd file = files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
@@ -75,7 +99,10 @@ class LiveProcess final : public AddressSpace {
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     std::vector<PageRun> runs;
     while (has_scan_) {
-      if (scan(mapping, runs)) return runs;
+      const std::uint64_t guard = knows_guards_ ? std::uint64_t{scan_guard} : 0;
+      if (scan(mapping, scan_present | scan_swapped, scan_present | scan_swapped | scan_zero_page | guard,
+               [&runs](const ScannedRegion& region) { note(region, runs); }))
+        return runs;
       runs.clear();
       // Kernels before 6.16 or so refuse a category that they do not know.
       has_scan_ = std::exchange(knows_guards_, false);
@@ -139,20 +166,21 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
-  bool scan(const process::Mapping& mapping, std::vector<PageRun>& runs) const {
-    std::vector<ScannedRegion> regions(1024);
+  /// Calls take(region) for the pages with any of `any_of`, until the kernel refuses: then it returns false.
+  template <class Take>
+  bool scan(const process::Mapping& mapping, std::uint64_t any_of, std::uint64_t wanted, Take take) {
     for (std::uint64_t at = mapping.begin; at < mapping.end;) {
       ScanArguments arguments{};
       arguments.size = sizeof arguments;
       arguments.begin = at;
       arguments.end = mapping.end;
-      arguments.regions = reinterpret_cast<std::uint64_t>(regions.data());
-      arguments.regions_max = regions.size();
-      arguments.any_of = scan_present | scan_swapped;
-      arguments.wanted = scan_present | scan_swapped | scan_zero_page | (knows_guards_ ? std::uint64_t{scan_guard} : 0);
+      arguments.regions = reinterpret_cast<std::uint64_t>(regions_.data());
+      arguments.regions_max = regions_.size();
+      arguments.any_of = any_of;
+      arguments.wanted = wanted;
       const int found = ::ioctl(pagemap_.get(), pagemap_scan, &arguments);
       if (found < 0 || arguments.walk_end <= at) return false;
-      for (int i = 0; i < found; ++i) note(regions[static_cast<std::size_t>(i)], runs);
+      for (int i = 0; i < found; ++i) take(regions_[static_cast<std::size_t>(i)]);
       at = arguments.walk_end;
     }
     return true;
@@ -192,6 +220,7 @@ class LiveProcess final : public AddressSpace {
 
   const int pid_;
   const process::Fd pagemap_;
+  std::vector<ScannedRegion> regions_{1024};  // that the kernel writes at once
   bool has_scan_ = true, knows_guards_ = true;
 };
 

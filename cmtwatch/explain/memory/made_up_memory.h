@@ -82,6 +82,11 @@ class MadeUpMemory final : public AddressSpace {
     }
   }
 
+  bool read_file(const std::string& path, std::uint64_t offset, std::span<char> to) const override {
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second.copy(to.data(), to.size(), offset) == to.size();
+  }
+
   std::optional<std::string> file(const std::string& path) const override {
     const auto found = files_.find(path);
     return found == files_.end() ? std::nullopt : std::optional(found->second);
