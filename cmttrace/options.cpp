@@ -111,15 +111,8 @@ const std::vector<PassedOn> passed_on = [] {
   return all;
 }();
 
-/// Parses a size in the form of the tracer's variables: "64K". Returns 0 if it is none.
-std::uint64_t bytes_of(const std::string& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  if (error != std::errc() || !byte_count.contains(unit)) return 0;
-  const int shift = unit.empty() ? 0 : unit[0] == 'K' ? 10 : unit[0] == 'M' ? 20 : 30;
-  return number > UINT64_MAX >> shift ? 0 : number << shift;
-}
+/// Returns the bytes of a size in the form of the tracer's variables: "64K"; 0 if it is none.
+std::uint64_t bytes_of(const std::string& text) { return command::parse_size(text).value_or(0); }
 
 /// Whether --pool has a word.
 bool has_pool(const CommandLine& line, std::string_view pool) {

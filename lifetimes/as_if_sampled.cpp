@@ -25,21 +25,8 @@ namespace {
 
 using SetId = std::uint32_t;
 
-/// Parses a size: "524288", "512K", "512KiB".
-std::optional<std::uint64_t> parse_interval(const std::string& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  constexpr std::string_view units = "KMG";
-  const std::size_t step = unit.empty() ? 0 : units.find(unit[0]) + 1;  // 0: no unit, or none that is known
-  const bool is_unit = unit.empty() || (step != 0 && (unit.size() == 1 || unit.substr(1) == "iB"));
-  if (error != std::errc() || !is_unit || number == 0 || number > (std::uint64_t{1} << 40) >> 10 * step)
-    return std::nullopt;
-  return number << 10 * step;
-}
-
 SamplerOptions parse_sampler_options(const command::CommandLine& line) {
-  return {line.parsed("as-if-sampled", "", "a sampling interval in bytes, as 512K", parse_interval),
+  return {line.parsed("as-if-sampled", "", "a sampling interval in bytes, as 512K", command::parse_size),
           static_cast<unsigned>(line.number("runs", 30, 1, SimulatedSamplers::runs_max)),
           line.number("seed", 1, 0, UINT32_MAX)};
 }

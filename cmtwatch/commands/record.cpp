@@ -42,7 +42,7 @@ struct RecordOptions {
   process::GroupFolders folders{};
   std::int64_t smaps_every = 1;              ///< Recorder
   std::optional<std::int64_t> explain_ns{};  ///< between looks at the parts of memory
-  std::string trace{};  ///< of the one process: its trace's file, as CMTTRACE_OUT; empty: it is not traced
+  TraceOptions trace{};                      ///< of the one process
 };
 
 Measures measures_of(const command::CommandLine& line) {
@@ -83,7 +83,7 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
   }
   if (options.all != line.files().empty()) throw command::UsageError("expected PIDs, or --all, or -- and a command");
   options.trace = parse_trace(line);
-  if (options.trace.empty()) return options;
+  if (!options.trace.wanted()) return options;
   if (options.pids.size() != 1) throw command::UsageError("--trace goes with one PID");
   refuse_other_root(options.folders.proc);
   return options;
@@ -375,7 +375,7 @@ int record_processes(const command::CommandLine& line) {
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
   std::optional<AttachedTracer> tracer;
   const auto say = [&](const std::string& text) { session.say(text); };
-  if (!options.trace.empty()) tracer.emplace(options.pids[0], options.trace, options.recursive, say);
+  if (options.trace.wanted()) tracer.emplace(options.pids[0], options.trace, say);
   const SamplingCost cost =
       record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); }));
   session.close(cost);
@@ -426,6 +426,9 @@ they end or Ctrl-C. An existing recording is continued.
   --trace[=FILE.cmt] attach to the one PID and also record its calls of malloc,
                      with -r those of its later children too. Default:
                      %n.%p.cmt
+  --sample-bytes=SIZE
+                     with --trace: record one block per SIZE bytes, as cmttrace
+                     does
   --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
   --groups=DIR       read control groups from DIR, such as another machine's
                      /sys/fs/cgroup. Default: where they are mounted

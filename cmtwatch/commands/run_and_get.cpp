@@ -117,9 +117,9 @@ class WatchedCommand {
       : options_(options),
         report_(report),
         guard_(guard),
-        relay_(report, !options.trace.empty(), [this](const Sample& sample) { show(sample); }) {
-    if (options.trace.empty()) return;
-    tracer_.emplace(options.trace, options.recursive);
+        relay_(report, options.trace.wanted(), [this](const Sample& sample) { show(sample); }) {
+    if (!options.trace.wanted()) return;
+    tracer_.emplace(options.trace);
     if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
   }
 
@@ -201,7 +201,7 @@ class WatchedCommand {
 };
 
 /// --trace, which needs a metric of resident memory.
-std::string parse_trace_beside(const command::CommandLine& line, Metric metric) {
+TraceOptions parse_trace_beside(const command::CommandLine& line, Metric metric) {
   if (line.has("trace") && (metric == Metric::swap || metric == Metric::vm))
     throw command::UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
   return parse_trace(line);
@@ -254,7 +254,7 @@ WatchOptions parse_get(const command::CommandLine& line) {
   options.pid = parse_only_pid(line);
   options.folders = parse_folders(line);
   options.trace = parse_trace_beside(line, options.metric);
-  if (!options.trace.empty()) refuse_other_root(options.folders.proc);
+  if (options.trace.wanted()) refuse_other_root(options.folders.proc);
   const bool again = line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") ||
                      line.has("plot") || line.has("trace");
   if (!again) options.pace.count = 1;
@@ -279,8 +279,8 @@ int get(const command::CommandLine& line) {
                          options.pause);
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
   std::optional<AttachedTracer> tracer;
-  if (!options.trace.empty()) {
-    tracer.emplace(options.pid, options.trace, options.recursive, say_get);
+  if (options.trace.wanted()) {
+    tracer.emplace(options.pid, options.trace, say_get);
     sampler.leave_out_collectors(collector_name);
   }
   SampleRelay relay(report, tracer.has_value(), [&](const Sample& sample) {
@@ -325,6 +325,9 @@ error. The command keeps its streams; its exit status is passed on.
                   R"(  --trace[=FILE.cmt] also record the command's calls of malloc, with -r those
                      of its descendants too. Default: %n.%p.cmt. Each sample
                      then has the live bytes (asked for and not freed)
+  --sample-bytes=SIZE
+                     with --trace: record one block per SIZE bytes, as cmttrace
+                     does. Live bytes are estimates with 95 % intervals then
   -o, --output=FILE  write to FILE instead of standard error
   --groups=DIR       read control groups from DIR instead of where they are
                      mounted
@@ -359,6 +362,9 @@ Prints how much memory a process has, once or repeatedly.
                      record its calls of malloc, with -r those of its later
                      children too. Default: %n.%p.cmt. Each sample then has the
                      bytes that were asked for since the attach and not freed
+  --sample-bytes=SIZE
+                     with --trace: record one block per SIZE bytes, as cmttrace
+                     does. Live bytes are estimates with 95 % intervals then
   -o, --output=FILE  write to FILE instead of standard output
   --root=DIR         read DIR instead of /proc. Default: $PROCFS, else /proc
   --groups=DIR       read control groups from DIR, such as another machine's

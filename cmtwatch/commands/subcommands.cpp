@@ -70,11 +70,20 @@ process::GroupFolders parse_folders(const CommandLine& line) {
   return {.proc = parse_root(line), .groups = line.value("groups", "")};
 }
 
-std::string parse_trace(const CommandLine& line) {
-  if (!line.has("trace")) return {};
-  const std::string path = line.value("trace", "%n.%p.cmt");
-  if (!path.ends_with(".cmt")) throw UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
-  return path;
+TraceOptions parse_trace(const CommandLine& line) {
+  if (!line.has("trace")) {
+    if (line.has("sample-bytes")) throw UsageError("--sample-bytes needs --trace");
+    return {};
+  }
+  TraceOptions options{.output = line.value("trace", "%n.%p.cmt"), .follow = line.has("recursive")};
+  if (!options.output.ends_with(".cmt"))
+    throw UsageError("--trace: expected a name that ends in .cmt, not '" + options.output + "'");
+  const char* const from_environment = std::getenv("CMTTRACE_SAMPLE_BYTES");
+  options.sample_bytes = line.value("sample-bytes", from_environment ? from_environment : "");
+  const auto bytes = command::parse_size(options.sample_bytes);
+  if ((options.samples() || line.has("sample-bytes")) && (!bytes || *bytes > launch::sampling_interval_max))
+    command::refuse_value("sample-bytes", "a size such as 512K, up to 1G", options.sample_bytes);
+  return options;
 }
 
 void refuse_other_root(const std::string& root) {

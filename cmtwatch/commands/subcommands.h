@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cmtwatch/sample/sampling.h"
+#include "cmtwatch/sample/watch.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/process/control_group.h"
 
@@ -69,8 +70,8 @@ std::string parse_root(const command::CommandLine& line);
 /// --root and --groups.
 process::GroupFolders parse_folders(const command::CommandLine& line);
 
-/// --trace: the traces' files, as CMTTRACE_OUT; empty if it is not given.
-std::string parse_trace(const command::CommandLine& line);
+/// --trace and --sample-bytes, else CMTTRACE_SAMPLE_BYTES, and --recursive.
+TraceOptions parse_trace(const command::CommandLine& line);
 /// For --trace of a process that runs.
 void refuse_other_root(const std::string& root);
 

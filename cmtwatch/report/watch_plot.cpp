@@ -79,11 +79,25 @@ std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
   Series beyond{"beyond: fragmentation, caches, all that is not malloc's", {}, {}, Series::Form::step_band};
   for (const Sample& sample : samples) {
     if (!sample.live || sample.processes == 0) continue;
-    const std::uint64_t bytes = sample.live->bytes;
+    const std::uint64_t bytes = analysis::whole(sample.live->bytes);
     live.add(sample.begin_ns, bytes);
     beyond.add(sample.begin_ns, sample.bytes - std::min(sample.bytes, bytes));
   }
   return {live, beyond};
+}
+
+/// The ends of the 95 % intervals of live bytes that are estimates.
+std::vector<Series> interval_lines_of(const std::vector<Sample>& samples) {
+  constexpr unsigned look = 7;
+  Series low{"live, 95 % interval: lower end", {}, {}, Series::Form::step, {}, look};
+  Series high{"live, 95 % interval: upper end", {}, {}, Series::Form::step, {}, look};
+  for (const Sample& sample : samples) {
+    if (!sample.live || sample.processes == 0) continue;
+    const analysis::Range range = interval95(*sample.live);
+    low.add(sample.begin_ns, range.low);
+    high.add(sample.begin_ns, range.high);
+  }
+  return {low, high};
 }
 
 Series live_line_of(const std::vector<Sample>& samples) {
@@ -101,11 +115,15 @@ std::string title_of(const WatchOptions& options) {
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 
+std::string live_text(const Estimate& live) {
+  return live.interval == 0 ? output::bytes_text(analysis::whole(live.bytes)) : analysis::estimate_text(live);
+}
+
 /// Returns the subtitle, which also counts the processes that could not be read and are in no line.
 std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& result, const std::string& metric) {
   std::string text = output::counted(result.samples, "sample");
   if (result.peak) text += ", peak " + output::bytes_text(result.peak->bytes) + " " + metric;
-  if (result.peak && result.peak->live) text += ", live at the peak " + output::bytes_text(result.peak->live->bytes);
+  if (result.peak && result.peak->live) text += ", live at the peak " + live_text(*result.peak->live);
   unsigned refused = 0;
   for (const Sample& sample : samples) refused = std::max(refused, sample.refused);
   return refused == 0 ? text : text + ", " + refusals(refused);
@@ -123,6 +141,9 @@ picture::Picture watch_picture(const WatchOptions& options, const std::vector<Sa
   const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();
   panel.series.insert(panel.series.end(), bands.begin(), bands.end());
   if (options.verbose && traced) panel.series.push_back(live_line_of(samples));
+  if (options.trace.samples()) {
+    for (Series& line : interval_lines_of(samples)) panel.series.push_back(std::move(line));
+  }
   return {title_of(options), subtitle_of(samples, result, metric), {panel}};
 }
 

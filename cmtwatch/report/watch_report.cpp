@@ -9,24 +9,35 @@ namespace {
 
 using output::DescribedAs;
 
+/// Describes the live totals; with their intervals if blocks are sampled.
 template <class Visitor>
-void describe_live(Visitor& field, const std::optional<LiveTotals>& live) {
-  field("live_bytes", live ? std::optional(live->bytes) : std::nullopt, "asked for and not freed; null: not known");
-  field("live_blocks", live ? std::optional(live->blocks) : std::nullopt, "the blocks of live_bytes");
+void describe_live(Visitor& field, const std::optional<Estimate>& live, const TraceOptions& trace) {
+  const auto whole_of = [&](const auto& number_of) {
+    return live ? std::optional(analysis::whole(number_of(*live))) : std::nullopt;
+  };
+  field("live_bytes", whole_of([](const Estimate& one) { return one.bytes; }),
+        "asked for and not freed; null: not known");
+  field("live_blocks", whole_of([](const Estimate& one) { return one.blocks; }), "the blocks of live_bytes");
+  if (!trace.samples()) return;
+  field("live_bytes_low", whole_of([](const Estimate& one) { return interval95(one).low; }),
+        "the lower end of the 95 % interval of live_bytes, which is an estimate");
+  field("live_bytes_high", whole_of([](const Estimate& one) { return interval95(one).high; }), "the upper end");
+  field("live_samples", live ? std::optional(live->samples) : std::nullopt, "on which the estimate rests");
 }
 
 /// Describes the live totals, and the measured bytes less the live bytes.
 template <class Visitor>
-void describe_beyond(Visitor& field, const std::optional<LiveTotals>& live, const std::optional<std::uint64_t>& bytes) {
-  describe_live(field, live);
+void describe_beyond(Visitor& field, const std::optional<Estimate>& live, const std::optional<std::uint64_t>& bytes,
+                     const TraceOptions& trace) {
+  describe_live(field, live, trace);
   field("beyond_live_bytes",
-        live && bytes ? std::optional(static_cast<std::int64_t>(*bytes - live->bytes)) : std::nullopt,
+        live && bytes ? std::optional(static_cast<std::int64_t>(*bytes - analysis::whole(live->bytes))) : std::nullopt,
         "bytes less live_bytes; negative where blocks were never touched");
 }
 
 struct ShownProcess {
   const ProcessReading& process;
-  bool traced;
+  const TraceOptions& trace;
 };
 
 template <class Visitor, DescribedAs<ShownProcess> P>
@@ -36,7 +47,7 @@ void describe(Visitor& field, P& shown) {
   field("parent_pid", process.parent, "its parent when it was first seen");
   field("name", process.name, "the kernel's name for it");
   field("bytes", process.bytes, "of the metric; null: it could not be read");
-  if (shown.traced) describe_beyond(field, process.live, process.bytes);
+  if (shown.trace.wanted()) describe_beyond(field, process.live, process.bytes, shown.trace);
 }
 
 struct ShownGroup {
@@ -71,8 +82,8 @@ void describe(Visitor& field, S& shown) {
     field("paused_ns", sample.paused_ns, "for so long the processes were stopped");
     field("processes_not_paused", sample.not_paused, "that could not be stopped, and were measured as they ran");
   }
-  if (!options.trace.empty()) {
-    describe_beyond(field, sample.live, sample.readable_bytes());
+  if (options.trace.wanted()) {
+    describe_beyond(field, sample.live, sample.readable_bytes(), options.trace);
     field("processes_not_traced", sample.untraced, "whose live bytes are not known");
   }
   std::vector<ShownGroup> groups;
@@ -80,7 +91,7 @@ void describe(Visitor& field, S& shown) {
   field("groups", groups, "the control groups of these processes; empty: none, or they cannot be seen");
   if (!options.verbose || sample.by_process.empty()) return;
   std::vector<ShownProcess> processes;
-  for (const ProcessReading& process : sample.by_process) processes.push_back({process, !options.trace.empty()});
+  for (const ProcessReading& process : sample.by_process) processes.push_back({process, options.trace});
   field("by_process", processes, "with -v: each process");
 }
 
@@ -110,8 +121,8 @@ void describe(Visitor& field, R& row) {
     field("paused_ns", sample.paused_ns, "");
     field("not_paused", sample.not_paused, "");
   }
-  if (!options.trace.empty()) {
-    describe_live(field, process ? process->live : sample.live);
+  if (options.trace.wanted()) {
+    describe_live(field, process ? process->live : sample.live, options.trace);
     if (!process) field("not_traced", sample.untraced, "");
   }
   field("wall_ns", sample.wall_ns, "");

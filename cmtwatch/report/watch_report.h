@@ -23,7 +23,7 @@ struct WatchOptions : SamplingOptions {
   process::GroupFolders folders{};
   int pid = 0;                         ///< of `get`
   std::vector<std::string> command{};  ///< of `run`
-  std::string trace{};                 ///< the traces' files, as CMTTRACE_OUT; empty: nothing is traced
+  TraceOptions trace{};
   std::string command_output{};
   std::string command_error{};
 };

@@ -36,11 +36,29 @@ void walk(const std::vector<ProcessReading>& processes,
   }
 }
 
+/// Live bytes, with their interval if they are an estimate.
+std::string live_amount(const Estimate& live, bool in_bytes) {
+  if (live.interval == 0) return amount(analysis::whole(live.bytes), in_bytes);
+  if (!in_bytes) return analysis::estimate_text(live);
+  const analysis::Range range = interval95(live);
+  return amount(analysis::whole(live.bytes), in_bytes) + " (" + amount(analysis::whole(range.low), in_bytes) + " to " +
+         amount(analysis::whole(range.high), in_bytes) + ")";
+}
+
+std::string fragmentation_text(std::uint64_t bytes, const Estimate& live) {
+  const auto over = [bytes](double below) { return output::fixed(static_cast<double>(bytes) / below, 2); };
+  if (live.interval == 0) return over(live.bytes);
+  const analysis::Range range = interval95(live);
+  return over(live.bytes) + " (" + over(range.high) + " to " + over(range.low) + ")";
+}
+
 /// Lists the processes, each below its parent; with a column of live bytes if they are traced.
 std::string tree(const Sample& sample, const WatchOptions& options) {
-  const auto live = [&](const std::optional<LiveTotals>& one) {
+  const std::size_t width = options.trace.samples() ? 34 : 12;
+  const auto live = [&](const std::optional<Estimate>& one) {
     if (!sample.live) return std::string();
-    return one ? output::padded(amount(one->bytes, options.bytes), 12) + " live" : output::padded("not traced", 17);
+    return one ? output::padded(live_amount(*one, options.bytes), width) + " live"
+               : output::padded("not traced", width + 5);
   };
   std::string text;
   walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
@@ -68,17 +86,21 @@ std::string traced_line(const WatchResult& result, const WatchOptions& options) 
   if (traced.traces.empty()) return "nothing was traced\n";
   std::string text;
   if (result.peak && result.peak->live) {
-    const auto [live, blocks] = *result.peak->live;
-    const std::uint64_t bytes = result.peak->bytes;
+    const Estimate& estimate = *result.peak->live;
+    const std::uint64_t live = analysis::whole(estimate.bytes), bytes = result.peak->bytes;
     const bool was_attached = options.command.empty();
-    text = "at the peak: " + amount(live, options.bytes) + " live in " + output::counted(blocks, "block");
+    text = "at the peak: " + live_amount(estimate, options.bytes) + " live in ";
+    text += estimate.interval == 0 ? output::counted(analysis::whole(estimate.blocks), "block")
+                                   : analysis::blocks_text(estimate) + " blocks";
     if (was_attached) text += " asked for since the attach";
+    if (estimate.interval != 0)
+      text += ", estimated from " + output::counted(estimate.samples, "sample") + " (95 % intervals)";
     text += bytes >= live ? "; " + amount(bytes - live, options.bytes) + " is other memory"
                           : ", " + amount(live - bytes, options.bytes) + " of it not resident";
     if (was_attached)
       text += bytes >= live ? ", with the blocks from before" : "";
     else if (live != 0)
-      text += "; fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
+      text += "; fragmentation " + fragmentation_text(bytes, estimate);
     if (result.peak->untraced != 0) text += " (" + output::with_commas(result.peak->untraced) + " not traced)";
   } else {
     text = "at the peak: live bytes are not known";

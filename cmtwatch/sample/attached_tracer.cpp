@@ -33,9 +33,9 @@ std::string without_name(const std::string& line) {
 
 }  // namespace
 
-AttachedTracer::AttachedTracer(int pid, const std::string& pattern, bool follow, const Complain& complain)
-    : WatchedTraces(pattern), pid_(pid), target_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
-  start(pattern, follow);
+AttachedTracer::AttachedTracer(int pid, const TraceOptions& options, const Complain& complain)
+    : WatchedTraces(options), pid_(pid), target_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
+  start(options);
   await_begin(complain);
 }
 
@@ -43,19 +43,20 @@ AttachedTracer::~AttachedTracer() {
   if (cmttrace_ > 0) await_end(nullptr);
 }
 
-void AttachedTracer::start(const std::string& pattern, bool follow) {
+void AttachedTracer::start(const TraceOptions& options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   said_ = process::Fd(ends[0]);
   const process::Fd error(ends[1]), nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  cmttrace_ =
-      launch::spawn({.words = {launch::tool_path("cmttrace"), "--attach=" + std::to_string(pid_), "--calls", "--time",
-                               std::string("--follow=") + (follow ? "yes" : "no"), "--output=" + pattern},
-                     .environment = {{"CMTTRACE_STATUS", status_setting()}},
-                     .input_fd = nothing.get(),
-                     .output_fd = nothing.get(),
-                     .error_fd = error.get(),
-                     .ends_with_us = true});
+  cmttrace_ = launch::spawn(
+      {.words = {launch::tool_path("cmttrace"), "--attach=" + std::to_string(pid_),
+                 options.samples() ? "--sample-bytes=" + options.sample_bytes : "--calls", "--time",
+                 std::string("--follow=") + (options.follow ? "yes" : "no"), "--output=" + options.output},
+       .environment = {{"CMTTRACE_STATUS", status_setting()}},
+       .input_fd = nothing.get(),
+       .output_fd = nothing.get(),
+       .error_fd = error.get(),
+       .ends_with_us = true});
 }
 
 void AttachedTracer::await_begin(const Complain& complain) {

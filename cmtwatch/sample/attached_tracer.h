@@ -18,7 +18,7 @@ class AttachedTracer : public WatchedTraces {
  public:
   /// Returns when the recording has begun. `pattern` as CMTTRACE_OUT; `follow`: also records children that it forks
   /// from now on. Throws std::runtime_error, with cmttrace's reason, if it cannot be recorded.
-  AttachedTracer(int pid, const std::string& pattern, bool follow, const Complain& complain);
+  AttachedTracer(int pid, const TraceOptions& options, const Complain& complain);
   ~AttachedTracer();
 
   /// Detaches from the process, and waits until its trace is written; a signal ends the wait. Returns cmttrace's lines,
@@ -26,7 +26,7 @@ class AttachedTracer : public WatchedTraces {
   std::vector<std::string> end(command::Interrupts& interrupts);
 
  private:
-  void start(const std::string& pattern, bool follow);
+  void start(const TraceOptions& options);
   void await_begin(const Complain& complain);
   bool read_lines();
   void await_end(command::Interrupts* interrupts);

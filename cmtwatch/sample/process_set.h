@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/sampling/estimate.h"
 #include "cmtwatch/sample/group.h"
-#include "libcmt/heap/live_totals.h"
 #include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/proc_file.h"
 
@@ -164,7 +164,8 @@ class ProcessSet {
   std::vector<int> parents_;
 };
 
-using heap::LiveTotals;
+/// Live bytes and blocks. Without sampling they have no variance, and the interval is 0.
+using analysis::Estimate;
 
 /// The part of one process in a sample.
 struct ProcessReading {
@@ -172,7 +173,7 @@ struct ProcessReading {
   int parent = 0;  ///< when it was first seen
   std::string name;
   std::optional<std::uint64_t> bytes;  ///< none: it could not be read
-  std::optional<LiveTotals> live{};    ///< if it is traced
+  std::optional<Estimate> live{};      ///< if it is traced
 };
 
 /// One measurement. Times are nanoseconds since the watch began; the figures are of some moment between the two.
@@ -186,7 +187,7 @@ struct Sample {
   std::int64_t paused_ns = 0;              ///< for so long the processes were stopped
   std::size_t not_paused = 0;              ///< processes that could not be stopped
   std::vector<ProcessReading> by_process;  ///< if asked for
-  std::optional<LiveTotals> live{};        ///< the sum over the traced processes; none: no process is traced
+  std::optional<Estimate> live{};          ///< the sum over the traced processes; none: no process is traced
   unsigned untraced = 0;                   ///< processes without a trace
   std::vector<GroupReading> groups{};      ///< of the processes that were read
 

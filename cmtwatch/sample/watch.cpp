@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 
+#include "analysis/sampling/sample_counter.h"
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/command/open_trace.h"
@@ -47,12 +48,43 @@ std::vector<std::vector<TimedReading>> readings_by_trace(std::vector<Sample>& sa
   return readings;
 }
 
+/// The live bytes of a trace of all blocks.
+class AllBlocks {
+ public:
+  void count(const Event& event) { account_.count(event); }
+  Estimate live() const {
+    const auto [bytes, blocks] = account_.live();
+    return {.samples = blocks, .bytes = static_cast<double>(bytes), .blocks = static_cast<double>(blocks)};
+  }
+  std::uint64_t bytes_peak() const { return account_.bytes_peak(); }
+
+ private:
+  heap::LiveAccount account_;
+};
+
+/// The estimated live bytes of a sampled trace.
+class SampledBlocks {
+ public:
+  SampledBlocks(std::uint64_t interval, command::Complaints& complaints)
+      : counter_(analysis::By::thread, interval, {}, complaints) {}
+
+  void count(const Event& event) {
+    counter_.count_event(event);
+    bytes_peak_ = std::max(bytes_peak_, counter_.live().bytes);
+  }
+  const Estimate& live() const { return counter_.live(); }
+  std::uint64_t bytes_peak() const { return analysis::whole(bytes_peak_); }
+
+ private:
+  analysis::SampleCounter counter_;
+  double bytes_peak_ = 0;
+};
+
 /// Reads a trace, and sets the live bytes in the readings of its process, which rise by time. `knows_end`: the process
 /// was recorded to its end, or to the last sample.
-void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& readings, bool knows_end) {
-  Reader reader(trace.path, {.addresses = false, .usable = false});
-  command::refuse_samples(trace.path, reader.header());
-  heap::LiveAccount account;
+template <class Account>
+void add_live_bytes_of(ProcessTrace& trace, Reader& reader, Account& account, const std::vector<TimedReading>& readings,
+                       bool knows_end) {
   auto next = readings.begin();
   const auto add_until = [&](std::int64_t now_ns) {
     for (; next != readings.end() && next->time_ns < now_ns; ++next) next->process->live = account.live();
@@ -68,6 +100,23 @@ void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& rea
   trace.whole = reader.totals() || !reader.truncated();
   // A process may go on after its last event, and its blocks stay live. If the trace breaks off, this is not known.
   if (trace.whole && knows_end) add_until(std::numeric_limits<std::int64_t>::max());
+}
+
+void read_live_bytes(ProcessTrace& trace, const std::vector<TimedReading>& readings, bool knows_end,
+                     bool accepts_samples, const WatchedTraces::Complain& complain) {
+  Reader reader(trace.path, {.addresses = false, .usable = false});
+  if (!accepts_samples) command::refuse_samples(trace.path, reader.header());
+  if (reader.header().sampled() == 0) {
+    AllBlocks account;
+    return add_live_bytes_of(trace, reader, account, readings, knows_end);
+  }
+  reader.accept_samples();
+  command::Complaints complaints(false, complain);
+  complaints.set_place([&] { return trace.path; });
+  SampledBlocks account(reader.header().sampled(), complaints);
+  add_live_bytes_of(trace, reader, account, readings, knows_end);
+  trace.sampling_interval = account.live().interval;
+  complaints.say_count();
 }
 
 std::optional<std::int64_t> header_number(const Header& header, const char* key) {
@@ -154,12 +203,16 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
   return result;
 }
 
-WatchedTraces::WatchedTraces(const std::string& output) : made_ns_(process::now_ns()), files_(output) {}
+WatchedTraces::WatchedTraces(const TraceOptions& options)
+    : made_ns_(process::now_ns()), accepts_samples_(options.samples()), files_(options.output) {}
 
-CommandTracer::CommandTracer(const std::string& pattern, bool follow)
-    : WatchedTraces(pattern), environment_(launch::tracing_environment(absolute(pattern), follow)) {
+CommandTracer::CommandTracer(const TraceOptions& options)
+    : WatchedTraces(options), environment_(launch::tracing_environment(absolute(options.output), options.follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
   environment_.emplace_back("CMTTRACE_STATUS", status_setting());
+  if (!options.samples()) return;
+  environment_.emplace_back("CMTTRACE_SAMPLE_BYTES", options.sample_bytes);
+  environment_.emplace_back("CMTTRACE_STACKS", "1");
 }
 
 CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
@@ -173,7 +226,7 @@ CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::i
   const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
     try {
-      add_live_bytes_of(traced.traces[i], readings[i], traced.traces[i].pid != lost_pid_);
+      read_live_bytes(traced.traces[i], readings[i], traced.traces[i].pid != lost_pid_, accepts_samples_, complain);
     } catch (const std::exception& error) {
       complain(error.what());
       traced.has_failed = true;

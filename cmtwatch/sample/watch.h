@@ -23,8 +23,9 @@ struct ProcessTrace {
   int pid = 0;
   std::int64_t begin_ns = 0;  ///< since the watch began
   std::uint64_t events = 0;
-  std::uint64_t live_bytes_peak = 0;  ///< after any event, not only at samples
-  bool whole = false;                 ///< false: it breaks off
+  std::uint64_t live_bytes_peak = 0;                 ///< after any event, not only at samples
+  bool whole = false;                                ///< false: it breaks off
+  std::optional<std::uint64_t> sampling_interval{};  ///< in bytes, at the end; none: it has all blocks
 };
 
 template <class Visitor, output::DescribedAs<ProcessTrace> Trace>
@@ -35,8 +36,20 @@ void describe(Visitor& field, Trace& trace) {
   field("begin_ns", trace.begin_ns, "the trace's begin, since the watch began");
   field("events", trace.events, "in the trace");
   field("live_bytes_peak", trace.live_bytes_peak, "the most live bytes after any event");
+  field("sampling_interval_bytes", output::Omittable{trace.sampling_interval},
+        "of a sampled trace, at its end; live bytes are estimates then");
   field("whole", trace.whole, "false: the trace breaks off");
 }
+
+/// --trace: how processes are traced.
+struct TraceOptions {
+  std::string output{};        ///< the traces' files, as CMTTRACE_OUT; empty: nothing is traced
+  std::string sample_bytes{};  ///< as CMTTRACE_SAMPLE_BYTES; empty: all blocks are recorded
+  bool follow = false;         ///< the children too
+
+  bool wanted() const { return !output.empty(); }
+  bool samples() const { return !sample_bytes.empty(); }
+};
 
 /// The traces of a watched command, or of a process that was attached to.
 struct CommandTraces {
@@ -107,8 +120,7 @@ class WatchedTraces {
   CommandTraces add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain);
 
  protected:
-  /// `output`: where the traces are, as CMTTRACE_OUT.
-  explicit WatchedTraces(const std::string& output);
+  explicit WatchedTraces(const TraceOptions& options);
   ~WatchedTraces() = default;
 
   /// The value of CMTTRACE_STATUS by which recorders report their traces to us.
@@ -121,6 +133,7 @@ class WatchedTraces {
   std::optional<std::int64_t> collectors_cpu_ns() const;
 
   std::int64_t made_ns_;
+  bool accepts_samples_;
   launch::TraceStatusFile files_;
   int lost_pid_ = 0;
 };
@@ -128,8 +141,8 @@ class WatchedTraces {
 /// Traces a watched command with libcmttrace.so.
 class CommandTracer : public WatchedTraces {
  public:
-  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as launch::tracing_environment().
-  CommandTracer(const std::string& pattern, bool follow);
+  /// Throws as launch::tracing_environment().
+  explicit CommandTracer(const TraceOptions& options);
 
   const std::vector<std::pair<std::string, std::string>>& environment() const { return environment_; }
 

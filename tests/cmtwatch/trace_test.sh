@@ -47,6 +47,25 @@ jq -e '
   complain "inside and outside: $(jq -c '[.traced, .peak, .samples[-1]]' numbers.json)"
 grep -q '>live: asked for<\|"live: asked for"' page.html || complain "the picture has no live bytes"
 
+# A sampled trace, here of each block: the estimates are the truth. The intervals are in each form.
+lead --trace=s.cmt --sample-bytes=1 -- ./asker
+[ "$status" = 3 ] || complain "sampled: $status $(cat err)"
+echo "$last" | grep -qE '^at the peak: [0-9.]+ [KM]iB \([^)]+\) live in [0-9,]+ \([0-9,]+ to [0-9,]+\) blocks, estimated from [0-9,]+ samples \(95 % intervals\); .*; fragmentation [0-9.]+ \([0-9.]+ to [0-9.]+\); [0-9,]+ events in s\.cmt, nothing was lost' ||
+  complain "sampled, the last line: $last"
+jq -e '
+  def about(bytes): . >= bytes and . < bytes + 200000;
+  ([.samples[] | select(.live_bytes != null and (.live_bytes | about(10000000)) and .live_samples >= 1000 and
+    .live_bytes_low <= .live_bytes and .live_bytes <= .live_bytes_high)] | length) >= 3 and
+  .traced.traces[0].sampling_interval_bytes == 1' numbers.json >/dev/null || complain "sampled: $(jq -c '[.traced, .peak]' numbers.json)"
+grep -q 'live, 95 % interval: upper end' page.html || complain 'the picture has no interval'
+[ "$(trace2cmt --info --json s.cmt | jq .sampling_interval_bytes)" = 1 ] || complain 'the trace is not sampled'
+status=0; cmtwatch run --trace=t.cmt --sample-bytes=1 --csv -o rows.csv --interval=10ms -- sleep 0.1 2>err || status=$?
+[ "$status" = 0 ] && head -n 1 rows.csv | grep -q ',live_bytes,live_blocks,live_bytes_low,live_bytes_high,live_samples,' || complain "sampled, CSV: $status $(head -n 1 rows.csv) $(cat err)"
+for words in '--sample-bytes=1K' '--trace --sample-bytes=0' '--trace --sample-bytes=2G' '--trace --sample-bytes=x'; do
+  status=0; cmtwatch run $words -- true 2>err || status=$?
+  [ "$status" = 125 ] && grep -q -- --sample-bytes err || complain "$words: $status $(cat err)"
+done
+
 # With -r each process of the family has its own, and no collector is counted among them.
 lead -r -v --trace='f.%p.cmt' -- ./asker fork
 [ "$status" = 3 ] || complain "a family's status: $status $(cat err)"

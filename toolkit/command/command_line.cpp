@@ -145,6 +145,18 @@ std::optional<std::int64_t> parse_duration(std::string_view text) {
   return std::llround(number * found->second);
 }
 
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr std::string_view units = "KMG";
+  const std::size_t step = unit.empty() ? 0 : units.find(unit[0]) + 1;  // 0: no unit, or none that is known
+  const bool is_unit = unit.empty() || (step != 0 && (unit.size() == 1 || unit.substr(1) == "iB"));
+  if (error != std::errc() || !is_unit || number == 0 || number > (std::uint64_t{1} << 40) >> 10 * step)
+    return std::nullopt;
+  return number << 10 * step;
+}
+
 std::string shell_word(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
   if (!text.empty() && text.find_first_not_of(plain) == text.npos) return std::string(text);

@@ -110,6 +110,9 @@ std::string shell_word(std::string_view text);
 /// 285 years.
 std::optional<std::int64_t> parse_duration(std::string_view text);
 
+/// Parses a size above 0: "524288", "512K", "512KiB", up to "1024G". Returns nullopt for other texts.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
 /// Writes a text and flushes it, so that a full disk is noticed. Characters that a terminal would obey become blanks,
 /// but for ends of lines and tabs: the text may hold names from traces and of processes. Throws std::system_error.
 void print(std::string_view text, std::FILE* file = stdout);

@@ -134,6 +134,15 @@ TEST_CASE("duration: a number and a unit") {
   CHECK(cmt::command::parse_duration("2min") == 120'000'000'000);
 }
 
+TEST_CASE("size: a number above 0 with a unit of 1,024, up to a tebibyte") {
+  CHECK(cmt::command::parse_size("524288") == 524288);
+  CHECK(cmt::command::parse_size("512K") == 524288);
+  CHECK(cmt::command::parse_size("3MiB") == 3 << 20);
+  CHECK(cmt::command::parse_size("1024G") == std::uint64_t{1} << 40);
+  for (const char* const wrong : {"", "0", "K", "5X", "5Ki", "1025G", "-1", "1.5M"})
+    CHECK_FALSE(cmt::command::parse_size(wrong).has_value());
+}
+
 TEST_CASE("duration: only 0 needs no unit") {
   CHECK_FALSE(cmt::command::parse_duration("10").has_value());
   CHECK(cmt::command::parse_duration("0") == 0);

@@ -1,6 +1,7 @@
 /// Where the parts of the tracer are installed, and whether a program can be recorded with it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,9 @@ std::string_view reason_of_obstacle(std::string_view keyword);
 
 /// Whether a program would not start with the tracer loaded, because it is built with a sanitizer.
 bool is_broken_by_tracer(const std::string& word);
+
+/// The largest sampling interval in bytes that the tracer accepts (preload/settings_list.h).
+inline constexpr std::uint64_t sampling_interval_max = std::uint64_t{1} << 30;
 
 /// Environment variables for a command that is to be recorded to `output` (CMTTRACE_OUT); with `follow`, its children
 /// too. Throws as collector_path() does.
