@@ -76,9 +76,12 @@ extern __thread struct Thread thread_self HIDDEN;
 extern uintptr_t thread_word_at HIDDEN;
 static inline uint32_t thread_word(void) { return machine_thread_word(thread_word_at); }
 
-/// A number that is the same only in one thread and one generation. It is never 0, the mark of a new thread: words and
-/// generations are small.
-static inline uint32_t thread_mark(uint32_t generation) { return generation ^ no_generation ^ thread_word(); }
+/// A number that is the same only in one thread and one generation. It is never 0, the mark of a new thread. Words have
+/// less than 22 bits. The lowest bits of the generation are above them: with both in one place, a new thread could have
+/// the mark that an ended one left before a fork.
+static inline uint32_t thread_mark(uint32_t generation) {
+  return (generation << 22 | generation >> 10) ^ no_generation ^ thread_word();
+}
 static inline bool thread_has_ring_of(const struct Thread* self, uint32_t generation) {
   return self->mark == thread_mark(generation);
 }
