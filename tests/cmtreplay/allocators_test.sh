@@ -1,5 +1,5 @@
 # Every packaged allocator that is installed runs, and the JSON has all figures of each.
-/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 30000 > t.trace
+/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_trace.py" 10000 > t.trace
 options=(--alloc=libc)
 for name in jemalloc tcmalloc mimalloc tbb scudo; do
   if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2> words; then
@@ -25,8 +25,8 @@ report = json.loads(text)
 names = [option.removeprefix("--alloc=") for option in sys.argv[1:]]
 assert [result["name"] for result in report["allocators"]] == names
 trace = report["trace"]
-assert trace["events"] == 30000
-assert trace["calls"] + trace["failed_calls"] + trace["other_events"] <= 30000
+assert trace["events"] == 10000
+assert trace["calls"] + trace["failed_calls"] + trace["other_events"] <= 10000
 assert trace["failed_calls"] > 0 and trace["unknown_blocks"] > 0 and trace["other_events"] > 0
 for result in report["allocators"]:
     assert result["death"] is None

@@ -1,11 +1,11 @@
 # Checks traces of eight threads that free each other's blocks. Each free is paired with its own allocation, and no two
 # live blocks share memory. Both hold if threads read the clock for each event, and if only where memory changes hands.
-# The script bench/exchange runs this for hours, with more modes and allocators.
+# The script bench/exchange runs this for hours, with more modes and allocators. Further seeds run every day.
 check() { "$BUILD/tests/preload/exchange_check" "$1" stated; }
 
 for stamps in all sparse; do
   export CMTTRACE_STAMPS=$stamps
-  for run in 1 2 3; do
+  for run in 1 ${CMT_DAILY:+2 3}; do
     LD_PRELOAD=$TRACER CMTTRACE_OUT=$stamps.$run.trace "$BUILD/tests/preload/exchange" stated seed=$run
     check $stamps.$run.trace
   done
@@ -22,7 +22,7 @@ for stamps in all sparse; do
   done
 
   # The same where now and then one thread works alone.
-  for run in 1 2; do
+  for run in 1 ${CMT_DAILY:+2}; do
     LD_PRELOAD=$TRACER CMTTRACE_OUT=turns.$stamps.$run.cmt "$BUILD/tests/preload/exchange" stated turns seed=$run
     check turns.$stamps.$run.cmt
   done
