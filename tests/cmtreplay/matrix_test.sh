@@ -59,12 +59,18 @@ rows = list(csv.DictReader(open("run.csv")))
 assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time_ratio"]) == 1'
 
 # The board is drawn as a picture, as a page and as Markdown.
-for form in svg html md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
+for form in svg md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
 test "$(tail -c 7 board.svg)" = "</svg>"
-! grep -q 'page faults' board.svg && grep -q 'intervals: time' board.svg && grep -q 'page faults' board.html
+! grep -q 'page faults' board.svg && grep -q 'intervals: time' board.svg
 grep -q '>Time against peak memory, geometric means: left and low is good</text>' board.svg
 grep -q '>libexample_bump.so</text>' board.svg
+cmtreplay --scoreboard=res --plot=board.html > /dev/null 2> words
 grep -q 'cmt.board/1' board.html
+if grep -q 'built without uPlot' words; then
+  echo "skipped: the panels of a page: $(cat words)"
+else
+  grep -q 'page faults' board.html
+fi
 grep -q '^| libc | 1.00 | 1.00 | 1.00 | 2 of 2 | - |$' board.md
 test "$(cmtreplay --scoreboard=res --plot=board.gif 2>&1 | head -1)" = \
   'cmtreplay: --plot: expected a name that ends in .svg, .html, .png, .pdf or .md, not board.gif'

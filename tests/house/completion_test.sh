@@ -2,6 +2,7 @@
 # words of options with a list, files, commands, processes.
 
 made=$BUILD/completions
+[ -e "$made/zsh/_cmt" ] || { echo "$made has no completions: build the target completions" >&2; exit 1; }
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
