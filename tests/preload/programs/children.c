@@ -72,7 +72,7 @@ static int vfork_first(char* self) {
     _exit(6);
   }
   if (wait_for(child) != 0) exit(2);
-  for (int i = 0; i < 200000; i++) free(malloc(50003));
+  for (int i = 0; i < 20000; i++) free(malloc(50003));
   make(50004);
   exit(waitpid(-1, NULL, __WALL) != -1);
 }
