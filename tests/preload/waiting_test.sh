@@ -40,12 +40,12 @@ end 'the first attach'
 
 # Each call by the only thread: this has to make our calls.
 mapfile -t all < <("$waiting" --list)
-alone=(epoll_wait epoll_pwait2 sigtimedwait semtimedop nanosleep:1000000 recv:1000000)
+alone=(epoll_wait epoll_pwait2 sigtimedwait semtimedop mq_timedreceive nanosleep:1000000 recv:1000000)
 timed=(epoll_wait:300 poll:300 nanosleep:300)
 rounds=1
 if [ -n "${CMT_DAILY:-}" ]; then
   alone=()
-  for call in "${all[@]}"; do [ "$call" = mq_timedreceive ] || alone+=("$call" "$call:1000000"); done
+  for call in "${all[@]}"; do alone+=("$call" "$call:1000000"); done
   timed=()
   for call in epoll_wait epoll_pwait epoll_pwait2 poll ppoll select pselect semtimedop sigtimedwait io_getevents \
     io_uring_enter nanosleep clock_nanosleep futex recv accept connect; do timed+=("$call:300"); done

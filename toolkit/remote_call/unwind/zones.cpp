@@ -15,6 +15,14 @@ constexpr const char* malloc_family[] = {
     "__libc_calloc", "__libc_realloc", "__libc_memalign",
 };
 
+// Other parts of libc from 2.34 on, the last ones before malloc.c. A thread may wait in many of their functions. Each
+// part of libc is in one piece, so malloc.c begins after all of these.
+constexpr const char* parts_before_malloc[] = {
+    "thrd_join",  "tss_set",      "pthread_atfork", "sem_wait",         "sem_timedwait",   "sem_unlink",
+    "shm_unlink", "aio_suspend",  "lio_listio",     "aio_write",        "mq_timedreceive", "mq_timedsend",
+    "mq_unlink",  "timer_create", "timer_delete",   "timer_getoverrun", "timer_gettime",   "timer_settime",
+};
+
 // Not clone: it is the outermost frame of each thread before glibc 2.34.
 constexpr const char* locked_calls[] = {
     "fork",
@@ -115,7 +123,12 @@ void Zones::add_libc_malloc(const RemoteMemory& memory, const Module& module) {
     begin = std::min(begin, function->address);
     end = std::max(end, function->address + function->size);
   }
-  ranges_.push_back({std::max(begin - before_libc_malloc, module.begin), std::min(end, module.end), Zone::allocator});
+  std::uint64_t first = std::max(begin - before_libc_malloc, module.begin);
+  for (const char* const name : parts_before_malloc) {
+    const auto function = find_function(memory, module, name);
+    if (function && function->address < begin) first = std::max(first, function->address + function->size);
+  }
+  ranges_.push_back({first, std::min(end, module.end), Zone::allocator});
 }
 
 void Zones::add_locked_calls(const RemoteMemory& memory, const Module& module) {

@@ -23,10 +23,10 @@ struct EntryPoints {
 ///
 /// - The dynamic loader: a thread in it holds the loader's lock, which is recursive, and changes lists that dlopen
 ///   walks.
-/// - The allocator, which dlopen calls. In libc it is the part around malloc's exported functions: from 32 KiB before
-///   the lowest, where malloc.c's static functions are, to the end of the highest. Another library that exports malloc
-///   is one as a whole. A program with a malloc of its own has other functions too, and a linker may put some of the
-///   exported ones far from the rest. There the zone is 256 KiB on both sides of each.
+/// - The allocator, which dlopen calls. In libc it is the part around malloc's exported functions. It begins 32 KiB
+///   before the lowest, where malloc.c's static functions are, but after the parts that are before malloc.c. Another
+///   library that exports malloc is one as a whole. A program with a malloc of its own has other functions too, and a
+///   linker may put some of the exported ones far from the rest. There the zone is 256 KiB on both sides of each.
 ///
 /// - libcmttrace itself.
 ///
