@@ -349,7 +349,7 @@ int run(const CommandLine& line) {
   if (pass && recording.traces().front().process.has_stacks) {
     pages.holders = find_holders(*pass, pass->most_unused, recording);
     pages.pinning = find_holders(*pass, pass->most_separable, recording);
-    pages.heap_top_node = name_heap_tops(*pass, recording);
+    name_blocks(pages, *pass, recording);
   }
   const Report report = build_report(recording, pages);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);

@@ -39,13 +39,11 @@ std::vector<std::string> functions_of(StackId stack, const StackTable& stacks, L
   return functions;
 }
 
-void name_functions(HeapTops& tops, const Reader& reader, const trace::Options& options) {
+void name_functions(const std::vector<TopBlock*>& blocks, const Reader& reader, const trace::Options& options) {
   const StackTable& stacks = reader.stacks();
   std::vector<FrameId> frames;
-  for (const HeapTop& heap : tops.heaps) {
-    for (const TopBlock& top : heap.highest) {
-      for (StackId at = top.stack; at != 0; at = stacks.node(at).parent) frames.push_back(stacks.node(at).frame);
-    }
+  for (const TopBlock* const block : blocks) {
+    for (StackId at = block->stack; at != 0; at = stacks.node(at).parent) frames.push_back(stacks.node(at).frame);
   }
   if (frames.empty()) return;
   std::sort(frames.begin(), frames.end());
@@ -53,9 +51,7 @@ void name_functions(HeapTops& tops, const Reader& reader, const trace::Options& 
   const ShownStacks shown = show_stacks(named_stacks(stacks, frames, reader.header(), {.tool = options.tool}),
                                         stacks.nodes(), NativeFrames::fold, Key::function);
   Labels labels(shown.stacks, Key::function, shown.charges({}));
-  for (HeapTop& heap : tops.heaps) {
-    for (TopBlock& top : heap.highest) top.functions = functions_of(shown.of(top.stack), shown.stacks, labels);
-  }
+  for (TopBlock* const block : blocks) block->functions = functions_of(shown.of(block->stack), shown.stacks, labels);
 }
 
 /// "malloc in parse, called by main".
@@ -74,9 +70,11 @@ std::string made_text(const TopBlock& top) {
 
 }  // namespace
 
-void complete_heap_tops(HeapTops& tops, const trace::Options& options) {
-  if (tops.heaps.empty() || !command::can_be_read_again(options.path)) return;
-  name_functions(tops, find_origins(tops, options.path, options.jobs), options);
+void name_blocks(Summary& summary, const trace::Options& options) {
+  const std::vector<TopBlock*> blocks = summary.blocks_to_name();
+  if (blocks.empty() || !command::can_be_read_again(options.path)) return;
+  name_functions(blocks, find_origins(blocks, options.path, options.jobs), options);
+  summary.mmap_threshold.name_sites();
 }
 
 std::string heap_tops_text(const HeapTops& tops) {
@@ -102,6 +100,21 @@ std::string heap_tops_text(const HeapTops& tops) {
          "; free() gives back only the end of a heap.\n\"could give back\" is an upper bound: if these blocks ended, "
          "or if the program called malloc_trim()\n\n" +
          table.text();
+}
+
+std::string threshold_text(const MmapThreshold& threshold) {
+  const std::string title = "\nglibc's threshold for mappings (M_MMAP_THRESHOLD): ";
+  if (!threshold.unknown_because.empty()) return title + "not known: " + threshold.unknown_because + "\n";
+  const std::string set = threshold.is_set ? "the program sets it with mallopt" : "";
+  if (!threshold.first) return title + (threshold.is_set ? set : "never raised from 128 KiB") + "\n";
+  std::string text = title + "raised from 128 KiB to " + bytes_text(threshold.bytes) + " by " +
+                     output::counted(threshold.raises, "free") + (threshold.is_set ? "; later " + set : "") +
+                     "\n  first: " + raise_text(*threshold.first) + "\n";
+  if (threshold.raises > 1) text += "  last: " + raise_text(*threshold.last) + "\n";
+  if (threshold.heap_blocks == 0) return text + "  no later block of 128 KiB or more came from a heap\n";
+  return text + "  since then heaps, which keep freed memory, had " + output::counted(threshold.heap_blocks, "block") +
+         " of 128 KiB or more, at most " + bytes_text(threshold.heap_bytes_peak) +
+         " live;\n  MALLOC_MMAP_THRESHOLD_=131072 gives each of them a mapping of its own\n";
 }
 
 }  // namespace cmt::overhead

@@ -172,7 +172,7 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
   if (output.draws()) summariser.collect_plot(axis);
   count_events(trace, summariser, options.jobs);
   Summary summary = summariser.finish(trace.truncated());
-  if (options.form != Options::Form::csv) complete_heap_tops(summary.heap_tops, options);
+  if (options.form != Options::Form::csv) name_blocks(summary, options);
   output.write(summary, {to_text, to_csv, to_picture});
   trace.complaints().say_count();
 }

@@ -168,7 +168,8 @@ std::string to_text(const Summary& summary) {
          "\npages over time; held max: without a live block, the most that the allocator can still hold;\n"
          "by old: old blocks are on them; separable: could be given back if old blocks lay apart\n\n" +
          samples_text(summary) + "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" +
-         pins_text(summary.pins) + holders_text(summary) + heap_tops_text(summary.heap_tops);
+         pins_text(summary.pins) + holders_text(summary) + heap_tops_text(summary.heap_tops) +
+         threshold_text(summary.mmap_threshold);
 }
 
 std::string to_csv(const Summary& summary) {

@@ -71,6 +71,11 @@ bool HeapTopFinder::begins_with_heap(std::uint64_t number) const {
   return offset >= 0x30 && offset < 0x1000;
 }
 
+bool HeapTopFinder::is_in_heap(std::uint64_t address) const {
+  const std::uint64_t lowest = lowest_address();
+  return (address > lowest && address - lowest < main_gap_min) || begins_with_heap(address >> range_shift);
+}
+
 /// Whether a heap is known to be the last one of its arena. A heap that continues an arena begins with 48 or 64 bytes.
 /// Any request for a block in a heap is below half a heap.
 bool HeapTopFinder::ends_arena(std::uint64_t number) const {
@@ -164,11 +169,7 @@ HeapTops HeapTopFinder::take() {
   return std::move(most_);
 }
 
-Reader find_origins(HeapTops& tops, const std::string& path, unsigned threads) {
-  std::vector<TopBlock*> blocks;
-  for (HeapTop& heap : tops.heaps) {
-    for (TopBlock& top : heap.highest) blocks.push_back(&top);
-  }
+Reader find_origins(std::vector<TopBlock*> blocks, const std::string& path, unsigned threads) {
   std::sort(blocks.begin(), blocks.end(),
             [](const TopBlock* a, const TopBlock* b) { return a->block.tag < b->block.tag; });
   Reader reader = command::open_trace(path, {.addresses = false, .usable = false, .stacks = true, .threads = threads});

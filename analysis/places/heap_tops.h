@@ -125,6 +125,8 @@ class HeapTopFinder {
     range_->lowest = std::min(range_->lowest, address);
     range_->highest = std::max(range_->highest, heap::last_byte(address, size));
   }
+  /// Whether an address is in a heap, as far as the blocks up to now show. A mapping may be the first block of all.
+  bool is_in_heap(std::uint64_t address) const;
   void end_early_block() { has_early_blocks_ = true; }
   void note_resident(std::uint64_t bytes) { resident_ = bytes; }
 
@@ -158,8 +160,8 @@ class HeapTopFinder {
   HeapTops most_;                 // of the last walk with nearly as many
 };
 
-/// Fills in the events that made the blocks, and their stacks. Reads the trace once more, or only parts of a .cmt with
-/// an index. Returns the reader, which has the stacks. Throws FormatError and std::system_error.
-Reader find_origins(HeapTops& tops, const std::string& path, unsigned threads);
+/// Fills in the events that made the blocks, and their stacks. `blocks`: not empty. Reads the trace once more, or only
+/// parts of a .cmt with an index. Returns the reader, which has the stacks. Throws FormatError and std::system_error.
+Reader find_origins(std::vector<TopBlock*> blocks, const std::string& path, unsigned threads);
 
 }  // namespace cmt::analysis

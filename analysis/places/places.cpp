@@ -21,14 +21,17 @@ void PlaceFollower::follow(const Event& event, PlaceChanges& out) {
   if (event.ends_block()) end_block(event, out);
   if (event.makes_block()) begin_block(event, out);
   if (event.kind == Kind::sample && event.size != 0 && event.size != unknown) heap_tops_.note_resident(event.size);
+  if (event.kind == Kind::mallopt) threshold_.set(event);
   if (now_.event != samples_.next) return;
   if (samples_.walks_at(now_.event)) out.walks.push_back(find_old());
   samples_.advance(now_.event);
 }
 
 void PlaceFollower::end_block(const Event& event, PlaceChanges& out) {
-  if (live_.erase(event.old_address, found_)) return change(found_, Sort::ended, out);
-  if (!first_tag_.is_made_here(event.old_tag)) {
+  if (live_.erase(event.old_address, found_)) {
+    if (found_.block.size >= ThresholdFollower::least_bytes) threshold_.end_block(event, found_.block, now_.event);
+    change(found_, Sort::ended, out);
+  } else if (!first_tag_.is_made_here(event.old_tag)) {
     out.changes.push_back({.event = now_.event, .sort = Sort::unknown_end});
     heap_tops_.end_early_block();
   } else {
@@ -40,6 +43,7 @@ void PlaceFollower::begin_block(const Event& event, PlaceChanges& out) {
   first_tag_.note(event.tag);
   const std::uint64_t bytes = event.bytes();
   heap_tops_.begin_block(event.address, bytes);
+  if (bytes >= ThresholdFollower::least_bytes) threshold_.begin_block(event, heap_tops_);
   now_.allocated_bytes += bytes;
   const std::uint64_t slop = event.usable == unknown || event.usable < bytes ? 0 : event.usable - bytes;
   PlacedBlock& block = found_.block;

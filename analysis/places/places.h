@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/places/heap_tops.h"
+#include "analysis/places/mmap_threshold.h"
 #include "analysis/places/summary.h"
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
@@ -97,6 +98,7 @@ class alignas(128) PlaceFollower {
   Pins take_pins() { return std::move(pins_); }
   Holders take_holders() { return std::move(holders_); }
   HeapTops take_heap_tops() { return heap_tops_.take(); }
+  MmapThreshold take_threshold(const std::string& unknown_because) { return threshold_.take(unknown_because); }
 
  private:
   void begin_block(const Event& event, PlaceChanges& out);
@@ -117,6 +119,7 @@ class alignas(128) PlaceFollower {
   SampleClock samples_;
   Pins pins_;
   HeapTopFinder heap_tops_;
+  ThresholdFollower threshold_;
   Holders holders_;
   std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
   Walk walk_at_holders_;          // empty: none

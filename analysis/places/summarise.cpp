@@ -129,6 +129,7 @@ Summary Summariser::finish(bool truncated) {
   summary_.pins = places_.take_pins();
   summary_.holders = places_.take_holders();
   summary_.heap_tops = places_.take_heap_tops();
+  summary_.mmap_threshold = places_.take_threshold(summary_.heap_tops.unknown_because);
   if (plot_) {
     summary_.curve = std::move(plot_->curve).finish();
     summary_.address_map = std::move(plot_->map).finish();

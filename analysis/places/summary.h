@@ -24,6 +24,7 @@
 
 #include "analysis/held_pages/page_use.h"
 #include "analysis/places/heap_tops.h"
+#include "analysis/places/mmap_threshold.h"
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
@@ -276,9 +277,20 @@ struct Summary {
   Pins pins;
   Holders holders;
   HeapTops heap_tops;
+  MmapThreshold mmap_threshold;
   std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time if it was recorded, else events
   std::optional<std::vector<MemoryUse>> curve;  ///< only for a picture, as is the map
   std::optional<AddressMap> address_map;
+
+  /// The blocks whose functions are to be filled in.
+  std::vector<TopBlock*> blocks_to_name() {
+    std::vector<TopBlock*> blocks;
+    for (HeapTop& heap : heap_tops.heaps) {
+      for (TopBlock& top : heap.highest) blocks.push_back(&top);
+    }
+    if (mmap_threshold.first) blocks.insert(blocks.end(), {&mmap_threshold.first_block, &mmap_threshold.last_block});
+    return blocks;
+  }
 };
 
 template <class Visitor>
@@ -299,6 +311,7 @@ void describe(Visitor& field, const Summary& summary) {
   field("pins", summary.pins, "the sample with the most pinned pages");
   field("holders", summary.holders, "which blocks hold the pages, at the sample with the most unused bytes on pages");
   field("heap_tops", summary.heap_tops, "blocks at the top of glibc's heaps, without which the heaps could shrink");
+  field("mmap_threshold", summary.mmap_threshold, "glibc's threshold for mappings, and the frees that raised it");
   field("curve", output::omit_if_empty(summary.curve),
         "with --plot: of at most 512 intervals the moments of least and of most live bytes");
   field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");

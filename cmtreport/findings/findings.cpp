@@ -108,6 +108,7 @@ class Finder {
     find_burst();
     find_pins();
     if (auto finding = heap_top_finding(pages_, tree_, node_of_)) findings_.push_back(std::move(*finding));
+    if (auto finding = threshold_finding(pages_, tree_, node_of_)) findings_.push_back(std::move(*finding));
     find_resident();
     find_lost();
     std::stable_sort(findings_.begin(), findings_.end(),

@@ -23,6 +23,7 @@ using output::with_commas;
 constexpr std::uint64_t least_kept_bytes = 1 << 20;
 constexpr double least_kept_share = 0.1;  // of the most pages that blocks were on
 constexpr double heap_top_weight = 0.3;   // as that of other memory that the allocator keeps
+constexpr double threshold_weight = 0.1;  // the memory may be needed
 constexpr std::size_t function_columns = 48;
 
 std::string function_of(std::string_view function) {
@@ -57,6 +58,18 @@ std::string finding_text(const HeapTops& tops) {
   return text;
 }
 
+double share_of_pages(std::uint64_t bytes, const analysis::Summary& summary) {
+  return static_cast<double>(bytes) /
+         static_cast<double>(std::max<std::uint64_t>(summary.pages_peak * summary.page_size, 1));
+}
+
+/// Marks a finding as that of a node's function.
+void add_node(Finding& finding, NodeNumber node, const CallTree& tree, const std::vector<NodeNumber>& node_of) {
+  if (node == CallTree::left_out) return;
+  finding.function = tree.functions()[tree.nodes()[node].function].name;
+  finding.node = node_of[node];
+}
+
 }  // namespace
 
 std::optional<Finding> heap_top_finding(const HeldPages& pages, const CallTree& tree,
@@ -65,8 +78,7 @@ std::optional<Finding> heap_top_finding(const HeldPages& pages, const CallTree& 
   const analysis::Summary& summary = pages.pass->summary;
   const HeapTops& tops = summary.heap_tops;
   const HeapTop& heap = tops.heaps.front();
-  const double share = static_cast<double>(tops.gives_back_bytes_max) /
-                       static_cast<double>(std::max<std::uint64_t>(summary.pages_peak * summary.page_size, 1));
+  const double share = share_of_pages(tops.gives_back_bytes_max, summary);
   if (tops.gives_back_bytes_max < least_kept_bytes || share < least_kept_share) return std::nullopt;
   Finding finding{.kind = "heap_top",
                   .figure = bytes_text(tops.gives_back_bytes_max),
@@ -83,10 +95,37 @@ std::optional<Finding> heap_top_finding(const HeldPages& pages, const CallTree& 
                   .span = {},
                   .node = {},
                   .weight = std::min(share, 1.0) * heap_top_weight};
-  if (pages.heap_top_node != CallTree::left_out) {
-    finding.function = tree.functions()[tree.nodes()[pages.heap_top_node].function].name;
-    finding.node = node_of[pages.heap_top_node];
-  }
+  add_node(finding, pages.heap_top_node, tree, node_of);
+  return finding;
+}
+
+std::optional<Finding> threshold_finding(const HeldPages& pages, const CallTree& tree,
+                                         const std::vector<NodeNumber>& node_of) {
+  if (pages.pass == nullptr || !pages.pass->summary.mmap_threshold.first) return std::nullopt;
+  const analysis::MmapThreshold& threshold = pages.pass->summary.mmap_threshold;
+  const double share = share_of_pages(threshold.heap_bytes_peak, pages.pass->summary);
+  if (threshold.heap_bytes_peak < least_kept_bytes || share < least_kept_share) return std::nullopt;
+  Finding finding{.kind = "mmap_threshold",
+                  .figure = bytes_text(threshold.heap_bytes_peak),
+                  .headline = "in large blocks from glibc's heaps, since a free raised its threshold for mappings",
+                  .text = "glibc's threshold for mappings rose from 128 KiB to " + bytes_text(threshold.bytes) +
+                          ", first by " + raise_text(*threshold.first) + ". Since then " +
+                          counted(threshold.heap_blocks, "block") + " of 128 KiB or more, at most " +
+                          bytes_text(threshold.heap_bytes_peak) +
+                          " at once, came from its heaps, which keep freed memory. MALLOC_MMAP_THRESHOLD_=131072 gives "
+                          "each of them a mapping of its own",
+                  .function = {},
+                  .figures = {{"threshold_bytes", threshold.bytes},
+                              {"raises", threshold.raises},
+                              {"first_bytes", threshold.first->bytes},
+                              {"first_event", threshold.first->event},
+                              {"heap_blocks", threshold.heap_blocks},
+                              {"heap_bytes_peak", threshold.heap_bytes_peak}},
+                  .part = "pages",
+                  .span = {},
+                  .node = {},
+                  .weight = std::min(share, 1.0) * threshold_weight};
+  add_node(finding, pages.threshold_node, tree, node_of);
   return finding;
 }
 

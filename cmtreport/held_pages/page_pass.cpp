@@ -116,8 +116,8 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
     show(reader.bytes_read(), reader.bytes_total());
   }
   pass.summary = summariser.finish(reader.truncated());
-  if (!pass.summary.heap_tops.heaps.empty() && !stop.stop_requested())
-    analysis::find_origins(pass.summary.heap_tops, path, 1);
+  const std::vector<analysis::TopBlock*> blocks = pass.summary.blocks_to_name();
+  if (!blocks.empty() && !stop.stop_requested()) analysis::find_origins(blocks, path, 1);
   pass.keys = keys.keys();
   pass.phases = keys.phases();
   return pass;
@@ -149,22 +149,21 @@ std::optional<PagePass> PageReading::finish() {
   return std::move(pass_);
 }
 
-NodeNumber name_heap_tops(PagePass& pass, const Recording& recording) {
+void name_blocks(HeldPages& pages, PagePass& pass, const Recording& recording) {
   const std::vector<NodeNumber>& node_of = recording.traces().front().node_of_key;
   const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
-  NodeNumber first = CallTree::left_out;
-  for (analysis::HeapTop& heap : pass.summary.heap_tops.heaps) {
-    for (analysis::TopBlock& top : heap.highest) {
-      NodeNumber node = top.stack != 0 && top.stack < node_of.size() ? node_of[top.stack] : CallTree::left_out;
-      if (node == CallTree::left_out) continue;
-      node = recording.tree().charged(node);
-      if (&top == &pass.summary.heap_tops.heaps.front().highest.front()) first = node;
-      for (NodeNumber at = node; at != 0 && top.functions.size() < analysis::TopBlock::functions_max;
-           at = nodes[at].parent)
-        top.functions.push_back(recording.tree().functions()[nodes[at].function].name);
-    }
+  for (analysis::TopBlock* const block : pass.summary.blocks_to_name()) {
+    NodeNumber node = block->stack != 0 && block->stack < node_of.size() ? node_of[block->stack] : CallTree::left_out;
+    if (node == CallTree::left_out) continue;
+    node = recording.tree().charged(node);
+    const std::vector<analysis::HeapTop>& heaps = pass.summary.heap_tops.heaps;
+    if (!heaps.empty() && block == &heaps.front().highest.front()) pages.heap_top_node = node;
+    if (block == &pass.summary.mmap_threshold.first_block) pages.threshold_node = node;
+    for (NodeNumber at = node; at != 0 && block->functions.size() < analysis::TopBlock::functions_max;
+         at = nodes[at].parent)
+      block->functions.push_back(recording.tree().functions()[nodes[at].function].name);
   }
-  return first;
+  pass.summary.mmap_threshold.name_sites();
 }
 
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording) {

@@ -81,14 +81,16 @@ struct HeldPages {
   std::vector<PageHolder> pinning{};  ///< at pass->most_separable
   /// The highest block of the first of pass->summary.heap_tops was made there; CallTree::left_out: not known.
   NodeNumber heap_top_node = CallTree::left_out;
+  /// The same of the first block whose free raised glibc's threshold for mappings.
+  NodeNumber threshold_node = CallTree::left_out;
 };
 
 /// Returns the functions that hold pages at one of the moments of a pass, the most unused bytes first. The functions
 /// are those of the recording, which is of this trace alone.
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording);
 
-/// Fills in the functions that made the blocks at the top of heaps. Returns the node of the first of these blocks, or
-/// CallTree::left_out.
-NodeNumber name_heap_tops(PagePass& pass, const Recording& recording);
+/// Fills in the functions that made the blocks at the top of heaps, and those that raised the threshold, and the nodes
+/// of the first ones. `pass` is that of `pages`.
+void name_blocks(HeldPages& pages, PagePass& pass, const Recording& recording);
 
 }  // namespace cmt::report

@@ -370,7 +370,7 @@ template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("kind", finding.kind,
         "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, "
-        "heap_top, allocator, retained, not_resident, ...");
+        "heap_top, mmap_threshold, allocator, retained, not_resident, ...");
   field("figure", finding.figure, "its most important number, as \"4.2 MiB\" or \"12 %\"");
   field("headline", finding.headline,
         "the finding in a line: what is true, and the nearest function of the program's own code: of Python or "

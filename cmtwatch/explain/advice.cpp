@@ -189,7 +189,8 @@ class Adviser {
   // glibc raises the threshold to the size of the largest block that had a mapping of its own and was freed.
   void think_of_threshold(std::vector<std::string>& lines) const {
     const auto& parameters = given_.heap->malloc.parameters;
-    if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= mmap_threshold_first) return;
+    if (!parameters || parameters->are_thresholds_fixed || parameters->mmap_threshold <= analysis::mmap_threshold_first)
+      return;
     const std::uint64_t free = given_.heap->figures.large_free_resident;
     const bool is_named = trace_ && trace_->matches;
     if (!is_worth(free) && !is_named) return;
@@ -207,10 +208,7 @@ class Adviser {
   std::string raise_text() const {
     if (!trace_->threshold_raised_by)
       return " The trace does not have that free, unless the block was aligned to more than a page.";
-    const RaiseRow& raise = *trace_->threshold_raised_by;
-    return " The block: " + bytes_text(raise.bytes) + " of " + raise.site + ", freed " +
-           (raise.time_ns ? output::time_text(static_cast<double>(*raise.time_ns)) + " after the recording began."
-                          : "by event " + with_commas(raise.event) + " of the trace.");
+    return " The block: " + analysis::raise_text(*trace_->threshold_raised_by) + ".";
   }
 
   const Explanation& given_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/places/mmap_threshold.h"
 #include "cmtwatch/explain/explanation.h"
 #include "toolkit/output/fields.h"
 
@@ -49,26 +50,12 @@ void describe(Visitor& field, Row& row) {
   field("kept_bytes", row.kept_bytes, "free bytes on the pages that these blocks keep, shared among a page's blocks");
 }
 
-/// The free that raised malloc's threshold for mappings.
-struct RaiseRow {
-  std::string site;
-  std::uint64_t bytes = 0, event = 0;
-  std::optional<std::uint64_t> time_ns;
-};
-template <class Visitor, output::DescribedAs<RaiseRow> Row>
-void describe(Visitor& field, Row& row) {
-  field("site", row.site, "the call that allocated the block");
-  field("bytes", row.bytes, "asked for");
-  field("event", row.event, "the free, counted from 1");
-  field("time_ns", row.time_ns, "of the free, since the recording began; null: no times were recorded");
-}
-
 /// The trace of --trace, beside the heap.
 struct TraceRow {
   std::string file;
   bool matches = false;
   std::uint64_t live_blocks = 0, found_blocks = 0, kept_bytes = 0, known_kept_bytes = 0;
-  std::optional<RaiseRow> threshold_raised_by;
+  std::optional<analysis::RaiseRow> threshold_raised_by;
 };
 template <class Visitor, output::DescribedAs<TraceRow> Row>
 void describe(Visitor& field, Row& row) {

@@ -40,6 +40,10 @@ holds '([.keepers_by_site[].kept_bytes] | add) == .trace.kept_bytes and .trace.k
 holds '.thread_cache_bytes > 0 and .live_blocks == .trace.found_blocks and .is_exact'
 holds ".trace | .matches and (.threshold_raised_by | .site == \"read_file (keepers.c:$(line_of read_file))\" and
   .bytes == 3000000 and .time_ns > 0)"
+# overhead follows the threshold by the trace alone, and comes to the value that malloc has.
+until_true 'overhead --json app.cmt >places.json 2>err'
+[ "$(jq .mmap_threshold.bytes places.json)" = "$(jq .mmap_threshold_bytes look.json)" ] ||
+  complain "another threshold: $(jq .mmap_threshold places.json) $(cat look.json)"
 
 status_of cmtwatch explain -v --trace=app.cmt "$pid"
 tr -s ' \n' ' ' <out >words

@@ -44,9 +44,6 @@ struct MallocParameters {
   bool are_thresholds_fixed = false;                  ///< mmap_threshold does not follow the blocks that are freed
 };
 
-/// The threshold for mappings that malloc begins with, and the most that it is raised to.
-inline constexpr std::uint64_t mmap_threshold_first = 128 << 10, mmap_threshold_max = 32 << 20;
-
 struct Arena {
   std::uint64_t address = 0, top = 0, system_bytes = 0;
   std::vector<std::uint64_t> fast_chunks{};  ///< the first of each fastbin

@@ -7,12 +7,13 @@ namespace cmt::watch::explain {
 namespace {
 
 /// glibc raises the threshold to the size of the chunk, which is the mapping, or a few bytes less.
-std::optional<RaiseRow> raise_of(const BlockSites& sites, const MallocParameters& parameters) {
-  if (parameters.are_thresholds_fixed || parameters.mmap_threshold <= mmap_threshold_first) return std::nullopt;
+std::optional<analysis::RaiseRow> raise_of(const BlockSites& sites, const MallocParameters& parameters) {
+  if (parameters.are_thresholds_fixed || parameters.mmap_threshold <= analysis::mmap_threshold_first)
+    return std::nullopt;
   const auto freed = sites.freed.find(page_end(parameters.mmap_threshold));
   if (freed == sites.freed.end()) return std::nullopt;
   const FreedMapping& block = freed->second;
-  RaiseRow row{sites.names[sites.by_stack[block.stack]], block.size, block.event, {}};
+  analysis::RaiseRow row{sites.names[sites.by_stack[block.stack]], block.size, block.event, {}};
   if (block.time_ns != unknown) row.time_ns = block.time_ns;
   return row;
 }

@@ -2,40 +2,22 @@
 // the innermost function that does not only hand memory on, as in lifetimes --by.
 #include "cmtwatch/explain/sites/trace_sites.h"
 
-#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/places/mmap_threshold.h"
 #include "analysis/stacks/labels.h"
 #include "analysis/stacks/named_stacks.h"
 #include "analysis/stacks/native_frames.h"
 #include "analysis/stacks/python_frames.h"
 #include "analysis/stacks/stack_tree.h"
 #include "cmt/error.h"
-#include "cmtwatch/explain/memory/address_space.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/trace/trace_tool.h"
 
 namespace cmt::watch::explain {
 namespace {
-
-/// The mapping that glibc makes for a request: whole pages, for the block, its header and the alignment.
-std::uint64_t mapping_bytes(std::uint64_t request, std::uint64_t alignment) {
-  constexpr std::uint64_t smallest_chunk = 32, size_word = 8;
-  const auto chunk_for = [](std::uint64_t bytes) {
-    return (bytes + size_word + chunk_alignment - 1) & ~(chunk_alignment - 1);
-  };
-  std::uint64_t chunk = chunk_for(request);
-  if (alignment > chunk_alignment) chunk = chunk_for(chunk + alignment + smallest_chunk);
-  return page_end(chunk + size_word);
-}
-
-/// Whether an address is the first in a mapping that a block of this alignment may have. One heap block in 256 is at
-/// such a place, too.
-bool begins_mapping(std::uint64_t address, std::uint64_t alignment) {
-  return address % page_bytes == std::max(chunk_head_bytes, alignment) % page_bytes;
-}
 
 struct StacksToName {
   struct Entry {
@@ -76,9 +58,9 @@ class SitesReader {
   // A realloc that moves a block leaves malloc's threshold alone.
   void end_block(const Event& event) {
     const auto ended = sites_.blocks.erase(event.old_address);
-    if (!ended || event.makes_block() || !begins_mapping(ended->address, ended->alignment)) return;
-    const std::uint64_t mapping = mapping_bytes(ended->size, ended->alignment);
-    if (mapping <= mmap_threshold_first || mapping > mmap_threshold_max) return;
+    if (!ended || event.makes_block() || !analysis::begins_mapping(ended->address, ended->alignment)) return;
+    const std::uint64_t mapping = analysis::mapping_of_request(ended->size, ended->alignment);
+    if (mapping <= analysis::mmap_threshold_first || mapping > analysis::mmap_threshold_max) return;
     sites_.freed.try_emplace(mapping, FreedMapping{ended->size, events_, event.time_ns, ended->stack});
   }
 
