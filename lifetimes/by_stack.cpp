@@ -77,6 +77,11 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
+/// Returns the samples that the recorder lost, or nullopt if the trace breaks off.
+std::optional<std::uint64_t> samples_lost(const trace::Trace& trace) {
+  return trace.totals() ? std::optional(trace.totals()->samples_lost) : std::nullopt;
+}
+
 /// Returns the comments of a profile: its trace and the options that chose its stacks.
 std::vector<std::string> comments(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
                                   const Uses& uses) {
@@ -88,15 +93,19 @@ std::vector<std::string> comments(trace::Trace& trace, const trace::Options& opt
   if (const std::string& ignored = asked.contributors.ignored; !ignored.empty()) facts.push_back("ignore: " + ignored);
   if (trace.header().sampled() != 0)
     facts.push_back("estimates from samples: " + command::sampling_text(trace.header()) + " at the start");
+  if (const std::uint64_t lost = samples_lost(trace).value_or(0); lost != 0)
+    facts.push_back(output::counted(lost, "sample") + " lost");
   if (trace.truncated()) facts.emplace_back("the trace breaks off");
   if (const std::uint64_t defects = trace.complaints().count(); defects != 0)
     facts.push_back(output::counted(defects, "defect"));
   return facts;
 }
 
-std::optional<Sampling> sampling_of(const Header& header, const Uses& uses, const Use& total) {
-  if (header.sampled() == 0) return std::nullopt;
-  return Sampling{header.sampled(), uses.interval, total.sampled->allocated.samples, total.sampled->live.samples};
+std::optional<Sampling> sampling_of(const trace::Trace& trace, const Uses& uses, const Use& total) {
+  const std::uint64_t interval = trace.header().sampled();
+  if (interval == 0) return std::nullopt;
+  return Sampling{interval, uses.interval, total.sampled->allocated.samples, total.sampled->live.samples,
+                  samples_lost(trace)};
 }
 
 Contributors contributors_of(trace::Trace& trace, const trace::Options& options, const StackOptions& asked,
@@ -107,7 +116,7 @@ Contributors contributors_of(trace::Trace& trace, const trace::Options& options,
   report.clock = options.clock;
   report.defects = trace.complaints().count();
   report.truncated = trace.truncated();
-  report.sampling = sampling_of(trace.header(), uses, report.total);
+  report.sampling = sampling_of(trace, uses, report.total);
   return report;
 }
 

@@ -182,6 +182,7 @@ void convert_events(const Options& options) {
     sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, options.root, say));
   const cmt::Repairs repairs = inputs.repairs() += refused;
   if (options.threads.empty()) sink->use_stretches(inputs.stretches());  // they are of all threads together
+  sink->use_samples_lost(inputs.samples_lost());
   sink->finish(repairs, inputs.truncated());
   output.commit();
   say_left_out(left_out);

@@ -39,6 +39,7 @@ void describe(Visitor& field, const Contributor& contributor) {
 struct Sampling {
   std::uint64_t first_interval = 0, interval = 0;  ///< bytes, at the start and at the end
   std::uint64_t samples = 0, live_samples = 0;
+  std::optional<std::uint64_t> lost{};  ///< blocks that the recorder lost; none: the trace breaks off
 };
 
 template <class Visitor, output::DescribedAs<Sampling> S>
@@ -47,6 +48,8 @@ void describe(Visitor& field, S& sampling) {
   field("interval_bytes", sampling.interval, "at the end");
   field("samples", sampling.samples, "blocks on which the estimates of allocated blocks rest");
   field("live_samples", sampling.live_samples, "of these, live at the end");
+  field("samples_lost", sampling.lost,
+        "samples for which the recorder had no room, which are in no estimate; null: the trace breaks off");
   field("unseen_below_bytes", whole(unseen_below(sampling.interval)),
         "below this a contributor can be without a sample: with 5 % or more");
   field("not_computed",

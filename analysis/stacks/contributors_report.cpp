@@ -48,6 +48,9 @@ std::string sampling_text(const Contributors& report) {
                      with_commas(sampling.live_samples) + " of them live at the end; one per " +
                      bytes_text(sampling.first_interval);
   if (sampling.interval != sampling.first_interval) text += ", at the end per " + bytes_text(sampling.interval);
+  if (sampling.lost.value_or(0) != 0)
+    text += "\n  " + counted(*sampling.lost, "sample") +
+            " lost, for which the recorder had no room: the estimates lack these";
   text += "\n  allocated: " + estimate_text(total.allocated) + ", " + blocks_text(total.allocated) + " blocks";
   text += "\n  peak live: " + estimate_text(total.peak) + ", at event " + with_commas(report.peak_event);
   text += "\n  live at the end: " + estimate_text(total.live);

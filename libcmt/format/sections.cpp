@@ -231,10 +231,10 @@ void put_counts(std::string& out, std::span<const std::uint64_t> counts, std::si
   for (const std::uint64_t count : counts) put_varint(out, count);
 }
 
-constexpr std::uint32_t stretches_mark = 0x534e5552;  // "RUNS"
+constexpr std::string_view stretches_mark = "RUNS", samples_lost_mark = "LOST";
 
 void put_stretches(std::string& out, const std::vector<RunStretch>& stretches) {
-  put_u32(out, stretches_mark);
+  out += stretches_mark;
   put_varint(out, stretches.size());
   for (const RunStretch& stretch : stretches) {
     for (const std::uint64_t ns :
@@ -254,9 +254,11 @@ std::string put_totals(const Totals& totals) {
   }
   put_counts(out, totals.by_kind, kinds_of_first_version);
   const bool has_stretches = !totals.stretches.empty(), has_repairs = totals.repairs.total() != 0;
-  if (totals.repairs.total() != totals.repairs.other || (has_stretches && has_repairs))
+  const bool has_more = has_stretches || totals.samples_lost != 0;
+  if (totals.repairs.total() != totals.repairs.other || (has_more && has_repairs))
     put_counts(out, totals.repairs.by_kind, repairs_of_first_version);
   if (has_stretches) put_stretches(out, totals.stretches);
+  if (totals.samples_lost != 0) put_varint(out += samples_lost_mark, totals.samples_lost);
   return out;
 }
 
@@ -273,19 +275,27 @@ void take_repairs(Cursor& cursor, Repairs& repairs) {
   }
 }
 
-/// `rest`: the bytes after the fields that come before. They may be those of a later version.
-std::vector<RunStretch> take_stretches(std::string_view rest) {
-  Cursor cursor(rest);
-  if (rest.size() < sizeof stretches_mark || cursor.u32() != stretches_mark) return {};
+void take_stretches(Cursor& cursor, std::vector<RunStretch>& stretches) {
   const std::uint64_t count = cursor.varint(stretches_limit, "the number of stretches");
-  std::vector<RunStretch> stretches;
   for (std::uint64_t i = 0; i < count; ++i) {
     RunStretch& stretch = stretches.emplace_back();
     for (std::uint64_t* ns :
          {&stretch.elapsed_ns, &stretch.ran_ns, &stretch.waited_ns, &stretch.held_ns, &stretch.busy_ns})
       *ns = cursor.varint(stretch_ns_limit, "a time of a stretch");
   }
-  return stretches;
+}
+
+/// Takes the fields that begin with a mark. `rest`: the bytes after the fields that come before. They may be those of a
+/// later version.
+void take_marked(std::string_view rest, Totals& totals) {
+  Cursor cursor(rest);
+  const auto takes = [&](std::string_view mark) {
+    const bool is_next = rest.substr(cursor.offset()).starts_with(mark);
+    if (is_next) cursor.bytes(mark.size());
+    return is_next;
+  };
+  if (takes(stretches_mark)) take_stretches(cursor, totals.stretches);
+  if (takes(samples_lost_mark)) totals.samples_lost = cursor.varint();
 }
 
 Totals take_totals(std::string_view header) {
@@ -303,7 +313,7 @@ Totals take_totals(std::string_view header) {
   if (totals.repairs.other != 0 && !cursor.at_end()) take_repairs(cursor, totals.repairs);
   const std::uint64_t at = cursor.offset();
   try {
-    totals.stretches = take_stretches(header.substr(at));
+    take_marked(header.substr(at), totals);
   } catch (const WireError& error) {
     throw WireError(at + error.offset(), error.what());
   }

@@ -84,10 +84,12 @@ std::vector<LiveBlock> BookedWriter::list_live_blocks() const {
   return blocks;
 }
 
-void BookedWriter::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
+void BookedWriter::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches,
+                          std::uint64_t samples_lost) {
   tally_.totals().repairs = repairs;
   tally_.totals().truncated = truncated;
   tally_.totals().stretches = std::move(stretches);
+  tally_.totals().samples_lost = samples_lost;
   sink_->finish(tally_.totals());
 }
 

@@ -31,7 +31,8 @@ class BookedWriter : private LiveBlockSource {
 
   /// As with Writer.
   void use_stacks(const StackTable& stacks) { sink_->use_stacks(stacks); }
-  void finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches = {});
+  void finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches = {},
+              std::uint64_t samples_lost = 0);
   const Totals& totals() const { return tally_.totals(); }
 
  private:

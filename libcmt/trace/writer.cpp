@@ -63,10 +63,12 @@ void Writer::use_stacks(const StackTable& stacks) { impl_->sink_->use_stacks(sta
 
 void Writer::flush() { impl_->sink_->flush(); }
 
-void Writer::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
+void Writer::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches,
+                    std::uint64_t samples_lost) {
   impl_->ledger_.totals().repairs = repairs;
   impl_->ledger_.totals().truncated = truncated;
   impl_->ledger_.totals().stretches = std::move(stretches);
+  impl_->ledger_.totals().samples_lost = samples_lost;
   impl_->sink_->finish(impl_->ledger_.totals());
 }
 

@@ -534,7 +534,8 @@ void Encoder::finish(bool truncated) {
         (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
     order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
   }
-  outputs_.finish(repairs(), truncated || memory_.control().stopped != 0, stretches_);
+  const Control& control = memory_.control();
+  outputs_.finish(repairs(), truncated || control.stopped != 0, control.samples_lost, stretches_);
 }
 
 // When the first process of a container ends, the kernel kills all others, also the collectors of programs that have

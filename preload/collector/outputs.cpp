@@ -112,10 +112,12 @@ void Outputs::undo_checkpoint() {
   resume_at_.clear();
 }
 
-void Outputs::finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches) {
+void Outputs::finish(const Repairs& repairs, bool truncated, std::uint64_t samples_lost,
+                     std::vector<RunStretch> stretches) {
   Totals totals = tally_.totals();
   totals.repairs = repairs;
   totals.truncated = truncated;
+  totals.samples_lost = samples_lost;
   totals.stretches = std::move(stretches);
   for_each_file([&](File& file) { file.sink->finish(totals); });
 }

@@ -94,7 +94,8 @@ class Outputs {
   void begin_checkpoint();
   /// To be called after begin_checkpoint(), in the copy or if there is no copy.
   void forget_checkpoint() { resume_at_.clear(); }
-  void finish(const Repairs& repairs, bool truncated, std::vector<RunStretch> stretches = {});
+  void finish(const Repairs& repairs, bool truncated, std::uint64_t samples_lost,
+              std::vector<RunStretch> stretches = {});
 
   /// Whether the files are whole: no event has come since the checkpoint.
   bool is_whole() const { return !resume_at_.empty(); }

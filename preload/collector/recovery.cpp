@@ -72,7 +72,7 @@ class Recovery {
     stacks_.note_unloaded();
     Repairs repairs = order_.repairs();
     repairs += repairs_;
-    outputs_.finish(repairs, true);
+    outputs_.finish(repairs, true, control_.samples_lost);
     return {.events = events_,
             .from_rings = events_ - before,
             .stacks_unknown = stacks_.unknown_events(),

@@ -33,6 +33,8 @@ def print_text(decoder, path):
     if lines:
         for stretch in decoder.totals["stretches"] if decoder.totals else []:
             out.write(b"#stretch %s\n" % " ".join(f"{name}={ns}" for name, ns in zip(STRETCH, stretch)).encode())
+        if decoder.totals and decoder.totals["samples lost"]:
+            out.write(b"#cmt samples_lost=%d\n" % decoder.totals["samples lost"])
         by_kind = dict(decoder.totals["repairs by kind"]) if decoder.totals else {}
         if decoder.unknown_kinds:
             by_kind["unknown_kind"] = by_kind.get("unknown_kind", 0) + decoder.unknown_kinds

@@ -68,6 +68,11 @@ def totals(cursor):
         cursor.bytes(4)
         for _ in range(cursor.varint("the number of stretches", 65536)):
             stated["stretches"].append([cursor.varint("a time of a stretch", 1 << 62) for _ in STRETCH])
+    # "If the next four bytes are `LOST`, the number of samples follows that the recorder has lost"
+    stated["samples lost"] = 0
+    if cursor.data[cursor.at:cursor.at + 4] == b"LOST":
+        cursor.bytes(4)
+        stated["samples lost"] = cursor.varint()
     return stated
 
 
@@ -101,7 +106,8 @@ class Counted:
     def all(self, stated):
         return {**self.now, "threads": len(self.threads), "kinds": self.kinds,
                 "broke off": stated["broke off"], "repairs": stated["repairs"],
-                "repairs by kind": stated["repairs by kind"], "stretches": stated["stretches"]}
+                "repairs by kind": stated["repairs by kind"], "stretches": stated["stretches"],
+                "samples lost": stated["samples lost"]}
 
 
 # ## A whole file

@@ -152,6 +152,7 @@ class SampledTraces(unittest.TestCase):
             else:
                 self.assertEqual(event.weight(), 0)
         self.assertGreater(risen, 0)
+        self.assertEqual(trace.totals["samples lost"], 3)
 
     def test_a_trace_of_all_blocks_has_weights_of_1(self):
         self.assertEqual([event.weight() for event in cmt_trace.Trace(vectors / "readme_6655.cmt")], [1, 1, 0])

@@ -43,6 +43,8 @@ constexpr std::string_view contradictory[] = {"large", "times"};
 
 /// Vectors of sampled traces. A reader of text refuses them.
 constexpr std::string_view sampled[] = {"sampled"};
+/// The line for Totals::samples_lost of such a text.
+constexpr std::string_view samples_lost_key = "samples_lost";
 
 bool is_in(const auto& names, const std::filesystem::path& text) {
   return std::ranges::find(names, text.stem().string()) != std::end(names);
@@ -57,17 +59,21 @@ void parse_lines(const std::filesystem::path& text, const auto& take) {
 
 /// Writes the events of such a text as they are, without repairs.
 void encode_lines(const std::filesystem::path& text, cmt::Writer& writer) {
+  std::uint64_t samples_lost = 0;
   parse_lines(text, [&](const cmt::text::Line& line) {
     if (line.sort == cmt::text::Line::Sort::event && !writer.add(line.event) && is_in(sampled, text))
       throw cmt::FormatError(text.string(), "an event contradicts those before");
+    if (line.sort == cmt::text::Line::Sort::metadata && line.key == samples_lost_key)
+      samples_lost = std::stoull(std::string(line.value));
   });
-  writer.finish();
+  writer.finish({}, false, {}, samples_lost);
 }
 
 void encode_sampled(const std::filesystem::path& text, int fd) {
   cmt::Header header{.has_header = true, .metadata = {}};
   parse_lines(text, [&](const cmt::text::Line& line) {
-    if (line.sort == cmt::text::Line::Sort::metadata && line.key != "text" && line.key != "end")
+    if (line.sort == cmt::text::Line::Sort::metadata && line.key != "text" && line.key != "end" &&
+        line.key != samples_lost_key)
       header.metadata.emplace_back(line.key, line.value);
   });
   cmt::Writer writer(fd, header, {.block_events = block_events(text.stem().string())});

@@ -50,6 +50,11 @@ class Inputs {
   std::vector<cmt::RunStretch> stretches() const {
     return files_.size() > 1 ? std::vector<cmt::RunStretch>() : files_.front().reader.stretches();
   }
+  /// The samples that the recorder lost, at the end. Sampled traces are not joined.
+  std::uint64_t samples_lost() const {
+    const std::optional<cmt::Totals>& totals = files_.front().reader.totals();
+    return totals ? totals->samples_lost : 0;
+  }
   const cmt::StackTable& stacks() const { return files_.size() > 1 ? joined_stacks_ : files_.front().reader.stacks(); }
 
   /// Calls `visit` with each event until it returns false. An event's label is valid until the call returns.

@@ -247,6 +247,8 @@ std::string facts_text(const Info& info) {
   }
   const bool sampled = info.header.sampled() != 0;
   if (sampled) add("blocks", cmt::command::sampling_text(info.header) + "; the sums are of the samples alone");
+  if (totals.samples_lost != 0)
+    add("lost", counted(totals.samples_lost, "sample") + ", for which the recorder had no room");
   add("recorded", recorded_text(info.header));
   if (totals.events == 0) return without_heading(table);
   if (!info.ended_by.empty()) add("ended by", printable(info.ended_by));

@@ -114,6 +114,7 @@ template <class Visitor, cmt::output::DescribedAs<SampleTotals> S>
 void describe(Visitor& field, S& samples) {
   field("sampling_interval_bytes", samples.interval, "mean bytes between two samples, at the start of the trace");
   field("samples", samples.totals, "the totals of the samples alone, which are not those of the program");
+  field("samples_lost", samples.totals.samples_lost, "samples for which the recorder had no room");
 }
 
 /// An entry of the trace's header.

@@ -23,15 +23,17 @@ class WriterSink : public Sink {
 
   bool add(const cmt::Event& event) override { return writer_.add(event); }
   void finish(const cmt::Repairs& repairs, bool truncated) override {
-    writer_.finish(repairs, truncated, std::move(stretches_));
+    writer_.finish(repairs, truncated, std::move(stretches_), samples_lost_);
   }
   void use_stretches(const std::vector<cmt::RunStretch>& stretches) override { stretches_ = stretches; }
+  void use_samples_lost(std::uint64_t samples) override { samples_lost_ = samples; }
   const cmt::Totals& totals() const override { return writer_.totals(); }
   void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
 
  private:
   cmt::Writer writer_;
   std::vector<cmt::RunStretch> stretches_;
+  std::uint64_t samples_lost_ = 0;
 };
 
 /// The same for a source that knows the live blocks.
@@ -45,15 +47,17 @@ class BookedSink : public Sink {
   bool takes_booked() const override { return true; }
   void add_booked(std::span<const cmt::Event> events) override { writer_.add(events); }
   void finish(const cmt::Repairs& repairs, bool truncated) override {
-    writer_.finish(repairs, truncated, std::move(stretches_));
+    writer_.finish(repairs, truncated, std::move(stretches_), samples_lost_);
   }
   void use_stretches(const std::vector<cmt::RunStretch>& stretches) override { stretches_ = stretches; }
+  void use_samples_lost(std::uint64_t samples) override { samples_lost_ = samples; }
   const cmt::Totals& totals() const override { return writer_.totals(); }
   void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
 
  private:
   cmt::BookedWriter writer_;
   std::vector<cmt::RunStretch> stretches_;
+  std::uint64_t samples_lost_ = 0;
 };
 
 template <cmt::Format format>

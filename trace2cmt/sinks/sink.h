@@ -28,6 +28,8 @@ class Sink {
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
   /// To be called before finish() with the stretches of the recording. Forms without them ignore it.
   virtual void use_stretches(const std::vector<cmt::RunStretch>&) {}
+  /// The same with Totals::samples_lost.
+  virtual void use_samples_lost(std::uint64_t) {}
 
   /// Whether the sink takes events by add_booked() instead of add(). It then takes all events so.
   virtual bool takes_booked() const { return false; }

@@ -127,6 +127,7 @@ struct Totals : RunningTotals {
   Repairs repairs;                    ///< lines or events that were dropped or altered when the trace was written
   bool truncated = false;             ///< the recording itself broke off
   std::vector<RunStretch> stretches;  ///< empty: not recorded
+  std::uint64_t samples_lost = 0;     ///< of a sampled trace: blocks that were samples, and are not in it
 };
 
 }  // namespace cmt

@@ -54,8 +54,9 @@ class Writer {
   /// Writes the events so far to the file, in a whole block of the stream, however small.
   void flush();
 
-  /// Ends the trace. `repairs`, `truncated` and `stretches` become part of its totals.
-  void finish(const Repairs& repairs = {}, bool truncated = false, std::vector<RunStretch> stretches = {});
+  /// Ends the trace. `repairs`, `truncated`, `stretches` and `samples_lost` become part of its totals.
+  void finish(const Repairs& repairs = {}, bool truncated = false, std::vector<RunStretch> stretches = {},
+              std::uint64_t samples_lost = 0);
 
   /// The totals of the events so far.
   const Totals& totals() const;
