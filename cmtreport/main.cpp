@@ -195,16 +195,14 @@ class Outputs {
     page_.emplace(path_);
   }
 
-  /// Writes those of a sampled trace. Its page is its text.
-  void write_samples(const analysis::Contributors& report) {
+  /// Writes those of sampled traces.
+  void write_samples(const SampledReport& report) {
     if (page_) {
       process::write_all(page_->fd(), sampled_page(report, maker_), path_);
       page_->commit();
     }
-    output::JsonWriter json;
-    if (has_json_) report::write_json(json, report);
-    if (has_json_) command::print(json.take());
-    if (needs_text()) command::print(sampled_text(report));
+    if (has_json_) command::print(report.json);
+    if (needs_text()) command::print(report.text);
   }
 
   bool needs_json() const { return page_ || has_json_; }
@@ -294,6 +292,12 @@ int compare(const CommandLine& line, const ReadSettings& settings) {
   if (before == "-" && paths.front() == "-") throw command::UsageError("--diff needs two traces");
   refuse_mixed_outputs(line);
   Outputs outputs(line, {before, paths.front()});
+  if (is_sampled(before) || is_sampled(paths.front())) {
+    if (line.has("pool"))
+      throw FormatError(paths.front(), "a sampled trace lacks most blocks, so --pool does not go with it");
+    outputs.write_samples(compare_samples(before, paths.front(), settings));
+    return 0;
+  }
   const DiffReport report = compare_traces(before, paths.front(), settings);
   if (outputs.needs_json())
     outputs.write_json(

@@ -2,7 +2,6 @@
 #include "lifetimes/diff.h"
 
 #include "analysis/differences/compared_trace.h"
-#include "cmt/error.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
@@ -35,31 +34,13 @@ void report_difference(const std::string& before_path, const trace::Options& opt
                                 .slice = stack_options.slice,
                                 .debug_directories = stack_options.debug_directories,
                                 .samples = command::Samples::accepted};
-  ComparedTrace before(compared, before_path), after(compared, options.path);
-  if ((before.header().sampled() == 0) != (after.header().sampled() == 0))
-    throw FormatError(options.path, "one trace is sampled and the other is not: they are not compared");
-  count_both(before, after, {asked.by});
-  Difference report;
-  const auto difference_of = [&](const StackTable& stacks, DiffUses uses) {
-    uses.set_intervals(before.uses(asked.by).interval, after.uses(asked.by).interval);
-    return find_difference(stacks, uses, asked);
-  };
-  if (is_of_stacks(asked.by)) {
-    MergedStacks merged = merge_stacks(before.side(), after.side(), asked);
-    report = difference_of(merged.stacks, std::move(merged.uses));
-  } else {
-    report = difference_of({}, merge_sets(before.uses(asked.by), after.uses(asked.by)));
-  }
-  report.before = before.facts();
-  report.after = after.facts();
+  Difference report = compare(compared, before_path, options.path);
   report.clock = options.clock;
   if (stack_options.slice) report.slice = stack_options.slice->text;
   using Form = trace::Options::Form;
   command::print(options.form == Form::json  ? output::json_text(report)
                  : options.form == Form::csv ? to_csv(report)
                                              : to_text(report));
-  before.say_defects();
-  after.say_defects();
 }
 
 }  // namespace cmt::lifetimes

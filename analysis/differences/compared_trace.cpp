@@ -124,4 +124,28 @@ void count_both(ComparedTrace& before, ComparedTrace& after, const std::vector<B
   after.name_stacks();
 }
 
+Difference compare(const CompareOptions& options, const std::string& before_path, const std::string& after_path) {
+  const GroupOptions<DiffUse>& groups = options.groups;
+  ComparedTrace before(options, before_path), after(options, after_path);
+  if ((before.header().sampled() == 0) != (after.header().sampled() == 0))
+    throw FormatError(after_path, "one trace is sampled and the other is not: they are not compared");
+  count_both(before, after, {groups.by});
+  Difference report;
+  const auto difference_of = [&](const StackTable& stacks, DiffUses uses) {
+    uses.set_intervals(before.uses(groups.by).interval, after.uses(groups.by).interval);
+    return find_difference(stacks, uses, groups);
+  };
+  if (is_of_stacks(groups.by)) {
+    MergedStacks merged = merge_stacks(before.side(), after.side(), groups);
+    report = difference_of(merged.stacks, std::move(merged.uses));
+  } else {
+    report = difference_of({}, merge_sets(before.uses(groups.by), after.uses(groups.by)));
+  }
+  report.before = before.facts();
+  report.after = after.facts();
+  before.say_defects();
+  after.say_defects();
+  return report;
+}
+
 }  // namespace cmt::analysis

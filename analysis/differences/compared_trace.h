@@ -71,4 +71,8 @@ class ComparedTrace {
 /// Counts both traces at the same time with two threads, and names the stacks.
 void count_both(ComparedTrace& before, ComparedTrace& after, const std::vector<By>& kinds);
 
+/// Reads two traces, and compares them as `options.groups` asks. The caller sets the difference's slice and clock.
+/// Throws FormatError, also if only one of them is sampled.
+Difference compare(const CompareOptions& options, const std::string& before_path, const std::string& after_path);
+
 }  // namespace cmt::analysis

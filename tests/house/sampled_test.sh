@@ -34,10 +34,14 @@ for options in '' --slice=3:12 --thread=0 --anonymise --time-resolution=1us --le
   trace2cmt --verify copy.cmt >out || complain "trace2cmt $options: $(cat out)"
 done
 trace2cmt --info --json sampled.cmt >info.json
-jq -e '.sampling_interval_bytes == 524288 and .samples.allocated_blocks == 6 and (has("allocated_bytes") | not)' info.json >out ||
+jq -e '.sampling_interval_bytes == 524288 and .samples.allocated_blocks == 6 and .samples_lost == 3 and (has("allocated_bytes") | not)' info.json >out ||
   complain "info: $(cat info.json)"
 
 # A slice begins with the interval at its begin, and so does a slice of a slice.
+trace2cmt -o copy.cmt sampled.cmt
+[ "$(trace2cmt --info --json copy.cmt | jq .samples_lost)" = 3 ] || complain 'a copy has other lost samples'
+lifetimes --by=size sampled.cmt >out
+grep -q '  3 samples lost, for which the recorder had no room' out || complain "lost samples: $(cat out)"
 decode() { PYTHONPATH=$SOURCE/python python3 -B -m cmt_trace --check "$1"; }
 trace2cmt --slice=9:12 -o slice.cmt sampled.cmt
 trace2cmt --slice=3: -o again.cmt slice.cmt
@@ -67,8 +71,12 @@ for options in '' --summary --json --csv --leaks --totals --annotate '--by=size 
   refused overhead $options sampled.cmt
 done
 for options in '' --json --text '-o made'; do says cmtreport $options sampled.cmt; rm -f made; done
-for options in --pages --pool=python --diff=full.cmt --diff=sampled.cmt full.cmt; do refused cmtreport $options sampled.cmt; done
-refused cmtreport --diff=sampled.cmt full.cmt
+for options in '' --json --text '-o made'; do says cmtreport --diff=sampled.cmt $options sampled.cmt; rm -f made; done
+for options in --pages --pool=python '--diff=sampled.cmt --pool=python' full.cmt; do refused cmtreport $options sampled.cmt; done
+reason='one trace is sampled and the other is not' refused cmtreport --diff=full.cmt sampled.cmt
+reason='one trace is sampled and the other is not' refused cmtreport --diff=sampled.cmt full.cmt
+cmtreport --json sampled.cmt | jq -e '.live_over_time | (.bytes | length) == 14 and (.event | last) == 14 and (.time_ns | length) == 14 and
+  ([.bytes_low, .bytes, .bytes_high] | transpose | all(.[0] <= .[1] and .[1] <= .[2]))' >out || complain "live bytes over time: $(cat out)"
 for options in '' --json --csv --plot=made.svg --trim-at=end -v '-v -o made' --verify --tune '--tune --json'; do
   [[ $options == --[vt][eu]* ]] || options+=' --runs=1'
   refused cmtreplay --alloc=libc $options sampled.cmt
