@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/sampling/estimate.h"
+#include "cmt/event.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::report {
