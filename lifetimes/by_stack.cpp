@@ -92,7 +92,9 @@ std::vector<std::string> comments(trace::Trace& trace, const trace::Options& opt
   if (const std::string& focus = asked.contributors.focus; !focus.empty()) facts.push_back("focus: " + focus);
   if (const std::string& ignored = asked.contributors.ignored; !ignored.empty()) facts.push_back("ignore: " + ignored);
   if (trace.header().sampled() != 0)
-    facts.push_back("estimates from samples: " + command::sampling_text(trace.header()) + " at the start");
+    facts.push_back("estimates from samples: " + command::sampling_text(trace.header()) +
+                    " at the start; a stack below " + output::bytes_text(whole(unseen_below(uses.interval))) +
+                    " can be without a sample");
   if (const std::uint64_t lost = samples_lost(trace).value_or(0); lost != 0)
     facts.push_back(output::counted(lost, "sample") + " lost");
   if (trace.truncated()) facts.emplace_back("the trace breaks off");

@@ -143,6 +143,7 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
   report.inclusive = options.inclusive;
   for (const DiffUses::Entry& entry : uses.entries) report.total += entry.use;
   report.is_sampled = uses.before_interval != 0;
+  if (report.is_sampled) report.unseen_below = whole(unseen_below(std::max(uses.before_interval, uses.after_interval)));
   uses.fill(report.total);
   report.change = report.total.change(options.metric);
   report.lifetimes = find_lifetime_changes(uses);

@@ -134,6 +134,7 @@ struct Difference {
   std::optional<double> dispersion;
   std::uint64_t maybe_chance = 0;  ///< contributors
   bool is_sampled = false;
+  std::optional<std::uint64_t> unseen_below{};  ///< of sampled traces: by the larger interval of both
   std::vector<ChangedContributor> contributors;
   std::uint64_t left_out = 0;
   std::vector<ChangedStack> stacks;
@@ -153,6 +154,8 @@ void describe(Visitor& field, const Difference& report) {
   field("slice", report.slice, "the part of both traces; empty: all of them");
   field("clock_unit", unit_name(report.clock), "what lifetimes are counted in: events, ns or bytes");
   field("sampled", report.is_sampled, "whether the traces are sampled: then the figures are estimates");
+  field("unseen_below_bytes", output::omit_if_empty(report.unseen_below),
+        "of sampled traces: below this a contributor can be without a sample in one of them: with 5 % or more");
   field("total", report.total, "of all stacks");
   field("change", report.change, "of the total, of the figure of sorted_by");
   field("change_sum", report.change_sum, "the sum of the changes of all contributors' own, without their signs");

@@ -143,6 +143,13 @@ std::string changes_table(const Difference& report) {
   return table.text(terminal::table_width());
 }
 
+/// States the limits of sampled traces.
+std::string unseen_text(const Difference& report) {
+  if (!report.unseen_below) return {};
+  return "in brackets: 95 % intervals; a " + std::string(name(report.by)) + " below " +
+         output::bytes_text(*report.unseen_below) + " can be without a sample\n";
+}
+
 /// Explains the mark of changes that may be chance.
 std::string chance_text(const Difference& report) {
   if (report.maybe_chance == 0) return {};
@@ -202,7 +209,7 @@ std::string stacks_text(const Difference& report) {
 
 std::string to_text(const Difference& report) {
   std::string text = "before: " + trace_text(report.before, report.total.before) +
-                     "after:  " + trace_text(report.after, report.total.after);
+                     "after:  " + trace_text(report.after, report.total.after) + unseen_text(report);
   if (!report.slice.empty()) text += "  of both " + text::to_line(report.slice) + "\n";
   if (report.contributors.empty() && report.left_out == 0) return text + "no difference\n";
   text += "\n" + changes_table(report);

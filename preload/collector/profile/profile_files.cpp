@@ -140,6 +140,7 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
   if (control.sample_bytes != 0) {
     comment("sampling_interval_at_start=", control.sample_bytes);
     comment("sampling_interval_raised=", profile.raises());
+    comment("unseen_below=", static_cast<std::uint64_t>(2.9957 * static_cast<double>(profile.interval())));  // -ln 0.05
     comment("samples_made=", profile.blocks_made());
     comment("samples_live=", profile.blocks_live());
     comment("samples_lost=", control.samples_lost);
