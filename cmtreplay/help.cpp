@@ -30,9 +30,12 @@ standard input. man cmtreplay explains the tables.
                  median is known to 1 % or --budget=TIME (10s) is spent
   --threads=1    replay all calls on one thread, in recorded order
   --pin=LIST     run on these CPUs only: 0,2-3
+  --huge-pages=off  no transparent huge pages, whatever the machine's mode is
   --timeout=TIME give an allocator up as hanging if no call returns for TIME
   --tune         search the allocator and the settings that are best for FILE
-  --command=CMD  run CMD itself with each allocator, beside the replay of FILE
+                 within --tune-budget=TIME (10min)
+  --command=CMD  run CMD itself with each allocator, beside the replay of FILE.
+                 A server needs --load=CMD, and may need --ready and --stop
   --trim-at=end  what malloc_trim would give back, and what it would cost
   --same-program the FILEs are recordings of one command
   --suite=quick  replay recorded programs, the corpus of cmt; --suite: all of it
@@ -46,7 +49,6 @@ standard input. man cmtreplay explains the tables.
 Examples:
   cmtreplay --alloc=all app.cmt
   cmtreplay --verify --alloc=./mymalloc.so app.cmt
-  cmtreplay --suite=quick --alloc=./mymalloc.so --plot=board.html
 
 Exit status: 0 done, 1 an allocator or the trace could not be used, or an
 allocator broke a promise, 2 wrong use, 3 the gate found something worse.

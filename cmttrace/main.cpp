@@ -100,8 +100,8 @@ sum up the recording.
                     of memory (90%), or the command's own this size (400M), and
                     again while it grows. The file is
                     replaced as a whole, so it outlives a kill of the container
-  --pprof=FILE      write a profile for pprof to FILE at the end: app.pb.gz. %n and
-                    %p as in OUT. While the command runs, app.0001.pb.gz,
+  --pprof=FILE      write a profile for pprof to FILE at the end: app.pb.gz. %n
+                    and %p as in OUT. While the command runs, app.0001.pb.gz,
                     app.0002.pb.gz, ... are written when cmttrace gets SIGUSR1
                     or --control gets the command "profile". Implies --stacks
   --pprof-every=TIME

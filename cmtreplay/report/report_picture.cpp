@@ -83,7 +83,7 @@ picture::Picture to_picture(const Report& report, bool is_page) {
     const std::string text = output::without_styles(report_text(report));
     picture.table = text.substr(text.find('\n') + 1);
   }
-  for (const std::string& line : warning_lines(report)) picture.table += line + "\n";
+  for (const std::string& line : warning_lines(report, false)) picture.table += line + "\n";
   return picture;
 }
 

@@ -147,7 +147,7 @@ std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayO
   return warnings;
 }
 
-std::vector<std::string> warning_lines(const Report& report) {
+std::vector<std::string> warning_lines(const Report& report, bool of_tables) {
   std::vector<std::string> lines;
   const auto add_lines = [&lines](const std::string& of, const std::vector<Warning>& warnings) {
     for (const Warning& warning : warnings) lines.push_back(of + ": " + warning.text);
@@ -158,7 +158,7 @@ std::vector<std::string> warning_lines(const Report& report) {
   add_lines(trace_name, crowd_warnings(report.trace, report.options));
   for (const AllocatorResult& result : report.results.allocators) {
     add_lines(result.allocator.name, allocator_warnings(result, report.trace.plan().facts, report.options));
-    add_lines(result.allocator.name, table_warnings(result, report.options));
+    if (of_tables) add_lines(result.allocator.name, table_warnings(result, report.options));
   }
   return lines;
 }

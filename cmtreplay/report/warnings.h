@@ -37,7 +37,8 @@ std::vector<Warning> allocator_warnings(const AllocatorResult& result, const Tra
                                         const ReplayOptions& options);
 
 /// All warnings of a replay, one line each, with the name of the trace or of the allocator before each.
-std::vector<std::string> warning_lines(const Report& report);
+/// of_tables: those of table_warnings() too.
+std::vector<std::string> warning_lines(const Report& report, bool of_tables = true);
 
 /// Whether an allocator read another clock than the recorded one. If it gives memory back by the clock, it gives back
 /// less in a replay that is faster than the program.

@@ -28,6 +28,7 @@ using output::percent_text;
 using output::with_commas;
 
 /// The least share of the whole (bytes of the peak, or calls) that is worth a finding, by kind.
+constexpr double late_leak = 0.3;  // of the time, from which on a table that is filled looks like a leak
 constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_growth = 0.015, least_temporary = 0.03,
                  least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05, least_short_lived = 0.1;
 
@@ -336,12 +337,17 @@ class Finder {
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
-    finding.headline = "steady leak in " + own_code_text(all);
+    const bool is_late = live.begin >= late_leak;
+    finding.headline =
+        (is_late ? "steady leak, or a table that is filled late, in " : "steady leak in ") + own_code_text(all);
     finding.urgent = true;
     finding.text = name_of(series.function) + " " + verb("leaks", "leak") +
                    (live.is_by_events ? " steadily, by events: " : " steadily: ") + bytes_text(live.bytes) + " in " +
                    counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
                    end_text() + caller_text(all, " of all " + bytes_text(all));
+    if (is_late)
+      finding.text += "; it begins after " + output::fixed(100 * live.begin, 0) +
+                      " % of the time: a table that the program fills from then on looks the same";
     finding.figures = {{"bytes", live.bytes},
                        {"blocks", live.blocks},
                        {"last_event", event},
@@ -605,7 +611,8 @@ class Finder {
       Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
       finding.figure = altered != 0 ? counted(altered, "event") : counted(doubtful, "free");
       finding.headline = altered != 0 ? "lost, altered or wrong: the recording is not whole" : "of unknown blocks";
-      finding.urgent = true;
+      if (is_small_loss(doubtful, report_.total.events)) finding.headline += ", but fewer than 1 in 10,000 events";
+      finding.urgent = !is_small_loss(doubtful, report_.total.events);
       finding.text = (altered != 0 ? "the recording is not whole: " : "") + parts;
       finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};
     }

@@ -72,6 +72,14 @@ bool lasts(const FunctionSeries& series, std::size_t end, const MomentPlaces& pl
          (!places.are_even_by_time || low_tenths(series, tenths, 10) <= 5);
 }
 
+/// The part of the time that passes until a twentieth of what is never freed is there.
+double begin_of(const FunctionSeries& series, std::size_t end, const MomentPlaces& places) {
+  if (places.times_ns.empty() || places.times_ns[end] == 0) return 0;
+  std::size_t moment = 0;
+  while (moment < end && series.leaked_bytes[moment] < series.leaked_bytes[end] / 20) ++moment;
+  return static_cast<double>(places.times_ns[moment]) / static_cast<double>(places.times_ns[end]);
+}
+
 }  // namespace
 
 MomentPlaces places_of(const Recording& recording, const Moments& moments) {
@@ -95,13 +103,16 @@ StillLive still_live_of(const FunctionSeries& series, std::size_t end, const Mom
   assert(places.times_ns.empty() || places.times_ns.size() == places.events.size());
   const Tenths even = even_tenths(end);
   StillLive found = live_up_to(series, even[9]);
+  const double begin = begin_of(series, end, places);
   if (end < moments_least) return found;
   found.is_steady = is_steady(series, even) && (places.are_even_by_time || lasts(series, end, places));
+  if (found.is_steady) found.begin = begin;
   if (found.is_steady || !places.are_even_by_time || places.times_ns.empty()) return found;
   const Tenths of_events = tenths_of(places.events, end);
   if (!is_steady(series, of_events) || !lasts(series, end, places)) return found;
   found = live_up_to(series, of_events[9]);
   found.is_steady = found.is_by_events = true;
+  found.begin = begin;
   return found;
 }
 

@@ -58,7 +58,7 @@ MadeUp by_events(const std::vector<Phase>& phases, std::uint64_t events) {
 TEST_CASE("trends: a leak is steady if each tenth of the time has its part") {
   const StillLive live = by_time({{100, 10, 3}}).up_to_end();
   CHECK((live.is_steady && !live.is_by_events));
-  CHECK((live.moment == 90 && live.blocks == 270 && live.bytes == 27'000));
+  CHECK((live.moment == 90 && live.blocks == 270 && live.bytes == 27'000 && live.begin < 0.06));
   CHECK(!by_time({{100, 10, 0}}).up_to_end().is_steady);
   CHECK(!by_time({{20, 10, 3}}).up_to_end().is_steady);  // too few moments
 }
@@ -67,6 +67,7 @@ TEST_CASE("trends: a leak after a long start is steady by events") {
   const StillLive live = by_time({{40, 1, 0}, {60, 100, 3}}).up_to_end();
   CHECK((live.is_steady && live.is_by_events));
   CHECK((live.moment >= 93 && live.moment <= 94 && live.blocks == 3 * (live.moment - 40)));
+  CHECK((live.begin > 0.42 && live.begin < 0.45));
 }
 
 TEST_CASE("trends: a leak with pauses between requests is steady by events") {

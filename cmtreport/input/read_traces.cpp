@@ -307,6 +307,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
       counted = unit != AxisUnit::time || paths.size() > 1 || !is_clock_too_coarse(*figures.model) ||
                 trace->complaints().count() != 0 || trace->truncated() || !command::can_be_read_again(paths[i]);
       if (!counted) unit = AxisUnit::events;
+      options.says_pools = false;
     }
     give_back_freed_memory();
     figures.process = process_of(paths[i], *trace, *figures.model);

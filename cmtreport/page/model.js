@@ -223,7 +223,8 @@
     opening() {
       const {peak, end_live_bytes: left = 0, processes = []} = this.report;
       const part = peak?.live_bytes > 0 ? left / peak.live_bytes : 0;
-      const percent = `${(100 * part).toFixed(0)} %`;
+      // Processes that end at different times can leave more than they had at any one time.
+      const percent = processes.length > 1 && part > 1 ? "more, since the processes ended at different times" : `${(100 * part).toFixed(0)} %`;
       if (part >= 0.5 && this.deltas.leaked_bytes) {
         const moment = processes.length > 1 ? this.peakOf([0, this.last]) : this.last;
         return {measure: "leaked_bytes", moment, rule: `The graph opens on what is never freed if that is half of the peak or more. Here it is ${percent}.`};

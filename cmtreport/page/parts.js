@@ -43,6 +43,10 @@
     return words;
   };
 
+  /// Whether fewer than 1 in 10,000 events are lost, wrong or unknown.
+  const isSmallLoss = ({events, truncated, lost: {repairs = 0, defects = 0, unknown_ends: ends = 0, unknown_stack_blocks: stacks = 0} = {}}) =>
+    !truncated && repairs + defects + ends + stacks < Math.floor(events / 10_000);
+
   /// The title is the program, or of several processes the command that was started.
   const header = (report) => {
     const words = losses(report);
@@ -51,7 +55,7 @@
       el("h1", {title: several ? plain(command) : null}, plain(several ? command : report.program || report.name || "trace")),
       command && !several ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
       el("p", {class: "facts"}, facts(report).map((fact) => el("span", {}, fact)),
-        words.length > 0 ? el("strong", {class: "lost"}, words.join("; ")) : el("span", {class: "whole"}, report.lost?.is_known === false ? "what was lost is not known" : "nothing was lost")));
+        words.length > 0 ? el(isSmallLoss(report) ? "span" : "strong", {class: isSmallLoss(report) ? "whole" : "lost"}, words.join("; ")) : el("span", {class: "whole"}, report.lost?.is_known === false ? "what was lost is not known" : "nothing was lost")));
   };
 
   const measureOf = {
@@ -97,7 +101,8 @@
     el("code", {}, `cmttrace -o app.cmt -- ${plain(command || "COMMAND")}`)) : null);
 
   const threadTable = ({threads = [], processes = []}) => {
-    if (threads.length < 2) return null;
+    // Processes of one thread each are in their own table.
+    if (threads.length < 2 || (processes.length > 1 && new Set(threads.map(({process}) => process)).size === threads.length)) return null;
     const named = swatches(processes);
     const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
       .map((one) => [named(one.process, cmt.threads.nameOf(one, processes)), count(one.events), bytes(one.allocated_bytes)]);

@@ -85,9 +85,10 @@
     const opening = model.opening();
     const state = new cmt.State(model.last, model.measures.map(({key}) => key), opening.measure);
     const axis = new cmt.memory.TimeAxis(report);
-    const memoryPlace = el("div", {class: "chart"}), codePlace = el("div");
+    const hint = el("p", {class: "hint"}, "Drag over the curve, or move the two sliders, to choose a span; double-click for the whole trace.");
+    const memoryPlace = el("div", {class: "chart"}, hint), codePlace = el("div");
     const lists = [cmt.parts.processTable(report), cmt.parts.threadTable(report)].filter(Boolean);
-    const memorySection = section("memory", el("p", {class: "hint"}, "Drag over the curve, or move the two sliders, to choose a span; double-click for the whole trace."),
+    const memorySection = section("memory",
       el("div", {class: lists.length > 0 ? "beside lists" : "alone"}, memoryPlace, lists.length > 0 ? el("div", {class: "tables"}, lists) : null));
     memorySection.classList.add("wide");
     const codeSection = section("code", el("p", {class: "hint"}, opening.rule), cmt.parts.stacksHint(report) ?? "", codePlace);

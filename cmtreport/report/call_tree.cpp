@@ -23,18 +23,17 @@ void add_callees(std::span<const StackNode> stacks, std::vector<std::uint64_t>& 
   for (std::size_t node = stacks.size(); --node > 0;) weights[stacks[node].parent] += weights[node];
 }
 
+/// Whether a function is one of glibc's that only _start calls.
+bool is_called_by_start(std::string_view function) {
+  return function == "__libc_start_main" || function == "__libc_start_main_impl" ||
+         function == "__libc_start_call_main";
+}
+
 /// Whether a function is one of those that are the outermost ones of each stack.
 bool is_start_function(std::string_view function) {
-  static constexpr std::array<std::string_view, 9> names{"_start",
-                                                         "__libc_start_main",
-                                                         "__libc_start_main_impl",
-                                                         "__libc_start_call_main",
-                                                         "start_thread",
-                                                         "clone3",
-                                                         "__clone3",
-                                                         "clone",
-                                                         "__clone"};
-  return std::find(names.begin(), names.end(), function) != names.end();
+  static constexpr std::array<std::string_view, 6> names{"_start",   "start_thread", "clone3",
+                                                         "__clone3", "clone",        "__clone"};
+  return is_called_by_start(function) || std::find(names.begin(), names.end(), function) != names.end();
 }
 
 }  // namespace
@@ -46,6 +45,7 @@ class CallTree::FrameFunctions {
     FrameNumber function;
     std::uint32_t name;  ///< index in the names of the frame
     bool is_start;       ///< of the C library: starts a program or a thread
+    bool is_by_start;    ///< is_called_by_start()
   };
 
   FrameFunctions(CallTree& tree, const StackTable& stacks, const FunctionOptions& options)
@@ -70,7 +70,8 @@ class CallTree::FrameFunctions {
     std::vector<Entry> functions;
     const std::span<const Label> found = labels_.of_frame(frame);
     for (auto label = found.rbegin(); label != found.rend(); ++label) {
-      functions.push_back({function_of(frame, *label), label->name, is_start_function(labels_.own_text(label->text))});
+      const std::string_view text = labels_.own_text(label->text);
+      functions.push_back({function_of(frame, *label), label->name, is_start_function(text), is_called_by_start(text)});
     }
     return functions;
   }
@@ -158,14 +159,22 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
   const std::vector<std::uint64_t>& sums = weights;
   FrameFunctions functions(*this, frames, options);
   std::vector<NodeNumber> node_of(stacks.size());
+  // The _start of a program without symbols has no name, but calls a function that has one.
+  std::vector<bool> is_start_of_program(stacks.size());
+  for (StackId id = 1; id < stacks.size(); ++id) {
+    const StackId caller = stacks[id].parent;
+    if (sums[id] == 0 || caller == 0 || stacks[caller].parent != 0 || is_start_of_program[caller]) continue;
+    const std::span<const FrameFunctions::Entry> entries = functions.of_frame(stacks[id].frame);
+    is_start_of_program[caller] = !entries.empty() && entries.front().is_by_start;
+  }
   for (StackId id = 1; id < stacks.size(); ++id) {
     if (sums[id] == 0) continue;
     assert(stacks[id].parent < id);
     const FrameId frame = stacks[id].frame;
     NodeNumber node = node_of[stacks[id].parent];
     const std::span<const FrameFunctions::Entry> entries = functions.of_frame(frame);
-    for (const auto& [function, name, is_start] : entries) {
-      if (node == 0 && is_start) continue;
+    for (const auto& [function, name, is_start, is_by_start] : entries) {
+      if (node == 0 && (is_start || is_start_of_program[id])) continue;
       node = child_of(node, function);
       if (sums[id] <= functions_[function].weight) continue;
       const std::span<const FrameName> names = frames.names(frame);

@@ -117,6 +117,8 @@ cmtreport --json rows.trace >json 2>err || complain "rows.trace: $(cat err)"
 jq -e '.findings[0] | .headline == "steady leak in load (rows.py), through PyUnicode_New" and .function == "PyUnicode_New"' json >out || complain "the user's own code: $(jq -c '.findings[0]' json)"
 jq -e '[.findings[] | select(.kind == "lost")] == [] and .lost.unknown_ends == 1 and .lost.cut_stack_bytes == 180000' json >out || complain "small losses: $(jq -c .lost json)"
 jq -e '.frames.function | index("_start") == null and index("__libc_start_call_main") == null and index("[cut: 10.0 % of all bytes lack their outer callers]") != null' json >out || complain "frames: $(jq -c .frames.function json)"
+grep -v '^#name 1 ' rows.trace >stripped.trace
+cmtreport --json stripped.trace | jq -e '.frames.function | index("__libc_start_call_main") == null and all(startswith("python3.12+0x") | not)' >out || complain "the start of a program without symbols is in the tree"
 cmtreport rows.trace | grep -q '^  1 free of unknown blocks, fewer than 1 in 10,000 events$' || complain "no line about a free"
 cmtreport later.trace rows.trace 2>err | head -n 1 | grep -q '^python3.12 rows.py: 2 processes, 40,002 events' || complain "the title of two processes"
 started() { printf '#cmt text=1\n#cmt program=%s\n#cmt pid=%s\n#cmt start=2026-01-01T00:00:1%sZ\nmalloc(8) = 1000<1>\n#cmt end=complete\n' "$1" "$2" "$3" >"$1.trace"; }
@@ -182,7 +184,9 @@ turns() {
   [ "$(cat out)" = "$7" ] || complain "$1: leaks: $(cat out), not $7"
 }
 turns serving 0 2000 4000 2000 1 '["time",[false]]'
+jq -e 'all(.findings[] | select(.kind == "leak"); .headline | startswith("steady leak in "))' json >out || complain "a leak from the start: $(jq -c .findings json)"
 turns starting 800 2000 4000 2000 1 '["time",[true]]'
+jq -e 'any(.findings[]; .kind == "leak" and (.headline | startswith("steady leak, or a table that is filled late, in ")) and (.text | contains("it begins after 4")))' json >out || complain "a late leak: $(jq -c .findings json)"
 turns brief 20 40 4000 40 8 '["events",[false]]'
 turns loading 0 50 4000 2000 1 '["time",[]]'
 turns filling 1900 2000 4000 2000 1 '["time",[]]'

@@ -125,7 +125,8 @@ const checkOpening = async (page, name, json) => {
   const {moments} = json, bands = series.filter(({form}) => form === "band"), last = moments.event.length - 1;
   check(bands.length > 1 && bands.length <= 7 && new Set(bands.map(({colour}) => colour)).size === bands.length, `${name}: ${bands.length} bands by function`);
   const left = json.end_live_bytes ?? 0, isLeft = left >= json.peak.live_bytes / 2;
-  check(measure === (isLeft ? "leaked_bytes" : "peak_bytes") && hint.includes(`${((100 * left) / json.peak.live_bytes).toFixed(0)} %`), `${name}: opens on ${measure}: ${hint}`);
+  const part = json.processes.length > 1 && left > json.peak.live_bytes ? "more, since the processes ended at different times" : `${((100 * left) / json.peak.live_bytes).toFixed(0)} %`;
+  check(measure === (isLeft ? "leaked_bytes" : "peak_bytes") && hint.includes(part), `${name}: opens on ${measure}: ${hint}`);
   check(sum === (isLeft ? left : json.peak.live_bytes), `${name}: opens on ${sum} bytes`);
   for (const moment of [1, last >> 1, last]) {
     const all = bands.reduce((total, {y}) => total + y[moment], 0);

@@ -13,7 +13,7 @@ for document in doc/architecture.md CONTRIBUTING.md; do
 done
 # The pictures of pages are of this version.
 version=$(sed -n 's/^project(cmt VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-for picture in doc/report.png doc/tutorials/leak.png; do
+for picture in doc/report.png doc/tutorials/leak.png doc/gallery/*.png; do
   grep -aqF "cmtreport $version" $picture || { echo "$picture is of another version: script/picture" >&2; failed=1; }
 done
 exit $failed

@@ -148,7 +148,7 @@
           y: {range: (u, low, high) => (hasPoints ? rangeOfY : [0, high > 0 ? high * 1.05 : rangeOfY[1]])},
         },
         ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
-        series: [{label: panel.x.name ?? panel.x.title, class: panel.x.title ? "" : "untitled", value: (u, value) => label(panel.x.unit, hasPoints ? null : fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
+        series: [{label: panel.x.name ?? panel.x.title, class: panel.x.name ?? panel.x.title ? undefined : "untitled", value: (u, value) => label(panel.x.unit, hasPoints ? null : fromScale(value ?? data[0][rest], panel.x.log))}, ...series],
       },
       data,
     };

@@ -130,6 +130,7 @@ void Trace::say_what_is_missing() const {
                       "no events of pool " + options_.pool + "; " +
                           (names.empty() ? "no pools were recorded (cmttrace --pool)" : "the pools are " + names));
   }
+  if (!options_.says_pools) return;
   for (const std::string& line : pools_.lines()) say(name() + ": " + line);
 }
 

@@ -44,10 +44,11 @@ struct Options {
   bool leaks = false;
   bool totals = false;
   bool strict = false;
-  std::string plot{};  ///< the picture's file; empty: no picture
-  bool prints = true;  ///< the summary too, or only a picture
-  unsigned jobs = 1;   ///< threads that may work at once
-  std::string pool{};  ///< the pool whose blocks are counted; empty: malloc's are
+  std::string plot{};      ///< the picture's file; empty: no picture
+  bool prints = true;      ///< the summary too, or only a picture
+  unsigned jobs = 1;       ///< threads that may work at once
+  std::string pool{};      ///< the pool whose blocks are counted; empty: malloc's are
+  bool says_pools = true;  ///< a line on each pool that is not counted; false: of a trace that is read again
 
   /// The name of what is counted, for a report: a name of the trace's file, and the pool.
   std::string name_with_pool(const std::string& name) const { return pool.empty() ? name : name + ", pool " + pool; }
