@@ -154,7 +154,8 @@ A search for settings, on one trace or on several:
                  continues where it was interrupted. --tasks lists the cells of
                  the stage that is open. --json writes schema cmt.tune/1
   --tune-budget=TIME
-                 for the search: 2min (default 10min)
+                 for the search: 2min (default 10min); with --command 70 % of
+                 it, and the rest for runs of CMD
 
 The real program, beside the replay of its trace FILE, which may be left out:
 

@@ -4,18 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
 
 #include "cmtreplay/matrix/matrix.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::replay {
 namespace {
 
-constexpr unsigned default_runs = 10;
+constexpr unsigned default_runs = 10, least_rounds = 3;
 
 std::vector<Prediction> predict(const Options& given, const std::vector<Allocator>& allocators, AllocatorFinder& finder,
                                 const command::Interrupts& interrupts, terminal::LiveView& line) {
@@ -49,14 +52,16 @@ std::vector<Prediction> predict(const Options& given, const std::vector<Allocato
 }  // namespace
 
 ProgramReport run_in_rounds(const Options& options, const std::vector<Allocator>& allocators,
-                            const command::Interrupts& interrupts, terminal::LiveView& line) {
+                            const command::Interrupts& interrupts, terminal::LiveView& line, double seconds) {
   ProgramReport report{.command = options.program.command, .reference = allocators.front().name};
   for (const Allocator& allocator : allocators) report.rows.push_back({.name = allocator.name});
   const unsigned rounds = options.runs == 0 ? default_runs : options.runs;
   std::vector<std::size_t> order(allocators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937 random(options.seed);
-  for (unsigned round = 0; round < rounds; ++round) {
+  const std::int64_t begin_ns = process::now_ns();
+  const auto is_late = [&] { return 1e-9 * static_cast<double>(process::now_ns() - begin_ns) > seconds; };
+  for (unsigned round = 0; round < rounds && (round < least_rounds || !is_late()); ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t i : order) {
       line.show({"round " + std::to_string(round + 1) + " of " + std::to_string(rounds) + ": " + allocators[i].name});
@@ -65,6 +70,20 @@ ProgramReport run_in_rounds(const Options& options, const std::vector<Allocator>
   }
   line.clear();
   return report;
+}
+
+std::optional<std::uint64_t> recorded_ns(const Options& options) {
+  const std::vector<std::string>& traces = options.matrix.traces;  // which may be folders
+  if (traces.size() != 1 || options.program.is_server() || !std::filesystem::is_regular_file(traces.front()))
+    return std::nullopt;
+  Reader reader = command::open_trace(traces.front(), {.addresses = false, .usable = false});
+  std::uint64_t last = unknown;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& event : events) {
+      if (event.time_ns != unknown) last = event.time_ns;
+    }
+  }
+  return last == unknown || last == 0 ? std::nullopt : std::optional(last);
 }
 
 int run_program_command(const Options& options, std::optional<command::Interrupts>& interrupts) {
@@ -76,6 +95,7 @@ int run_program_command(const Options& options, std::optional<command::Interrupt
   std::vector<Prediction> predictions;
   if (!options.matrix.traces.empty()) predictions = predict(options, allocators, finder, *interrupts, line);
   line.clear();
+  report.recorded_ns = recorded_ns(options);
   fill_rows(report, predictions);
   command::print(options.json ? output::json_text(report) : program_text(report));
   const auto has_runs = [](const ProgramRow& row) { return row.good_runs() != 0; };

@@ -99,8 +99,13 @@ class Tuner : public Meter {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr double search_share = 0.7;  // of the budget, if there is a program to run
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  /// The program of --command gets the rest of the budget.
+  double search_seconds() const {
+    return options_.tune.budget_seconds * (options_.program.command.empty() ? 1 : search_share);
+  }
   bool has_tasks() const { return options_.matrix.lists_tasks || options_.matrix.tasks.last != 0; }
 
   Allocator allocator_of(const Candidate& candidate) const {
@@ -155,7 +160,7 @@ class Tuner : public Meter {
 
   std::size_t affordable(unsigned runs, double share) const override {
     if (units_ == 0 || has_tasks()) return SIZE_MAX;  // nothing had to be run
-    const double left = share * options_.tune.budget_seconds - seconds();
+    const double left = share * search_seconds() - seconds();
     const double count = left * units_ / run_seconds_ / units(1, options_of(runs)) * 3 - 2;
     return static_cast<std::size_t>(std::clamp(count, 0.0, 1e6));
   }
@@ -231,7 +236,7 @@ class Tuner : public Meter {
           candidates.begin() + static_cast<std::ptrdiff_t>(std::min(begin + batch, candidates.size())));
       const MatrixPlan plan = plan_of(some, settings);
       const std::vector<std::size_t> missing = missing_of(plan);
-      const bool is_spent = seconds() > share * options_.tune.budget_seconds;
+      const bool is_spent = seconds() > share * search_seconds();
       if (!missing.empty() && is_spent && share < 1) break;
       if (!missing.empty())
         run_missing(plan, missing, settings,
@@ -357,7 +362,10 @@ class Tuner : public Meter {
       predictions.push_back(prediction_of(cells_.at(each.candidate.name()).front()));
     }
     if (rows.empty()) return;
-    report_.program = run_in_rounds(options_, allocators, interrupts_, line_);
+    const double left = options_.tune.budget_seconds - seconds();
+    report_.program = run_in_rounds(options_, allocators, interrupts_, line_,
+                                    std::max(left, (1 - search_share) * options_.tune.budget_seconds));
+    report_.program->recorded_ns = traces_.size() == 1 ? recorded_ns(options_) : std::nullopt;
     if (traces_.size() > 1) predictions.clear();  // which of them is the command's is not known
     fill_rows(*report_.program, predictions);
     for (auto& [aim, recommendation] : recommendations) {

@@ -46,10 +46,9 @@ std::optional<std::uint64_t> median_of_runs(std::vector<double> values) {
   return static_cast<std::uint64_t>(median_of(values));
 }
 
-std::optional<std::uint64_t> median_memory(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
-  std::vector<double> values;
-  for (const MemoryFigures& run : cell.runs.memory) values.push_back(static_cast<double>(run.*figure));
-  return median_of_runs(std::move(values));
+std::optional<std::uint64_t> median_of_memory(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
+  if (cell.runs.memory.empty()) return std::nullopt;
+  return static_cast<std::uint64_t>(median_memory(cell.runs.memory, figure));
 }
 
 void summarise(BoardCell& summary, const Cell& cell) {
@@ -65,8 +64,8 @@ void summarise(BoardCell& summary, const Cell& cell) {
   summary.before_teardown = ratio_of(before_teardown);
   summary.before_teardown_bytes = median_of_runs(before_teardown.runs);
   summary.ns_per_call = median(cell.runs.wall_ns) / static_cast<double>(cell.trace.calls);
-  summary.peak_bytes = median_memory(cell, &MemoryFigures::peak);
-  summary.mean_bytes = median_memory(cell, &MemoryFigures::mean);
+  summary.peak_bytes = median_of_memory(cell, &MemoryFigures::peak);
+  summary.mean_bytes = median_of_memory(cell, &MemoryFigures::mean);
   const RatioSamples fragmentation = fragmentation_samples(cell);
   summary.fragmentation = median(fragmentation.runs);
   summary.p999_ns = cell.latency.p999;

@@ -11,12 +11,6 @@
 namespace cmt::replay {
 namespace {
 
-double memory_median(const AllocatorResult& result, std::uint64_t MemoryFigures::*figure) {
-  std::vector<double> samples;
-  for (const MemoryFigures& run : result.memory_runs) samples.push_back(static_cast<double>(run.*figure));
-  return samples.empty() ? LatencySummary::none : median_of(samples);
-}
-
 /// "12.1 MiB", or "12.1 -> 8.20 MiB" where the calls change it by more than a percent.
 template <class Text>
 std::string change_text(const TrimmedFigure& figure, const Text& text) {
@@ -67,8 +61,8 @@ void add_figures(TrimReport& report, const std::vector<AllocatorResult>& results
     row.cpu_ns.*side = spread_of(result, &TimedSample::cpu_ns).median;
     row.minor_faults.*side = spread_of(result, &TimedSample::minor_faults).median;
     row.missing = static_cast<std::uint64_t>(spread_of(result, &TimedSample::give_back_missing).max);
-    row.peak_bytes.*side = memory_median(result, &MemoryFigures::peak);
-    row.mean_bytes.*side = memory_median(result, &MemoryFigures::mean);
+    row.peak_bytes.*side = median_memory(result.memory_runs, &MemoryFigures::peak);
+    row.mean_bytes.*side = median_memory(result.memory_runs, &MemoryFigures::mean);
     std::vector<double> ends;
     for (const MemoryFigures& run : result.memory_runs)
       ends.push_back(static_cast<double>(run.before_teardown.value_or(run.end)));

@@ -32,7 +32,9 @@ Machine this_machine() {
   return {.kernel = std::string(kernel.sysname) + " " + kernel.release,
           .cpu = excerpt("/proc/cpuinfo", "model name", ": ", "\n"),
           .huge_pages = excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]"),
-          .libc = std::string("glibc ") + gnu_get_libc_version()};
+          .libc = libc_name()};
 }
+
+std::string libc_name() { return std::string("glibc ") + gnu_get_libc_version(); }
 
 }  // namespace cmt::replay

@@ -25,5 +25,7 @@ void describe(Visitor& field, M& machine) {
 }
 
 Machine this_machine();
+/// The C library of this process: "glibc 2.36".
+std::string libc_name();
 
 }  // namespace cmt::replay

@@ -24,6 +24,8 @@
 //   other files, mapped shared       the page cache's
 #include "cmtreplay/run/memory_run.h"
 
+#include "cmtreplay/run/statistics.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -243,20 +245,17 @@ double MemoryRun::peak_over_peak_live() const {
 std::uint64_t MemoryRun::mean_bytes() const {
   const bool has_times = !marks.empty() && marks.back().mark.time_ns != unknown;
   const auto at = [&](const Mark& mark) { return has_times ? mark.time_ns : mark.event; };
-  double area = 0, span = 0;
-  std::uint64_t before = 0, bytes_before = start_bytes;
+  MeanOverTime mean{.last = start_bytes};
+  std::uint64_t before = 0;
   bool is_first = has_times;  // the time of the first event is not 0
   for (const MarkSample& sample : marks) {
     const std::uint64_t now = at(sample.mark);
     if (now == unknown) continue;
-    const double passed = is_first ? 0 : static_cast<double>(difference(now, before));
-    area += passed * (static_cast<double>(bytes_before) + static_cast<double>(sample.memory.resident_bytes)) / 2;
-    span += passed;
+    mean.add(is_first ? 0 : static_cast<double>(difference(now, before)), sample.memory.resident_bytes);
     before = now;
-    bytes_before = sample.memory.resident_bytes;
     is_first = false;
   }
-  return span > 0 ? static_cast<std::uint64_t>(area / span) : bytes_before;
+  return mean.mean();
 }
 
 std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }

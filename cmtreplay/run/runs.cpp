@@ -241,6 +241,12 @@ MemoryFigures figures_of(const MemoryRun& run) {
           .huge_pages = huge};
 }
 
+double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure) {
+  std::vector<double> samples;
+  for (const MemoryFigures& run : runs) samples.push_back(static_cast<double>(run.*figure));
+  return samples.empty() ? LatencySummary::none : median_of(samples);
+}
+
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
   std::vector<std::uint64_t> values;
   for (const TimedSample& sample : result.timed) values.push_back(sample.*figure);

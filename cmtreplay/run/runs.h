@@ -81,6 +81,9 @@ void describe(Visitor& field, Figures& figures) {
 
 MemoryFigures figures_of(const MemoryRun& run);
 
+/// The median of a figure; not a number if there are no runs.
+double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure);
+
 /// The figures of one allocator.
 struct AllocatorResult {
   Allocator allocator;

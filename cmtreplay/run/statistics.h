@@ -35,6 +35,19 @@ Spread spread_of(std::vector<std::uint64_t> samples);
 /// The median of one or more samples, which it reorders. The median of an even number is the mean of the middle two.
 double median_of(std::vector<double>& samples);
 
+/// The mean of a figure over time, between whose samples it is taken to change evenly.
+struct MeanOverTime {
+  double area = 0, span = 0;
+  std::uint64_t last = 0;
+
+  void add(double passed, std::uint64_t now) {
+    area += passed * (static_cast<double>(last) + static_cast<double>(now)) / 2;
+    span += passed;
+    last = now;
+  }
+  std::uint64_t mean() const { return span > 0 ? static_cast<std::uint64_t>(area / span) : last; }
+};
+
 /// The least number of samples for an interval of 95 %. Five are too few: all of them are on one side of the median
 /// once in 16 times.
 inline constexpr std::size_t runs_for_95 = 6;

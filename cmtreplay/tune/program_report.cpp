@@ -93,9 +93,7 @@ std::string interval_cell(const Ratio& ratio) {
 
 Prediction prediction_of(const Cell& cell) {
   const auto medians = [](const CellRuns& runs, std::uint64_t MemoryFigures::*figure) {
-    std::vector<double> samples;
-    for (const MemoryFigures& run : runs.memory) samples.push_back(static_cast<double>(run.*figure));
-    return samples.empty() ? Ratio::none : median_of(samples);
+    return median_memory(runs.memory, figure);
   };
   RatioSamples cpu;
   for (std::size_t i = 0; i < std::min(cell.runs.cpu_ns.size(), cell.reference_runs.cpu_ns.size()); ++i) {
@@ -158,6 +156,9 @@ std::string program_text(const ProgramReport& report) {
                std::to_string(row.good_runs())});
     for (const std::string& warning : row.warnings) warnings += row.name + ": " + warning + "\n";
   }
+  if (!std::isnan(report.clock_factor()))
+    warnings += "the program takes " + fixed(report.clock_factor(), 2) + " times as long as while it was recorded (" +
+                output::time_text(static_cast<double>(*report.recorded_ns)) + ")\n";
   return report.command + "\n" + table.text() + (warnings.empty() ? "" : "\n" + warnings);
 }
 

@@ -74,6 +74,12 @@ struct ProgramReport {
   std::string command = {};
   std::string reference = {};
   std::vector<ProgramRow> rows = {};
+  std::optional<std::uint64_t> recorded_ns = {};
+
+  /// The program's wall time with the default over that of its recording.
+  double clock_factor() const {
+    return recorded_ns && !rows.empty() ? rows.front().wall_ns / static_cast<double>(*recorded_ns) : Ratio::none;
+  }
 };
 
 template <class Visitor, output::DescribedAs<ProgramReport> R>
@@ -82,6 +88,9 @@ void describe(Visitor& field, R& report) {
   field("command", report.command, "the program");
   field("default", report.reference, "the first allocator, which ratios are to");
   field("allocators", report.rows, "in the order asked for, the default first");
+  field("recorded_ns", report.recorded_ns, "the time of the recorded program; null: not known, or a server");
+  field("clock_factor", report.clock_factor(),
+        "wall time with the default over recorded_ns: below 1 the recording slowed the program; null: not known");
 }
 
 /// Marks runs whose output differs from that with the default, unless the default's own runs differ. Fills in the

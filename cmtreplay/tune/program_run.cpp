@@ -16,6 +16,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "cmtreplay/run/statistics.h"
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/files/sha256.h"
 #include "toolkit/process/stat.h"
@@ -28,16 +29,12 @@ constexpr long sample_ns = 10'000'000;
 
 /// Peak and mean of a figure that is sampled.
 struct Sampled {
-  std::uint64_t peak = 0, last = 0;
-  double area = 0;
+  std::uint64_t peak = 0;
+  MeanOverTime mean = {};
 
   void add(std::uint64_t now, std::uint64_t high, std::int64_t passed_ns) {
-    area += static_cast<double>(passed_ns) * (static_cast<double>(last) + static_cast<double>(now)) / 2;
-    last = now;
+    mean.add(static_cast<double>(passed_ns), now);
     peak = std::max(peak, high);
-  }
-  std::uint64_t mean(std::int64_t ns) const {
-    return ns > 0 ? static_cast<std::uint64_t>(area / static_cast<double>(ns)) : last;
   }
 };
 
@@ -73,16 +70,15 @@ class TreeMemory {
   }
 
   void fill(ProgramRun& run) const {
-    const std::int64_t ns = at_ns_ - begin_ns_;
     run.peak_bytes = all_.peak;
-    run.mean_bytes = all_.mean(ns);
+    run.mean_bytes = all_.mean.mean();
     run.peak_anonymous_bytes = anonymous_.peak;
-    run.mean_anonymous_bytes = anonymous_.mean(ns);
+    run.mean_anonymous_bytes = anonymous_.mean.mean();
   }
 
  private:
   pid_t root_;
-  std::int64_t begin_ns_ = process::now_ns(), at_ns_ = begin_ns_;
+  std::int64_t at_ns_ = process::now_ns();
   Sampled all_, anonymous_;
 };
 

@@ -2,6 +2,7 @@
 #include "cmtreplay/tune/settings.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <sstream>
 
@@ -27,19 +28,19 @@ std::vector<std::string> words_of(std::string_view text, char separator = ' ') {
 
 const TunedSetting& row_of(const Choice& choice) { return tuned_settings().at(choice.setting); }
 
-/// The separator of settings in a list variable, and the one between a name and its value.
-char separator_of(const TunedSetting& row) { return row.variable == conf_variable ? ',' : ':'; }
-char assignment_of(const TunedSetting& row) { return row.variable == conf_variable ? ':' : '='; }
+constexpr std::array<ListVariable, 3> list_variables{
+    {{tunables_variable, ':', '='}, {conf_variable, ',', ':'}, {"SCUDO_OPTIONS", ':', '='}}};
 
 /// A choice as its variable contains it: "glibc.malloc.arena_max=1".
 std::string value_text(const Choice& choice) {
   const TunedSetting& row = row_of(choice);
-  if (row.keys.empty()) return choice.value;
+  const ListVariable* const list = list_variable(row.variable);
+  if (!list) return choice.value;
   const std::vector<std::string> keys = words_of(row.keys), values = words_of(choice.value, ',');
   assert(keys.size() == values.size());
   std::string text;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    text += (i == 0 ? "" : std::string(1, separator_of(row))) + keys[i] + assignment_of(row) + values[i];
+    text += (i == 0 ? "" : std::string(1, list->separator)) + keys[i] + list->assignment + values[i];
   return text;
 }
 
@@ -67,6 +68,12 @@ std::string quoted(const std::string& text, char special, char escape) {
 }
 
 }  // namespace
+
+const ListVariable* list_variable(std::string_view name) {
+  const auto found = std::find_if(list_variables.begin(), list_variables.end(),
+                                  [name](const ListVariable& each) { return each.name == name; });
+  return found == list_variables.end() ? nullptr : &*found;
+}
 
 const std::vector<TunedSetting>& tuned_settings() {
   // A threshold for mmap that is set is no longer raised by the program's frees, and so is one for trimming or a pad.
@@ -124,7 +131,7 @@ std::vector<std::string> Candidate::environment() const {
     if (same == settings.end())
       settings.push_back(begin + value_text(choice));
     else
-      *same += separator_of(row) + value_text(choice);
+      *same += list_variable(row.variable)->separator + value_text(choice);
   }
   return settings;
 }

@@ -15,6 +15,15 @@
 
 namespace cmt::replay {
 
+/// A variable that contains several settings: what separates these, and a name from its value.
+struct ListVariable {
+  std::string_view name;
+  char separator, assignment;
+};
+
+/// nullptr: the variable is one setting.
+const ListVariable* list_variable(std::string_view name);
+
 /// A row of the table.
 struct TunedSetting {
   std::string_view kind;      ///< of the allocator: libc, jemalloc, mimalloc, tcmalloc, tbb, scudo

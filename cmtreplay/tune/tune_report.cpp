@@ -16,11 +16,6 @@ using output::fixed;
 /// A replay's peak may be so far from the program's (comparison.cpp).
 constexpr double least_gain = 0.985;
 
-double median_or(const std::vector<std::uint64_t>& samples, double otherwise) {
-  std::vector<double> all(samples.begin(), samples.end());
-  return all.empty() ? otherwise : median_of(all);
-}
-
 bool is_allowed(Aim aim, const Measured& each) {
   if (aim == Aim::memory) return each.time.ratio <= time_allowed;
   if (aim == Aim::time) return each.peak.ratio <= peak_allowed;
@@ -137,20 +132,17 @@ std::string times_text(const TuneReport& report) {
 
 TunedFigures figures_of(const CellRuns& runs) {
   TunedFigures figures;
-  std::vector<std::uint64_t> peaks, means, huge;
+  if (!runs.wall_ns.empty()) figures.wall_ns = spread_of(runs.wall_ns).median;
+  if (!runs.minor_faults.empty())
+    figures.minor_faults = static_cast<std::uint64_t>(spread_of(runs.minor_faults).median);
+  if (runs.memory.empty()) return figures;
+  figures.peak_bytes = static_cast<std::uint64_t>(median_memory(runs.memory, &MemoryFigures::peak));
+  figures.mean_bytes = static_cast<std::uint64_t>(median_memory(runs.memory, &MemoryFigures::mean));
+  std::vector<std::uint64_t> huge;
   for (const MemoryFigures& run : runs.memory) {
-    peaks.push_back(run.peak);
-    means.push_back(run.mean);
     if (run.huge_pages) huge.push_back(*run.huge_pages);
   }
-  const auto median = [](const std::vector<std::uint64_t>& samples) {
-    return samples.empty() ? std::nullopt : std::optional(static_cast<std::uint64_t>(median_or(samples, 0)));
-  };
-  if (!runs.wall_ns.empty()) figures.wall_ns = median_or(runs.wall_ns, 0);
-  figures.peak_bytes = median(peaks);
-  figures.mean_bytes = median(means);
-  figures.huge_page_bytes = median(huge);
-  figures.minor_faults = median(runs.minor_faults);
+  if (!huge.empty()) figures.huge_page_bytes = static_cast<std::uint64_t>(spread_of(huge).median);
   return figures;
 }
 

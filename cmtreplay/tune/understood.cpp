@@ -14,20 +14,14 @@
 #include <sstream>
 #include <string_view>
 
+#include "cmtreplay/run/machine.h"
+#include "cmtreplay/tune/settings.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 namespace {
 
 using Values = std::map<std::string, std::string>;
-
-/// Variables that contain several settings: what separates these, and a name from its value.
-struct ListVariable {
-  std::string_view name;
-  char separator, assignment;
-};
-constexpr std::array<ListVariable, 3> list_variables{
-    {{"GLIBC_TUNABLES", ':', '='}, {"MALLOC_CONF", ',', ':'}, {"SCUDO_OPTIONS", ':', '='}}};
 
 /// Values that ld.so accepts and glibc's malloc ignores: those above `most`, before glibc 2.`lifted`. From do_set_...
 /// in malloc/malloc.c.
@@ -147,7 +141,7 @@ SettingAnswer compared(const SettingPart& part, const std::string& found, const 
 }
 
 SettingAnswer ask_glibc(const SettingPart& part, const Values& values) {
-  const std::string library = std::string("glibc ") + gnu_get_libc_version();
+  const std::string library = libc_name();
   if (values.empty()) return answer(part, Understood::unknown, "this C library does not list its tunables");
   const auto found = values.find(part.key);
   if (found == values.end()) return answer(part, Understood::no, library + " has no such tunable");
@@ -223,9 +217,8 @@ std::vector<SettingPart> parts_of(const std::vector<std::string>& settings) {
   std::vector<SettingPart> parts;
   for (const std::string& setting : settings) {
     const std::string variable = setting.substr(0, setting.find('=')), value = setting.substr(variable.size() + 1);
-    const auto list = std::find_if(list_variables.begin(), list_variables.end(),
-                                   [&](const ListVariable& each) { return each.name == variable; });
-    if (list == list_variables.end()) {
+    const ListVariable* const list = list_variable(variable);
+    if (!list) {
       const std::string tunable = tunable_of(variable);
       parts.push_back(
           {.variable = variable, .key = tunable.empty() ? variable : tunable, .value = value, .text = setting});
