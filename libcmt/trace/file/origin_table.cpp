@@ -9,13 +9,24 @@
 namespace cmt {
 namespace {
 
+/// Makes room for one more entry. `most`: so many entries, and those of a batch, are there before some are dropped. A
+/// column that is no longer small gets memory for all of them at once, because growing step by step touches twice the
+/// memory.
+template <class Value>
+void make_room(std::vector<Value>& column, std::size_t most) {
+  constexpr std::size_t small = 1 << 15;
+  if (column.size() == column.capacity() && column.size() >= small && column.size() < most)
+    column.reserve(most + EventBatch::capacity);
+}
+
 /// Appends a value to a column. The column is empty as long as all values are `none`.
 template <class Value>
-void append_to(std::vector<Value>& column, Value value, Value none, std::size_t size_before) {
+void append_to(std::vector<Value>& column, Value value, Value none, std::size_t size_before, std::size_t most) {
   if (column.empty()) {
     if (value == none) return;
     column.resize(size_before, none);
   }
+  make_room(column, most);
   column.push_back(value);
 }
 
@@ -56,8 +67,9 @@ class OriginTable::Search {
 [[gnu::always_inline]] inline void OriginTable::append(Tag tag, Call call, std::uint64_t time_ns, StackId stack) {
   if (tag != next_tag_) runs_.push_back({tag, calls_.size()});
   next_tag_ = tag + 1;
-  append_to(stacks_, stack, StackId{0}, calls_.size());
-  append_to(times_, time_ns, unknown, calls_.size());
+  append_to(stacks_, stack, StackId{0}, calls_.size(), calls_max_);
+  append_to(times_, time_ns, unknown, calls_.size(), calls_max_);
+  make_room(calls_, calls_max_);
   calls_.push_back(call);
 }
 
@@ -68,6 +80,7 @@ void OriginTable::make(const Event& event, StackId stack) {
   if (!is_wide) call |= event.thread << thread_at;
   if (traits(event.kind).counts || event.alignment != 0 || event.usable != unknown || is_wide) {
     call |= has_extra;
+    make_room(extras_, extras_max_);
     extras_.push_back({event.tag, event.size, event.count, event.alignment, event.usable, event.thread});
   }
   append(event.tag, call, event.time_ns, stack);

@@ -15,30 +15,12 @@
 namespace cmt::collector {
 namespace {
 
-/// The list of spare buffers for so many words. A buffer has at least a page.
-unsigned list_of(std::size_t words) {
-  assert(words != 0);
-  return static_cast<unsigned>(std::bit_width((words - 1) | 511));
-}
-
-std::uint64_t* next_spare(const std::uint64_t* buffer) {
-  std::uint64_t* next;
-  std::memcpy(&next, buffer, sizeof next);
-  return next;
-}
-
 int open_unnamed(const std::string& folder) { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
 
 }  // namespace
 
 Backlog::~Backlog() {
   while (first_) first_ = std::move(first_->next);
-  for (std::uint64_t* buffer : spare_) {
-    while (buffer != nullptr) {
-      const std::unique_ptr<std::uint64_t[]> last(buffer);
-      buffer = next_spare(buffer);
-    }
-  }
   if (file_ >= 0) ::close(file_);
 }
 
@@ -69,8 +51,8 @@ void Backlog::put_words(WorkItem item, Words words, std::size_t count) {
   const bool fits = memory_bytes_ + bytes <= memory_max_;
   lock.unlock();
   if (bytes != 0 && (fits || !write_to_file(*queued, words))) {
-    queued->words = buffer_of(words.size());
-    std::copy(words.begin(), words.end(), queued->words.get());
+    reserve_in_slab(*queued, words.size());
+    std::copy(words.begin(), words.end(), queued->words);
   }
   lock.lock();
   if (!queued->offset) memory_bytes_ += bytes;
@@ -85,29 +67,52 @@ void Backlog::put_words(WorkItem item, Words words, std::size_t count) {
   if (is_enough) arrived_.notify_one();
 }
 
-/// Returns memory for at least so many words: a spare buffer, or a new one.
-std::unique_ptr<std::uint64_t[]> Backlog::buffer_of(std::size_t words) {
-  const unsigned list = list_of(words);
+/// Gives an item memory for its words: in the slab that is being filled, in a spare one, or in a new one.
+void Backlog::reserve_in_slab(Queued& queued, std::size_t words) {
   std::unique_lock lock(mutex_);
-  if (std::uint64_t* const buffer = spare_[list]; buffer != nullptr) {
-    spare_[list] = next_spare(buffer);
-    spare_bytes_ -= (std::uint64_t{1} << list) * sizeof *buffer;
-    return std::unique_ptr<std::uint64_t[]>(buffer);
+  if (slabs_.empty() || slabs_.back()->used + words > slabs_.back()->size) {
+    std::unique_ptr<Slab> slab = take_spare(words);
+    if (!slab) {
+      const std::size_t waiting = memory_bytes_ / sizeof slab->all[0];
+      lock.unlock();
+      slab = std::make_unique<Slab>(std::max(words, std::clamp(waiting, slab_words_min, slab_words_max)));
+      lock.lock();
+    }
+    if (!slabs_.empty() && slabs_.back()->untaken == 0) slabs_.pop_back();  // it is too small
+    slabs_.push_back(std::move(slab));
   }
-  lock.unlock();
-  return std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{1} << list);
+  Slab& slab = *slabs_.back();
+  assert(slab.used + words <= slab.size);
+  queued.slab = &slab;
+  queued.words = slab.all.get() + slab.used;
+  slab.used += words;
+  ++slab.untaken;
 }
 
-/// Keeps memory from buffer_of(words) for another use, unless enough is spare.
-void Backlog::recycle(std::unique_ptr<std::uint64_t[]> buffer, std::size_t words) {
-  assert(buffer != nullptr);
-  const unsigned list = list_of(words);
-  const std::uint64_t bytes = (std::uint64_t{1} << list) * sizeof buffer[0];
-  const std::lock_guard lock(mutex_);  // before `buffer` is freed, if it is
-  if (spare_bytes_ + bytes > spare_bytes_max) return;
-  spare_bytes_ += bytes;
-  std::memcpy(buffer.get(), &spare_[list], sizeof spare_[list]);
-  spare_[list] = buffer.release();
+/// Returns a spare slab with room for so many words, or null.
+std::unique_ptr<Backlog::Slab> Backlog::take_spare(std::size_t words) {
+  const auto fits = [words](const std::unique_ptr<Slab>& slab) { return slab->size >= words; };
+  const auto found = std::find_if(spare_slabs_.rbegin(), spare_slabs_.rend(), fits);
+  if (found == spare_slabs_.rend()) return nullptr;
+  std::unique_ptr<Slab> slab = std::move(*found);
+  spare_slabs_.erase(std::next(found).base());
+  spare_words_ -= slab->size;
+  return slab;
+}
+
+/// Notes that an item's words were taken. Returns a slab that is not needed any more, to be freed without the mutex.
+std::unique_ptr<Backlog::Slab> Backlog::release_in_slab(Slab& slab) {
+  assert(slab.untaken != 0);
+  if (--slab.untaken != 0) return nullptr;
+  slab.used = 0;
+  if (&slab == slabs_.back().get()) return nullptr;
+  const auto found = std::find_if(slabs_.begin(), slabs_.end(), [&](const auto& each) { return each.get() == &slab; });
+  std::unique_ptr<Slab> ended = std::move(*found);
+  slabs_.erase(found);
+  if (spare_words_ + ended->size > spare_words_max) return ended;
+  spare_words_ += ended->size;
+  spare_slabs_.push_back(std::move(ended));
+  return nullptr;
 }
 
 bool Backlog::has_file_room(std::uint64_t bytes) const {
@@ -192,15 +197,16 @@ std::optional<WorkItem> Backlog::next_item() {
   if (queued->offset) {
     read_from_file(*queued);
   } else if (bytes != 0) {
-    std::copy_n(queued->words.get(), records.size, records.words.get());
-    recycle(std::move(queued->words), records.size);
+    std::copy_n(queued->words, records.size, records.words.get());
   }
+  std::unique_ptr<Slab> unneeded;
   lock.lock();
   if (queued->offset) {
     release_in_file(*queued->offset);
   } else {
     assert(memory_bytes_ >= bytes);
     memory_bytes_ -= bytes;
+    if (queued->slab != nullptr) unneeded = release_in_slab(*queued->slab);
   }
   assert(waiting_.records >= count && waiting_.bytes >= bytes);
   waiting_.records -= count;

@@ -2,7 +2,6 @@
 // block the drainer.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -47,6 +46,10 @@ struct WorkItem {
 /// that has been read is written again before any other: its pages are in memory, and the file never becomes longer
 /// than the waiting records. (A ring buffer took fresh pages all the time, up to 10 us each: 19 ns a record.)
 ///
+/// The memory consists of slabs, which are filled one after the other. A slab is used again when all of its items have
+/// been taken. Slabs are small as long as little waits, and later of the size of a huge page (huge_blocks.cpp). A
+/// buffer for each item took a page fault for each 4 KiB.
+///
 /// Threads: several may put, one takes. None of them may be a thread that can starve (idle_worker.h), because those
 /// that put would wait for it. A starving thread must not hold one of malloc's locks either. So next_item() returns a
 /// copy of the records, in memory of the calling thread, and the memory of the putting thread is used again.
@@ -54,7 +57,9 @@ class Backlog {
  public:
   /// `folder`: of the file. The bounds are in bytes.
   Backlog(std::string folder, std::uint64_t memory_max, std::uint64_t file_max)
-      : folder_(std::move(folder)), memory_max_(memory_max), file_max_(file_max) {}
+      : folder_(std::move(folder)), memory_max_(memory_max), file_max_(file_max) {
+    spare_slabs_.reserve(spare_words_max / slab_words_min);  // so that release_in_slab() allocates nothing
+  }
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -90,23 +95,34 @@ class Backlog {
  private:
   using Words = std::span<const std::uint64_t>;
 
-  /// An item of the queue. Its records' words are in the file at `offset`, or in `words`, which may be longer.
+  /// Memory for the words of several items.
+  struct Slab {
+    explicit Slab(std::size_t words) : all(std::make_unique_for_overwrite<std::uint64_t[]>(words)), size(words) {}
+
+    std::unique_ptr<std::uint64_t[]> all;
+    std::size_t size, used = 0;  // words
+    std::size_t untaken = 0;     // items
+  };
+
+  /// An item of the queue. Its records' words are in the file at `offset`, or at `words` in a slab.
   struct Queued {
     WorkItem item;
     std::optional<std::uint64_t> offset{};
-    std::unique_ptr<std::uint64_t[]> words{};
+    std::uint64_t* words = nullptr;
+    Slab* slab = nullptr;
     std::unique_ptr<Queued> next{};
   };
 
   static constexpr std::uint64_t segment_bytes = std::uint64_t{ring_slots_large} * Packer::record_bytes_max;
-  static constexpr std::uint64_t spare_bytes_max = 8 << 20;
+  static constexpr std::size_t slab_words_min = 1 << 13, slab_words_max = 1 << 18, spare_words_max = 1 << 20;
 
   bool has_records(std::uint64_t count) const {
     return count == 0 ? first_ != nullptr : waiting_.records >= count || waiting_.requests != 0;
   }
   void put_words(WorkItem item, Words words, std::size_t count);
-  std::unique_ptr<std::uint64_t[]> buffer_of(std::size_t words);
-  void recycle(std::unique_ptr<std::uint64_t[]> buffer, std::size_t words);
+  void reserve_in_slab(Queued& queued, std::size_t words);
+  std::unique_ptr<Slab> take_spare(std::size_t words);
+  std::unique_ptr<Slab> release_in_slab(Slab& slab);
   bool has_file_room(std::uint64_t bytes) const;
   std::optional<std::uint64_t> reserve_in_file(std::uint64_t bytes);
   void release_in_file(std::uint64_t offset);
@@ -123,8 +139,9 @@ class Backlog {
   Waiting waiting_;
   std::uint64_t awaited_records_ = 0;  // the count of the last wait_for_records()
   std::uint64_t memory_bytes_ = 0;
-  std::array<std::uint64_t*, 64> spare_{};  // by the logarithm of their size: lists, linked by their first words
-  std::uint64_t spare_bytes_ = 0;
+  std::vector<std::unique_ptr<Slab>> slabs_;  // with untaken items, in the order of filling; the last is being filled
+  std::vector<std::unique_ptr<Slab>> spare_slabs_;
+  std::size_t spare_words_ = 0;
   std::vector<std::uint32_t> unread_items_;      // by segment
   std::vector<std::size_t> free_segments_;       // those without unread items, the one that was read last at the end
   std::size_t current_segment_ = 0;              // the one that is being filled
