@@ -239,21 +239,16 @@ static void one_in_25(void) {
   free_most(blocks, count, 25);
 }
 
-/* As many mappings as the kernel allows by default, but for some: of blocks, and of two protections in turn. */
+/* Nearly as many mappings as the kernel allows by default: of two protections in turn. */
 static void mappings(void) {
-  const size_t pages = (size_t)scaled(40000);
+  const size_t pages = (size_t)scaled(60000);
   char* const memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) abort();
   for (size_t i = 0; i < pages; ++i) {
     memory[i * 4096] = 1;
     if (i % 2 && mprotect(memory + i * 4096, 4096, PROT_READ)) abort();
   }
-  mallopt(M_MMAP_THRESHOLD, 4000);
-  for (long i = 0; i < scaled(20000); ++i) {
-    char* const block = malloc(5000);
-    if (!block || mprotect((char*)((uintptr_t)block & ~(uintptr_t)4095) + 4096, 4096, PROT_READ)) abort();
-    *block = 1;
-  }
+  for (long i = 0; i < scaled(1000); ++i) touched(140000);
 }
 
 /* Static data that is zero at first, and is written to. */

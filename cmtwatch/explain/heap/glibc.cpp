@@ -253,7 +253,7 @@ bool maps_glibc(const AddressSpace& memory) {
                      [](const process::Mapping& mapping) { return is_libc(mapping.name); });
 }
 
-bool is_glibc_tried(int minor) { return minor == 36 || minor == 43; }
+bool is_glibc_tried(int minor) { return minor == 31 || minor == 36 || minor == 41 || minor == 43; }
 
 std::uint64_t GlibcMalloc::heap_bytes_max() const {
   constexpr std::uint64_t usual = std::uint64_t{64} << 20;
