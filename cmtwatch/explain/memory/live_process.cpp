@@ -220,7 +220,8 @@ class LiveProcess final : public AddressSpace {
 
   const int pid_;
   const process::Fd pagemap_;
-  std::vector<ScannedRegion> regions_{1024};  // that the kernel writes at once
+  // The kernel writes these at once. Linux 6.18 counts pages twice if it may write more than 512.
+  std::vector<ScannedRegion> regions_ = std::vector<ScannedRegion>(512);
   bool has_scan_ = true, knows_guards_ = true;
 };
 
