@@ -37,10 +37,14 @@ static inline uint64_t machine_add(uint64_t* word, uint64_t count, const uint32_
   return count;
 }
 
-// The return address of a handler, and the ucontext_t after it.
+// The return address of a handler, and the ucontext_t after it. An earlier call, such as sigaction, may have left that
+// address on the stack, where frames with unused space lie over it now. So the flags have to be possible ones: bit 1 is
+// set, and those without a meaning are not.
 static inline uintptr_t machine_interrupted_stack(const uintptr_t* word, const char* end, uintptr_t handlers_return) {
+  enum { flags_with_meaning = 0x3f7fd5, flag_always_set = 2 };
   const greg_t* registers = ((const ucontext_t*)(word + 1))->uc_mcontext.gregs;
   if ((const char*)(registers + NGREG) > end || *word != handlers_return) return 0;
+  if ((registers[REG_EFL] & ~(greg_t)flags_with_meaning) != flag_always_set) return 0;
   return (uintptr_t)registers[REG_RSP];
 }
 

@@ -1,10 +1,15 @@
 // operators WHAT: calls operator new and delete in all their forms, with a size for each, also where there is no
 // memory.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <csetjmp>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 namespace {
@@ -33,6 +38,31 @@ void all() {
   ::operator delete[](::operator new[](70011, std::align_val_t{64}), std::size_t{70011}, std::align_val_t{64});
   ::operator delete[](::operator new[](70012, std::align_val_t{64}, std::nothrow), std::align_val_t{64}, std::nothrow);
   ::operator delete(nullptr);
+}
+
+// Leaves words on the stack that look like the frame of a signal's handler: the address that handlers return to, and
+// addresses of the stack. Programs with handlers leave such words, in calls of sigaction.
+__attribute__((noinline)) void leave_words(std::uintptr_t handlers_return) {
+  volatile std::uintptr_t words[512];
+  for (std::size_t i = 0; i < std::size(words); i += 2) {
+    words[i] = handlers_return;
+    words[i + 1] = reinterpret_cast<std::uintptr_t>(&words[0]);
+  }
+}
+
+// The functions that an operator calls are looked at in its first call.
+int beside_words() {
+  struct {
+    std::uintptr_t handler, flags, restorer;
+    std::uint64_t mask;
+  } action{};
+  std::signal(SIGUSR1, [](int) {});
+  if (syscall(SYS_rt_sigaction, SIGUSR1, nullptr, &action, sizeof action.mask) != 0) return 1;
+  leave_words(action.restorer);
+  void* const block = ::operator new[](70013, std::nothrow);
+  leave_words(action.restorer);
+  ::operator delete[](block, std::nothrow);
+  return 0;
 }
 
 // An exception passes the tracer; later calls are recorded, deeper on the stack or not.
@@ -109,6 +139,7 @@ int thrown() {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "all") == 0) return all(), 0;
+  if (argc == 2 && std::strcmp(argv[1], "beside") == 0) return beside_words();
   if (argc == 2 && std::strcmp(argv[1], "thrown") == 0) return thrown();
   if (argc == 2 && std::strcmp(argv[1], "left") == 0) return left();
   return 2;
