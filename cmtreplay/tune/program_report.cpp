@@ -156,8 +156,8 @@ std::string program_text(const ProgramReport& report) {
                std::to_string(row.good_runs())});
     for (const std::string& warning : row.warnings) warnings += row.name + ": " + warning + "\n";
   }
-  if (!std::isnan(report.clock_factor()))
-    warnings += "the program takes " + fixed(report.clock_factor(), 2) + " times as long as while it was recorded (" +
+  if (const std::optional<double> factor = report.clock_factor())
+    warnings += "the program takes " + fixed(*factor, 2) + " times as long as while it was recorded (" +
                 output::time_text(static_cast<double>(*report.recorded_ns)) + ")\n";
   return report.command + "\n" + table.text() + (warnings.empty() ? "" : "\n" + warnings);
 }

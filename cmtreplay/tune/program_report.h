@@ -1,6 +1,7 @@
 /// The runs of a real program with several allocators, beside what the replay of its trace predicts.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,8 +78,10 @@ struct ProgramReport {
   std::optional<std::uint64_t> recorded_ns = {};
 
   /// The program's wall time with the default over that of its recording.
-  double clock_factor() const {
-    return recorded_ns && !rows.empty() ? rows.front().wall_ns / static_cast<double>(*recorded_ns) : Ratio::none;
+  std::optional<double> clock_factor() const {
+    if (!recorded_ns || rows.empty()) return std::nullopt;
+    const double factor = rows.front().wall_ns / static_cast<double>(*recorded_ns);
+    return std::isnan(factor) ? std::nullopt : std::optional(factor);
   }
 };
 

@@ -223,8 +223,8 @@ reads glibc's heap from outside; the process runs on, and nothing in it changes.
                      report what it gave back
   --call             ask jemalloc or tcmalloc for its figures, by a call in the
                      process
-  --huge-pages       count the pages of 4 KiB in transparent huge pages that hold
-                     only zeros; this reads all huge pages
+  --huge-pages       count the pages of 4 KiB in huge pages that are all zeros;
+                     this reads all huge pages
   --trace=FILE       name the calls whose blocks keep free memory, and the call
                      that raised malloc's threshold for mappings, by a trace of
                      the process (cmttrace)

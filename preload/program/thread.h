@@ -77,7 +77,7 @@ extern uintptr_t thread_word_at HIDDEN;
 static inline uint32_t thread_word(void) { return machine_thread_word(thread_word_at); }
 
 /// A number that is the same only in one thread and one generation. It is never 0, the mark of a new thread. Words have
-/// less than 22 bits. The lowest bits of the generation are above them: with both in one place, a new thread could have
+/// less than 22 bits, and the lowest bits of the generation are above them. In one place, both could give a new thread
 /// the mark that an ended one left before a fork.
 static inline uint32_t thread_mark(uint32_t generation) {
   return (generation << 22 | generation >> 10) ^ no_generation ^ thread_word();

@@ -1,9 +1,9 @@
 // Gives large blocks of memory huge pages, in the programs that link this file: trace2cmt and the collector.
 //
-// They fill tables and streams of some MiB, which the kernel would map page by page. A page costs 0.3 us on plain
-// hardware, and up to 20 us under a hypervisor with page tables of its own. There, this was half of the collector's
-// processor time. A huge page replaces 512 pages, and costs no more than clearing it. Tables that are read at random
-// also need fewer entries of the TLB.
+// They fill tables and streams of some MiB, which the kernel would map page by page. Under a hypervisor with page
+// tables of its own, a page costs up to 20 us. There, this was two fifths of the collector's processor time. A huge
+// page replaces 512 pages, and costs no more than clearing it. Tables that are read at random also need fewer entries
+// of the TLB.
 //
 // Nothing changes on a system without huge pages. A block takes at most 2 MiB more than it has touched.
 

@@ -49,7 +49,7 @@ std::string whole_file() {
     if (event.tag != 0) event.address = event.tag << 32;
     if (event.old_tag >= cmt::fixture::RandomTrace::first_tag) event.old_address = event.old_tag << 32;
     if (event.bytes() >> 31 != 0) event.size = event.size != 0, event.count = 1;
-    if (cmt::names_pages(event.kind)) event = {.kind = cmt::Kind::sample, .thread = event.thread};
+    if (cmt::is_about_pages(event.kind)) event = {.kind = cmt::Kind::sample, .thread = event.thread};
   }
   return cmt::fixture::written(events, cmt::fixture::in_blocks_of(64));
 }

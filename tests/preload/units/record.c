@@ -49,8 +49,13 @@ static void* address_of(uintptr_t block) { return (void*)(0x10000 + block * 64);
 static void begin(bool is_own) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
-  thread_self = (struct Thread){
-      .ring = &ring, .slots = slots, .clock = &clock_value, .stamp_floor = before, .generation = 1, .owner = 1};
+  thread_self = (struct Thread){.ring = &ring,
+                                .slots = slots,
+                                .clock = &clock_value,
+                                .stamp_floor = before,
+                                .owner = 1,
+                                .generation = 1,
+                                .mark = thread_mark(1)};
   generation_page[0] = 1;
   for (uintptr_t i = block_of_handler; i < blocks; i++) owners_take(is_own ? 1 : 2, address_of(i), 64);
   now = clock_value = before;

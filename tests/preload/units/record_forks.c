@@ -68,6 +68,7 @@ static void claim(struct OneRing* of, uint32_t number, uint32_t generation) {
   thread_self.owner = (uint8_t)(number + 1);
   stacks_claim(&thread_self, number);
   thread_self.generation = generation_page[0] = generation;
+  thread_self.mark = thread_mark(generation);
 }
 
 static void count_reservations(void) { reservations_in_parent += parent.ring.reserved != before_fork.ring.reserved; }
