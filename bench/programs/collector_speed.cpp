@@ -299,7 +299,7 @@ void time_all(std::vector<PackedPass> packed, const StackShare* share, Figures& 
   if (stacks) outputs.use_stacks(stacks->table());
   const double begin = now_ns();
   merge(order, std::move(packed));
-  outputs.finish(order.repairs(), false);
+  outputs.finish(order.repairs(), false, 0);
   figures.all = now_ns() - begin;
   figures.bytes = outputs.bytes();
   figures.checksum = checksum_of(fd, figures.bytes);
