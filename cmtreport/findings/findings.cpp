@@ -294,7 +294,10 @@ class Finder {
     const MomentPlaces places = places_of(recording_, report_.moments);
     for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
       const StillLive live = still_live_of(series, end, places);
-      if (live.is_steady && may_leak && share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
+      // Processes that end one after the other leave memory, which adds up as a leak does.
+      const bool is_held = series.live_bytes[live.moment] >= live.bytes / 2;
+      if (live.is_steady && may_leak && is_held && share(live.bytes, peak_bytes_) >= least_leak &&
+          live.bytes >= least_bytes)
         add_leak(series, live);
       else
         find_growth(series, live, end);

@@ -64,7 +64,7 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
   }
   const GlibcHeap& heap = *explanation.heap;
   return "Its malloc is " + version + "'s, with " + output::counted(heap.malloc.arenas.size(), "arena") + ": " +
-         with_commas(heap.figures.live_blocks + heap.mapped.blocks) + " live blocks with " +
+         output::counted(heap.figures.live_blocks + heap.mapped.blocks, "live block") + " with " +
          size_text(heap.figures.live_bytes + heap.mapped.bytes, form) + ", " + size_text(heap.free_bytes(), form) +
          " free.";
 }

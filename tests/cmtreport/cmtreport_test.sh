@@ -124,6 +124,11 @@ cmtreport later.trace rows.trace 2>err | head -n 1 | grep -q '^python3.12 rows.p
 started() { printf '#cmt text=1\n#cmt program=%s\n#cmt pid=%s\n#cmt start=2026-01-01T00:00:1%sZ\nmalloc(8) = 1000<1>\n#cmt end=complete\n' "$1" "$2" "$3" >"$1.trace"; }
 started cc1plus 12 0; started g++ 11 0; started as 9 1
 cmtreport --json as.trace cc1plus.trace g++.trace 2>err | jq -e '.program == "g++" and .title == "g++"' >out || complain "the title of processes that began in the same second"
+# Processes that end one after the other leave memory, which is no leak.
+for number in 10 11 12 13 14 15 16 17 18 19 20 21; do
+  sed "s/^#cmt start_mono.*/#cmt start_monotonic_ns=$((number * 21000000))/" rows.trace >"step$number.trace"
+done
+cmtreport --json step??.trace 2>err | jq -e '[.findings[] | select(.kind == "leak")] == []' >out || complain "ended processes leak"
 cmtreport --json later.trace rows.trace 2>err | jq -e '.title == "python3.12 rows.py" and .command == .title and .name == "2 processes"' >out || complain "the title in JSON"
 
 # Two processes are added up; a function is one in both. Without clocks the axis is of shares.
