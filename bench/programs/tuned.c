@@ -1,10 +1,10 @@
 // Programs of the cases that bench/tuned_programs runs. Each has a pattern that people ask about in public threads.
 //
-//     tuned server SOCKET   24 connections, a thread each; sessions live on, parts of a request do not
-//     tuned ready SOCKET    succeeds once it can be asked
-//     tuned load SOCKET     the requests for it
-//     tuned images          12 threads with image buffers of 0.2 to 8 MB
-//     tuned messages        buffers of 1 MiB and a little more, 200 a second
+//     tuned server SOCKET   24 connections, a thread each. Sessions live on, parts of a request do not.
+//     tuned ready SOCKET    succeeds once the server can be asked.
+//     tuned load SOCKET     sends the requests.
+//     tuned images          12 threads with image buffers of 0.2 to 8 MB.
+//     tuned messages        buffers of 1 MiB and a little more, 200 a second.
 //
 // All sizes come from a fixed sequence, so that each run makes the same calls.
 #include <pthread.h>

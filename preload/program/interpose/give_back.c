@@ -43,14 +43,12 @@ EXPORT int madvise(void* begin, size_t bytes, int advice) {
   }
   if (!large_blocks_min || !discards(advice) || !guard_enter(&guard, guard_own_use))
     return real.madvise(begin, bytes, advice);
+  guard_leave(&guard);
   const bool is_recorded = recording_is_on();
   const struct LargeBlock block = is_recorded ? record_long_pages_before_discard(begin) : (struct LargeBlock){0};
-  const int result = real.madvise(begin, bytes, advice);
-  const int error = errno;
-  if (result == 0 && is_recorded && recording_is_on()) record_long_pages_discarded(begin, bytes, &block);
-  errno = error;
-  guard_leave(&guard);
-  return result;
+  const int failed = real.madvise(begin, bytes, advice);
+  if (!failed && is_recorded && recording_is_on()) record_long_pages_discarded(begin, bytes, &block);
+  return failed;
 }
 
 OURS(madvise);

@@ -1,9 +1,9 @@
 // many_threads [occupied]: obeys lines of its input, and answers each with a line.
 //
-//     threads N       N threads, one after the other, allocate ten blocks of 60007 bytes each; glibc gives each the
-//                     stack of the one before
-//     two-generations forks while two threads wait; the child ends, and uses their stacks for six such threads
-//     load PATH       dlopen, and "loaded" or why not
+//     threads N       N threads, one after the other, allocate ten blocks of 60007 bytes each. glibc gives each the
+//                     stack of the one before.
+//     two-generations forks while two threads wait. The child uses their stacks for six such threads, and ends.
+//     load PATH       dlopen, and "loaded" or why not.
 //
 // occupied: each thread keeps something of its own in the bytes that glibc does not use
 // (cmttrace/attach/thread_storage.h).
