@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "cmtreplay/plan/give_back.h"
+#include "libcmt/heap/touched_pages.h"
 
 namespace cmt::replay {
 namespace {
@@ -122,9 +123,10 @@ Step Planner::touch(const Event& event) {
 
 Step Planner::discard(const Event& event) {
   const SlottedBlock* const found = blocks_.find(event.old_tag);
-  if (found == nullptr || event.size >= found->size) return Step();
-  const std::uint64_t bytes = std::min(event.count, found->size - event.size);
-  return on_pages(Outcome::discard, control_discard, *found, {event.size, bytes});
+  if (found == nullptr) return Step();
+  const heap::RunBytes bytes = heap::discarded_bytes_of(event, found->size);
+  if (bytes.begin == bytes.end) return Step();
+  return on_pages(Outcome::discard, control_discard, *found, {bytes.begin, bytes.end - bytes.begin});
 }
 
 /// A step on a block that lives on. On several lanes the block moves to another slot, as in resize().

@@ -176,8 +176,10 @@ void WatchedBlocks::note_begin(std::uint64_t address, const Block& block) {
 
 /// The blocks between two addresses have fewer pages than were seen.
 void WatchedBlocks::note_discard(std::uint64_t begin, std::uint64_t bytes) {
-  for (auto& [address, block] : blocks_) {
-    if (address >= begin + bytes || begin >= address + block.bytes) continue;
+  auto next = blocks_.lower_bound(begin + bytes);
+  while (next != blocks_.begin()) {
+    auto& [address, block] = *--next;
+    if (address + block.bytes <= begin) return;
     undone_ += block.is_done;
     block.is_done = false;
     block.seen = {};

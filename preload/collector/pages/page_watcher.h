@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -72,7 +72,7 @@ class WatchedBlocks {
   /// Notes that a block needs no further look.
   void set_done(Block& block);
   /// The blocks by address.
-  std::unordered_map<std::uint64_t, Block>& blocks() { return blocks_; }
+  std::map<std::uint64_t, Block>& blocks() { return blocks_; }
 
  private:
   void note_begin(std::uint64_t address, const Block& block);
@@ -80,7 +80,7 @@ class WatchedBlocks {
   /// Returns false if the block is not known.
   bool note_end(std::uint64_t address);
 
-  std::unordered_map<std::uint64_t, Block> blocks_;
+  std::map<std::uint64_t, Block> blocks_;  ///< by address
   std::size_t undone_ = 0;
   std::unordered_set<std::uint64_t> ended_, ended_before_;
 };
