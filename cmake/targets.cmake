@@ -150,8 +150,8 @@ function(cmt_copy_unsanitized)
   endforeach()
 endfunction()
 
-# cmt_parts(NAME SOURCES... [LIBRARIES LIBRARY...]): the static library NAME_parts, which a program is made of but for its
-# main.cpp. Its unit tests link it too, so that nothing is compiled twice.
+# cmt_parts(NAME SOURCES... [LIBRARIES LIBRARY...]): the static library NAME_parts, which a program is made of but for main().
+# Its unit tests link it too, so that nothing is compiled twice.
 function(cmt_parts name)
   cmake_parse_arguments(part "" "" "LIBRARIES" ${ARGN})
   add_library(${name}_parts STATIC ${part_UNPARSED_ARGUMENTS})
@@ -160,9 +160,11 @@ function(cmt_parts name)
   target_compile_definitions(${name}_parts PUBLIC CMT_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# cmt_tool(NAME LIBRARY): an installed command-line program: main.cpp upon its parts.
+# cmt_tool(NAME LIBRARY): an installed command-line program, whose folder's main.cpp is among its parts.
 function(cmt_tool name parts)
-  add_executable(${name} main.cpp)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/toolkit/command/main.cpp)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  target_compile_definitions(${name} PRIVATE CMT_MAIN=${folder}_main)
   target_link_libraries(${name} PRIVATE ${parts} cmt_warnings cmt_sanitize)
   if(CMT_PORTABLE)
     cmt_starts_fast(${name})
@@ -208,7 +210,7 @@ function(cmt_tool_of_folder name)
     list(FILTER sources EXCLUDE REGEX "^${folder}/")
   endforeach()
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(/main|_test)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   cmt_parts(${name} ${sources} LIBRARIES cmt_toolkit ${tool_LIBRARIES})
   cmt_tool(${name} ${name}_parts)

@@ -352,7 +352,7 @@ std::string installed_line(std::span<char*> arguments) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int cmtreplay_main(int count, char** arguments) {
   const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);  // -o FILE may replace it, and -v writes there
   const std::string help = help_text + installed_line({arguments, arguments + count});
   return cmt::command::run(count, arguments,

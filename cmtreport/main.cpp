@@ -370,7 +370,7 @@ int run(const CommandLine& line) {
 }  // namespace
 }  // namespace cmt::report
 
-int main(int argc, char** argv) {
+int cmtreport_main(int argc, char** argv) {
   using namespace cmt::report;
   using Takes = cmt::command::Option::Takes;
   return cmt::command::run(argc, argv,

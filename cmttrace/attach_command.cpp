@@ -37,8 +37,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void say(const std::string& text) { command::complain("cmttrace", text); }
-
 std::string time_text(std::chrono::nanoseconds time) { return output::time_text(static_cast<double>(time.count())); }
 
 /// The collector, which is our child: it is waited for, but not ended with us.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "cmttrace/summary.h"
 #include "preload/text.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
@@ -123,11 +124,9 @@ void FlightFiles::ask_collectors() const {
 void FlightFiles::report_new() {
   for (const launch::BegunTrace& trace : traces_.begun()) {
     const std::string watched = watched_text(trace);
-    if (!watched.empty() && watched_.emplace(trace.process, trace.start_ns).second)
-      command::complain("cmttrace", watched);
+    if (!watched.empty() && watched_.emplace(trace.process, trace.start_ns).second) say(watched);
     std::size_t& reported = reported_[{trace.process, trace.start_ns}];
-    for (; reported < trace.kept_files.size(); ++reported)
-      command::complain("cmttrace", kept_file_text(trace.kept_files[reported]));
+    for (; reported < trace.kept_files.size(); ++reported) say(kept_file_text(trace.kept_files[reported]));
   }
 }
 

@@ -137,8 +137,6 @@ command cannot be started, 127 if it was not found. A signal that ends the
 command ends cmttrace too.
 )";
 
-void say(const std::string& text) { command::complain("cmttrace", text); }
-
 launch::Launch launch_of(const Options& options, const std::string& output, const launch::TraceStatusFile& traces) {
   launch::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
   if (launch::is_broken_by_tracer(options.command[0])) return launch;
@@ -301,7 +299,7 @@ int run(const CommandLine& line) {
 }  // namespace
 }  // namespace cmt::trace_launcher
 
-int main(int argc, char** argv) {
+int cmttrace_main(int argc, char** argv) {
   using namespace cmt::trace_launcher;
   return cmt::command::run(argc, argv,
                            {"cmttrace", CMT_VERSION, help_text, known_options(), run, CommandLine::Operands::command});

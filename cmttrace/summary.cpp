@@ -172,7 +172,7 @@ void EncodingProgress::show(const std::vector<launch::BegunTrace>& traces) {
   shown_ = now;
   if (const std::string line = standstill_.look(traces, now); !line.empty()) {
     clear();
-    command::complain("cmttrace", line);
+    say(line);
   }
   std::uint64_t encoded = 0, waiting = 0;
   for (const launch::BegunTrace& trace : traces) {

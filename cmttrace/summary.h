@@ -10,10 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "toolkit/command/command_line.h"
 #include "toolkit/launch/trace_status.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::trace_launcher {
+
+/// Prints a line of cmttrace on standard error.
+inline void say(const std::string& text) { command::complain("cmttrace", text); }
 
 /// The facts of a summary beside the figures of the traces.
 struct RecordingEnd {

@@ -112,4 +112,4 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace cmt::watch
 
-int main(int argc, char** argv) { return cmt::watch::run(argc, argv); }
+int cmtwatch_main(int argc, char** argv) { return cmt::watch::run(argc, argv); }

@@ -233,7 +233,7 @@ std::string coverage_table(const SamplerReport& report) {
   return table.text(terminal::table_width());
 }
 
-std::string to_text(const SamplerReport& report) {
+std::string sampler_text(const SamplerReport& report) {
   const std::string interval = output::bytes_text(report.sampler.interval);
   const std::string limit = output::bytes_text(whole(unseen_below(report.sampler.interval)));
   return command::input_name(report.name) + " as if sampled every " + interval + ": " +
@@ -280,7 +280,7 @@ void judge_samplers(const trace::Options& options, const command::CommandLine& l
     shown = name_uses(uses, trace, options, asked, {options.tool, stack_options.debug_directories});
   SamplerReport report = report_of(uses, samplers, peaks, shown, asked, sampler);
   report.name = std::filesystem::path(options.path).filename().string();
-  command::print(options.form == trace::Options::Form::json ? output::json_text(report) : to_text(report));
+  command::print(options.form == trace::Options::Form::json ? output::json_text(report) : sampler_text(report));
   trace.complaints().say_count();
 }
 

@@ -322,7 +322,7 @@ std::vector<command::Option> options() {
 }  // namespace
 }  // namespace cmt::lifetimes
 
-int main(int argc, char** argv) {
+int lifetimes_main(int argc, char** argv) {
   using namespace cmt::lifetimes;
   return cmt::command::run(argc, argv,
                            {.name = tool,

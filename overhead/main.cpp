@@ -211,7 +211,7 @@ int run(const CommandLine& line) {
 }  // namespace
 }  // namespace cmt::overhead
 
-int main(int argc, char** argv) {
+int overhead_main(int argc, char** argv) {
   using namespace cmt::overhead;
   const auto value = cmt::command::Option::Takes::value;
   return cmt::command::run(argc, argv,

@@ -316,7 +316,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int trace2cmt_main(int argc, char** argv) {
   return cmt::command::run(argc, argv,
                            {"trace2cmt", CMT_VERSION, help_text, known_options,
                             [](const cmt::command::CommandLine& line) { return run(options_of(line)); }});
