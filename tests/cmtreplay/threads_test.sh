@@ -1,6 +1,6 @@
 # Threads free and resize each other's blocks. Every allocator replays the same calls, in every order, prepared and
 # streamed. Dependencies are counted. In a new trace no address is live twice.
-/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_threads.py" 15000 4 > t.trace
+/usr/bin/python3 "$SOURCE/tests/cmtreplay/make_threads.py" $([ "${CMT_DAILY:-}" ] && echo 15000 || echo 5000) 4 > t.trace
 calls=$(grep -cv thread_ t.trace)
 lives=$(grep -c thread_start t.trace)
 options=(--alloc=libc --alloc=null)
