@@ -17,7 +17,7 @@ const server = http.createServer((request, response) => response.end(answer(requ
 // Its visitors, for this example: 2,000 of them, one after another. Then somebody stops the server.
 function visit(number) {
   if (number === 2000) return process.kill(process.pid, "SIGTERM");
-  http.get({ port: server.address().port, path: `/visitor${number}`, agent: false }, (response) => {
+  http.get({ host: "127.0.0.1", port: server.address().port, path: `/visitor${number}`, agent: false }, (response) => {
     response.resume().on("end", () => visit(number + 1));
   });
 }
