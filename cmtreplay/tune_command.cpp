@@ -183,7 +183,9 @@ class Tuner : public Meter {
       command::complain("cmtreplay", text);
     };
     settings.keep = [this](Cell cell) { pool_.keep(std::move(cell)); };
-    if (!run_cells(plan, missing, settings)) throw Interrupted();
+    const bool is_whole = run_cells(plan, missing, settings);
+    line_.clear();
+    if (!is_whole) throw Interrupted();
     units_ += units(missing.size(), options_of(settings.options.runs));
     run_seconds_ += seconds() - before;
   }
@@ -210,7 +212,6 @@ class Tuner : public Meter {
       if (is_missing(i)) wanted.push_back(i);
     }
     run_missing(plan, wanted, settings, stage);
-    line_.clear();
     command::print(stage + ": " + output::counted(wanted.size(), "cell") + " done\n");
     throw TasksDone{0};
   }

@@ -134,7 +134,9 @@ std::string trim_text(const Explanation& explanation) {
   const TrimResult& trim = *explanation.trim;
   const std::int64_t fell = trim.given_back();
   const ExplainForm form;
-  return "malloc_trim(0) was called. It gave back " + size_text(fell, form) +
+  return "malloc_trim(0) was called. " +
+         (fell < 0 ? "The process grew meanwhile by " + size_text(-fell, form)
+                   : "It gave back " + size_text(fell, form)) +
          " (predicted: " + size_text(explanation.bytes_of(PartKind::trimmable), form) +
          "). The resident memory went from " + size_text(trim.resident_before, form) + " to " +
          size_text(trim.resident_after, form) + ". A thread of the process was kept for " +

@@ -244,7 +244,7 @@ class HeapReader {
       doubt("malloc counts " + output::bytes_text(parameters->mapped_bytes) +
             " in blocks with mappings of their own, and " + output::bytes_text(heap_.mapped.bytes) + " were found");
     if (heap_.figures.resyncs != 0)
-      doubt("the heap's chain of blocks was lost " + output::with_commas(heap_.figures.resyncs) + " times, for " +
+      doubt("the heap's chain of blocks was lost " + output::counted(heap_.figures.resyncs, "time") + ", for " +
             output::bytes_text(heap_.figures.skipped_bytes));
     if (heap_.figures.tops < tops_) doubt("the end of an arena was not found");
     if (heap_.figures.swapped_bytes != 0)
