@@ -38,6 +38,18 @@ done <settings
 ! grep -rnE '(getenv|setting_[a-z_]+)\("CMTTRACE_' "$SOURCE/preload" --include='*.c' --include='*.cpp' --include='*.h' ||
   complain "a setting that is named outside of the list"
 
+# groff formats the pages without warnings, also at widths of terminals where a column of a table can be too narrow.
+if command -v groff >/dev/null; then
+  for page in "$SOURCE"/man/*.[1-9]; do
+    for width in 72 80 100; do
+      groff -mandoc -Tutf8 -w w -w break -r LL=${width}n -z "$page" 2>warnings
+      [ ! -s warnings ] || complain "${page##*/} at $width columns: $(head -n 3 warnings)"
+    done
+  done
+else
+  echo "groff is not installed: the pages' lines are not checked"
+fi
+
 if command -v mandoc >/dev/null; then
   mandoc -T lint -W warning "$SOURCE"/man/*.[1-9] || complain "mandoc finds faults"
 else
