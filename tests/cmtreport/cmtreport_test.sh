@@ -120,6 +120,17 @@ jq -e '.frames.function | index("_start") == null and index("__libc_start_call_m
 grep -v '^#name 1 ' rows.trace >stripped.trace
 cmtreport --json stripped.trace | jq -e '.frames.function | index("__libc_start_call_main") == null and all(startswith("python3.12+0x") | not)' >out || complain "the start of a program without symbols is in the tree"
 cmtreport rows.trace | grep -q '^  1 free of unknown blocks, fewer than 1 in 10,000 events$' || complain "no line about a free"
+# The bound of that rule: 1 event of 20,000 is small, 1 of 19,999 is a finding in red, with no line in the details.
+for left_out in 1 2; do
+  grep -vE "^malloc\(90\) = [0-9a-f]*<[2-$((left_out + 1))]> " rows.trace >bound.trace
+  cmtreport --json bound.trace >json && cmtreport bound.trace >text || complain "bound.trace: $?"
+  events=$((20001 - left_out)) is_finding=$([ $left_out = 1 ] && echo false || echo true)
+  jq -e --argjson events $events --argjson is $is_finding '.events == $events and .lost.unknown_ends == 1 and
+    (.findings | any(.kind == "lost" and .part == "memory") == $is and any(.kind == "lost" and .urgent) == $is)' json >out ||
+    complain "$events events: $(jq -c '[.events, .lost, .findings[].headline]' json)"
+  grep -q '^  1 free of unknown blocks, fewer' text && is_line=true || is_line=false
+  [ $is_line != $is_finding ] || complain "$events events: $(cat text)"
+done
 cmtreport later.trace rows.trace 2>err | head -n 1 | grep -q '^python3.12 rows.py: 2 processes, 40,002 events' || complain "the title of two processes"
 started() { printf '#cmt text=1\n#cmt program=%s\n#cmt pid=%s\n#cmt start=2026-01-01T00:00:1%sZ\nmalloc(8) = 1000<1>\n#cmt end=complete\n' "$1" "$2" "$3" >"$1.trace"; }
 started cc1plus 12 0; started g++ 11 0; started as 9 1
