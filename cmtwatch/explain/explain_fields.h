@@ -125,6 +125,23 @@ void describe(Visitor& field, Row& row) {
   field("live_bytes", row.live_bytes, "of an owner's memory, what is in use, if it is known");
 }
 
+struct FileRow {
+  std::string part, name;
+  std::uint64_t resident_bytes = 0, copied_bytes = 0;
+  std::optional<std::uint64_t> own_bytes, shared_bytes, dirty_bytes;
+};
+template <class Visitor, output::DescribedAs<FileRow> Row>
+void describe(Visitor& field, Row& row) {
+  field("part", row.part, "`files`, or `shared`");
+  field("name", row.name, "the file, or the shared memory, as the kernel names it");
+  field("resident_bytes", row.resident_bytes, "of all its mappings");
+  field("copied_bytes", row.copied_bytes,
+        "of resident_bytes, copies of pages that were written to: part `written_files`, not `files`");
+  field("own_bytes", row.own_bytes, "on pages that no other process maps; null: of a core file, as the next ones");
+  field("shared_bytes", row.shared_bytes, "on pages that other processes map too");
+  field("dirty_bytes", row.dirty_bytes, "copies, and written pages that the kernel has yet to store");
+}
+
 /// malloc_trim(0), tried.
 struct TrimRow {
   std::uint64_t predicted_bytes = 0;
@@ -175,6 +192,7 @@ struct ExplanationRow {
   std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, threads = 0;
   std::optional<std::uint64_t> huge_zero_bytes;
   std::vector<PartRow> parts;
+  std::vector<FileRow> files;
   std::optional<MallocRow> malloc;
   std::optional<AllocatorRow> allocator;
   std::optional<TrimRow> trim;
@@ -194,6 +212,7 @@ void describe(Visitor& field, Row& row) {
         "of huge_page_bytes, pages of 4 KiB that hold only zeros; null: not counted (--huge-pages)");
   field("threads", row.threads, "at the begin of the look");
   field("parts", row.parts, "add up to resident_bytes");
+  field("files", row.files, "the mapped files and shared memory, the largest first");
   field("malloc", row.malloc, "null: its malloc is not glibc's, or not known");
   field("allocator", row.allocator, "null: not asked (--call), or none that answers");
   field("trim", row.trim, "null: not tried (--trim)");

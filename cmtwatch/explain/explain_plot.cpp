@@ -71,6 +71,16 @@ picture::NumberTable table_of(const Explanation& explanation) {
   return table;
 }
 
+picture::NumberTable files_of(const Explanation& explanation) {
+  picture::NumberTable table{{"mapped files", "resident", "copied", "shared with others"}, {}};
+  for (const FileMemory& file : explanation.large_files()) {
+    const auto shared = file.shared_bytes();
+    table.rows.push_back({text::to_line(file.name), output::bytes_text(file.resident_bytes),
+                          output::bytes_text(file.copied_bytes), shared ? output::bytes_text(*shared) : "-"});
+  }
+  return table;
+}
+
 }  // namespace
 
 picture::Picture explain_picture(const std::vector<Explanation>& looks) {
@@ -81,6 +91,7 @@ picture::Picture explain_picture(const std::vector<Explanation>& looks) {
   picture.subtitle = output::bytes_text(last.resident_bytes) + " resident";
   picture.panels.push_back(panel_of(looks));
   picture.tables.push_back(table_of(last));
+  if (auto files = files_of(last); !files.rows.empty()) picture.tables.push_back(std::move(files));
   ExplainForm form;
   form.width = 100;
   picture.table = advice_text(last, form);

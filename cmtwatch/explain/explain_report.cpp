@@ -120,6 +120,21 @@ std::string detail_text(const Explanation& explanation, const ExplainForm& form)
   return "\n" + keepers.text(form.width) + by_type + by_site + "\n" + pages.text(form.width);
 }
 
+/// The largest mapped files, with -v more of them; empty if none is worth a line.
+std::string files_text(const Explanation& explanation, const ExplainForm& form) {
+  constexpr std::size_t files_shown = 5, files_listed = 20;
+  const std::vector<FileMemory> files = form.verbose ? explanation.files : explanation.large_files();
+  if (files.empty()) return "";
+  output::Table table({"mapped files", "resident", "copied", "shared with others"});
+  for (const FileMemory& file : files) {
+    if (table.rows().size() == (form.verbose ? files_listed : files_shown)) break;
+    const auto shared = file.shared_bytes();
+    table.add({text::to_line(file.name), size_text(file.resident_bytes, form), size_text(file.copied_bytes, form),
+               shared ? size_text(*shared, form) : "-"});
+  }
+  return "\n" + table.text(form.width);
+}
+
 /// The answers of another malloc.
 std::string allocator_text(const Explanation& explanation, const ExplainForm& form) {
   if (!explanation.allocator) return "";
@@ -172,6 +187,9 @@ ExplanationRow row_of(const Explanation& explanation) {
   row.threads = explanation.threads;
   for (const Part& part : explanation.parts)
     row.parts.push_back({part_key(part), part_name(part), part.bytes, part.is_likely, part.live_bytes});
+  for (const FileMemory& file : explanation.files)
+    row.files.push_back({part_key(Part{file.kind}), file.name, file.resident_bytes, file.copied_bytes, file.own_bytes,
+                         file.shared_bytes(), file.dirty_bytes});
   row.advice = advice_for(explanation);
   row.doubts = explanation.doubts;
   if (explanation.trim)
@@ -244,7 +262,7 @@ std::string explain_text(const Explanation& explanation, const ExplainForm& form
     if (part.live_bytes) title += ", " + size_text(*part.live_bytes, form) + " of it in use";
     table.add({title, size_text(part.bytes, form), output::percent_text(share, explanation.resident_bytes)});
   }
-  text += table.text(form.width) + beside_text(explanation, form) + "\n";
+  text += table.text(form.width) + files_text(explanation, form) + beside_text(explanation, form) + "\n";
   text += advice_text(explanation, form) + allocator_text(explanation, form);
   return text + detail_text(explanation, form);
 }

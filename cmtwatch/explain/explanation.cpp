@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "cmtwatch/explain/heap/thread_stacks.h"
 #include "cmtwatch/explain/memory/static_data.h"
@@ -46,6 +47,7 @@ class Booking {
     for (const process::Mapping& mapping : memory_.mappings()) add(mapping);
     add_heap_parts();
     add_owners();
+    list_files();
     for (const auto& [kind, bytes] : sums_) {
       if (bytes != 0) result_.parts.push_back({kind, bytes});
     }
@@ -102,13 +104,35 @@ class Booking {
       add_by_pages(mapping);
     } else if (is_shared_memory(mapping)) {
       sums_[PartKind::shared] += resident;
+      note_file(mapping, PartKind::shared, 0);
     } else if (mapping.name.starts_with("/")) {
       const auto written = static_cast<std::int64_t>(std::min(mapping.anonymous_bytes, mapping.resident_bytes));
       sums_[PartKind::written_files] += written;
       sums_[PartKind::files] += resident - written;
+      note_file(mapping, PartKind::files, static_cast<std::uint64_t>(written));
     } else {
       sums_[PartKind::special] += resident;
     }
+  }
+
+  void note_file(const process::Mapping& mapping, PartKind kind, std::uint64_t copied) {
+    FileMemory& file = files_[{kind, mapping.name}];
+    file.resident_bytes += mapping.resident_bytes;
+    file.copied_bytes += copied;
+    if (!memory_.knows_sharing()) return;
+    file.own_bytes = file.own_bytes.value_or(0) + mapping.private_bytes;
+    file.dirty_bytes = file.dirty_bytes.value_or(0) + mapping.dirty_bytes;
+  }
+
+  void list_files() {
+    for (auto& [key, file] : files_) {
+      if (file.resident_bytes == 0) continue;
+      file.kind = key.first;
+      file.name = key.second;
+      result_.files.push_back(std::move(file));
+    }
+    std::stable_sort(result_.files.begin(), result_.files.end(),
+                     [](const FileMemory& a, const FileMemory& b) { return a.resident_bytes > b.resident_bytes; });
   }
 
   // add_heap_parts() books the memory of the heap.
@@ -164,6 +188,7 @@ class Booking {
   std::size_t next_claim_ = 0;  // the first that may be in the next mapping
   std::vector<Range> unknown_;  // anonymous memory that malloc does not hold
   std::map<PartKind, std::int64_t> sums_;
+  std::map<std::pair<PartKind, std::string>, FileMemory> files_;
   std::uint64_t lost_threads_ = 0;
 };
 
@@ -214,6 +239,15 @@ std::vector<Part> Explanation::parts_by_size() const {
   std::vector<Part> sorted = parts;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
   return sorted;
+}
+
+std::vector<FileMemory> Explanation::large_files() const {
+  constexpr std::uint64_t worth_bytes = 1 << 20, worth_share = 20;
+  std::vector<FileMemory> large;
+  for (const FileMemory& file : files) {
+    if (file.resident_bytes >= std::max(worth_bytes, resident_bytes / worth_share)) large.push_back(file);
+  }
+  return large;
 }
 
 Explanation explain(AddressSpace& memory, BlockSites* sites) { return Booking(memory, sites).book(); }

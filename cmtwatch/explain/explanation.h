@@ -1,6 +1,7 @@
 /// Why a process is as big as it is: its resident memory by parts, which add up, and what could be done.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,6 +44,20 @@ struct Part {
   std::string remark{};
 };
 
+/// A file that is mapped, or shared memory, with all of its mappings.
+struct FileMemory {
+  PartKind kind = PartKind::files;             ///< files, or shared
+  std::string name{};                          ///< as the kernel names the mappings
+  std::uint64_t resident_bytes = 0;            ///< copied_bytes included
+  std::uint64_t copied_bytes = 0;              ///< copies of pages that were written to, of the part written_files
+  std::optional<std::uint64_t> own_bytes{};    ///< on pages that no other process maps; nullopt: of a core file
+  std::optional<std::uint64_t> dirty_bytes{};  ///< copies, and written pages that the kernel has yet to store
+
+  std::optional<std::uint64_t> shared_bytes() const {
+    return own_bytes ? std::optional(resident_bytes - std::min(resident_bytes, *own_bytes)) : std::nullopt;
+  }
+};
+
 /// The name of a part in reports and JSON: "live", "free, malloc_trim gives it back".
 std::string part_name(const Part& part);
 /// The same as a word for scripts: "live", "trimmable".
@@ -55,6 +70,7 @@ struct Explanation {
   std::int64_t stopped_ns = 0;  ///< how long the process was stopped; 0: it ran
   std::uint64_t resident_bytes = 0;
   std::vector<Part> parts;                                ///< add up to resident_bytes
+  std::vector<FileMemory> files;                          ///< the largest first
   std::uint64_t swapped_bytes = 0, page_table_bytes = 0;  ///< not resident
   std::uint64_t huge_page_bytes = 0;                      ///< of resident_bytes
   std::optional<std::uint64_t> huge_zero_bytes;           ///< of these, pages of zeros; nullopt: not looked for
@@ -72,6 +88,8 @@ struct Explanation {
   std::uint64_t bytes_of(PartKind kind) const;
   /// The largest first, as reports list them.
   std::vector<Part> parts_by_size() const;
+  /// The files that are worth a line: at least 1 MiB, and a twentieth of the resident memory.
+  std::vector<FileMemory> large_files() const;
 };
 
 /// Looks at a memory. `sites`, here and below: of a trace of the process, which must live as long as the explanation.

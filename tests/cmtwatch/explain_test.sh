@@ -76,6 +76,53 @@ for stop in "" --stop; do
 done
 end
 
+# The mapped files by name, as smaps has them. Their bytes without the copies are the part of files.
+if command -v python3 >/dev/null; then
+  head -c 9000000 /dev/zero >copied.data
+  head -c 8000000 /dev/zero >both.data
+  cat >mapper.py <<'CODE'
+import mmap, os, sys
+copied = mmap.mmap(os.open("copied.data", os.O_RDONLY), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
+both = mmap.mmap(os.open("both.data", os.O_RDWR), 0)
+for at in range(0, len(copied), 4096): copied[at]
+for at in range(0, 500 * 4096, 4096): copied[at] = 1
+for at in range(0, 300 * 4096, 4096): both[at] = 1
+copied.madvise(mmap.MADV_DONTFORK)
+if os.fork() == 0: sum(both[at] for at in range(0, len(both), 4096)); print("ready", flush=True); sys.stdin.read(); os._exit(0)
+for at in range(0, len(both), 4096): both[at]
+print("ready", flush=True)
+sys.stdin.read()
+CODE
+  mkfifo hold
+  python3 mapper.py <hold >mapper.said &
+  pid=$!
+  exec 9>hold
+  until_true '[ "$(grep -c ready mapper.said)" = 2 ] || ! kill -0 $pid'
+  of_file() {  # of_file NAME FIELD: by another program
+    awk -v name="/$1$" -v field="$2" '$1 ~ /^[0-9a-f]+-[0-9a-f]+$/ { is = $0 ~ name }
+      is && $1 ~ "^(" field "):$" { kib += $2 } END { printf "%d\n", kib * 1024 }' "/proc/$pid/smaps"
+  }
+  status_of cmtwatch explain --json $pid
+  jq '.processes[0]' out >look.json
+  for name in copied.data both.data; do
+    row="$(jq -r --arg name "/$name" '.files[] | select(.name | endswith($name)) |
+      "\(.resident_bytes) \(.copied_bytes) \(.own_bytes) \(.shared_bytes) \(.dirty_bytes)"' look.json)"
+    theirs="$(of_file $name Rss) $(of_file $name Anonymous) $(of_file $name 'Private_Clean|Private_Dirty')"
+    theirs="$theirs $(of_file $name 'Shared_Clean|Shared_Dirty') $(of_file $name 'Private_Dirty|Shared_Dirty')"
+    [ "$row" = "$theirs" ] || complain "mapped files: $name: $row, not $theirs"
+  done
+  jq -e '([.files[] | select(.part == "files") | .resident_bytes - .copied_bytes] | add) ==
+    ([.parts[] | select(.part == "files") | .bytes] | add) and ([.parts[].bytes] | add) == .resident_bytes and
+    (.files | any(.copied_bytes == 2048000) and any(.shared_bytes > 7900000))' look.json >/dev/null ||
+    complain "mapped files: $(jq -c '.files, .parts' look.json)"
+  status_of cmtwatch explain --bytes $pid
+  grep -q '/copied.data  *90[0-9]*  *2,\?048,\?000  *' out || complain "mapped files as text: $(cat out err)"
+  status_of cmtwatch explain --plot=files.html $pid
+  tr -d '\n' <files.html | grep -q 'both.data</td><td>7.63 MiB</td><td>0 B</td><td>7.63 MiB' || complain "mapped files on the page"
+  exec 9>&-
+  wait $pid || true
+fi
+
 # C++ types of the blocks that keep pages, also of a program without symbols. Huge pages of which one page was written to.
 cat >typed.cpp <<'CODE'
 #include <stdint.h>

@@ -63,6 +63,9 @@ class AddressSpace {
   const process::Mapping* find(std::uint64_t address) const;
   const std::vector<Thread>& threads() const { return threads_; }
 
+  /// Whether the mappings have private_bytes and dirty_bytes.
+  virtual bool knows_sharing() const { return true; }
+
   /// Looks again where the threads are: they may have been stopped meanwhile.
   virtual void find_threads() {}
 

@@ -109,6 +109,8 @@ class CoreFile final : public AddressSpace {
 
  protected:
   // gcore writes absent pages as zeros; the kernel leaves holes, which read as zeros.
+  bool knows_sharing() const override { return false; }
+
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     static constexpr std::array<std::uint8_t, page_bytes> zeros{};
     std::vector<PageRun> runs;
