@@ -142,8 +142,6 @@ static void describe_program(struct Control* control) {
   memcpy(control->program, program_name(), length);
   make_utf8(control->program, length);
   describe_command(control->command);
-  strcpy(control->allocator, allocator_name());
-  make_utf8(control->allocator, strlen(control->allocator));
 }
 
 static void remove_files(const struct Control* control) {

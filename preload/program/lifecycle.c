@@ -137,6 +137,8 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   control->clock = control->start_stamp;
   control->touched_min = large_blocks_min;
+  strcpy(control->allocator, allocator_name());
+  make_utf8(control->allocator, strlen(control->allocator));
   control->sample_bytes = sampler_interval();
   program_pools_name(control);
   owners_begin_process(&control->owners_bytes);

@@ -47,6 +47,7 @@ if [ "$status" = 125 ] && grep -qE 'ptrace_scope|CAP_SYS_PTRACE' err; then
   exit 77
 fi
 [ "$status" = 0 ] || complain "for a millisecond: $(cat err)"
+trace2cmt --info probe.cmt | grep 'allocator  *libc[.]so' >/dev/null || complain "not libc's: $(trace2cmt --info probe.cmt | grep allocator)"
 status_of cmttrace --attach="$target" --duration=1ms -o /dev/full
 [ "$status" = 125 ] && [ "$(cat err)" = 'cmttrace: /dev/full: a trace is a regular file, and this is none' ] || complain "to a device: $status $(cat err)"
 stub=$(left) files=$(ls "/proc/$target/fd" | wc -l)
