@@ -11,7 +11,7 @@ mv first prefix                       # nothing may remember where it was instal
 prefix=$PWD/prefix
 
 fail() { echo "install: $*" >&2; exit 1; }
-for file in lib/libcmttrace.so lib/libcmttrace-pools.so lib/libcmt.a lib/libcmt.so lib/libcmt.so.0 include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
+for file in lib/libcmttrace.so lib/libcmttrace-pools.so lib/libcmt.a lib/libcmt.so lib/libcmt.so.1 include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
             share/man/man1/trace2cmt.1 share/man/man5/cmt.5 share/doc/cmt/README.md share/doc/cmt/LICENSE \
             share/doc/cmt/doc/figures.md share/doc/cmt/doc/architecture.md share/doc/cmt/format-spec/cmt.md \
             share/doc/cmt/format-spec/text.md share/doc/cmt/doc/api.md \
@@ -61,15 +61,15 @@ for without in none PkgConfig; do
 done
 
 # The shared library exports the API, and of the standard library nothing.
-strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.0" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?cmt::|LIBCMT_0$' || true)
+strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.1" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?cmt::|LIBCMT_0$' || true)
 [ -z "$strays" ] || fail "libcmt.so exports $strays"
-nm -DC --defined-only "$prefix/lib/libcmt.so.0" | grep 'cmt::Reader::read()' >/dev/null || fail "libcmt.so does not export the API"
-strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.0" | grep -E 'cmt::(text|format|heap|trace)::' || true)
+nm -DC --defined-only "$prefix/lib/libcmt.so.1" | grep 'cmt::Reader::read()' >/dev/null || fail "libcmt.so does not export the API"
+strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.1" | grep -E 'cmt::(text|format|heap|trace)::' || true)
 [ -z "$strays" ] || fail "libcmt.so exports what is not in its headers: $strays"
 
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --cflags --libs cmt)
-ldd through_pkg_config | grep "$prefix/lib/libcmt.so.0" >/dev/null || fail "the consumer is not linked with libcmt.so.0"
+ldd through_pkg_config | grep "$prefix/lib/libcmt.so.1" >/dev/null || fail "the consumer is not linked with libcmt.so.1"
 [ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
 [ "$(./through_pkg_config bash.cmt)" = "$(trace2cmt -s bash.cmt | grep -vc '^#') events" ] || fail "the consumer misreads a .cmt"
 
