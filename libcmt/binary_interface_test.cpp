@@ -1,5 +1,5 @@
-// Compares the sizes of the public types with those of the current SOVERSION. A program that was built with another size
-// of cmt::Event reads wrong memory. If a size has changed since the last release, raise SOVERSION (RELEASING.md).
+// Compares the sizes of the public types with those of the current SOVERSION. A program that was built with another
+// size of cmt::Event reads wrong memory. If a size has changed since the last release, raise SOVERSION (RELEASING.md).
 
 #include <cmt/event.h>
 #include <cmt/header.h>
