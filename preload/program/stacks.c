@@ -18,7 +18,7 @@ LARGE_VARIABLE static struct UnwindThread* memory_of_ring[rings_max];
 static struct {
   struct UnwindThread* first;
   uint32_t used;
-} reserve;
+} in_sandbox;
 
 // Kinds of pools have no traits of blocks, so that older readers do not take them for those of malloc.
 enum {
@@ -50,13 +50,14 @@ void stacks_end_process(void) {
 }
 
 void stacks_reserve(void) {
-  if (stacks_kinds && !reserve.first) reserve.first = sys_map_quietly(threads_in_sandbox * sizeof *reserve.first);
+  if (stacks_kinds && !in_sandbox.first)
+    in_sandbox.first = sys_map_quietly(threads_in_sandbox * sizeof *in_sandbox.first);
 }
 
 static struct UnwindThread* new_memory(void) {
   if (!sandbox_entered) return sys_map_quietly(sizeof(struct UnwindThread));
-  const uint32_t number = __atomic_fetch_add(&reserve.used, 1, __ATOMIC_RELAXED);
-  return reserve.first && number < threads_in_sandbox ? &reserve.first[number] : NULL;
+  const uint32_t number = __atomic_fetch_add(&in_sandbox.used, 1, __ATOMIC_RELAXED);
+  return in_sandbox.first && number < threads_in_sandbox ? &in_sandbox.first[number] : NULL;
 }
 
 void stacks_claim(struct Thread* self, uint32_t ring) {
