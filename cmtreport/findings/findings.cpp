@@ -37,9 +37,10 @@ constexpr double least_unknown_stacks = 0.01;
 
 /// The weight of a share of the whole in the order of findings. Memory at the peak may be needed, so it weighs little.
 /// Leaks and growth have no end, so they weigh more, however small they are so far.
-constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
-                 temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
-                 short_lived_weight = 0.05, burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
+constexpr double peak_weight = 0.1, staying_weight = 0.001, live_weight = 0.08, growth_base = 0.05, growth_weight = 1,
+                 leak_base = 0.1, temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1,
+                 untouched_weight = 0.2, short_lived_weight = 0.05, burst_weight = 0.3, allocator_weight = 0.3,
+                 pins_weight = 1;
 
 /// The least parts for a finding about pinned pages.
 constexpr double least_pinned = 0.1;        // of all pages: those that old blocks pin
@@ -50,6 +51,8 @@ constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 /// The least difference of resident and live bytes that is a finding, and the most times of one process.
 constexpr std::uint64_t least_beyond_live = 8 << 20;
 constexpr std::size_t retentions_max = 3;
+constexpr std::string_view pool_text =
+    "; the interpreter keeps these blocks for later values until it ends: they are no leak of their own";
 constexpr std::string_view not_live_text =
     "the rest is the allocator's own, or other memory (code, stacks, mappings, older blocks)";
 
@@ -62,6 +65,9 @@ constexpr std::size_t name_columns = 48, through_columns = 36;
 
 /// Less than this is no finding, whatever its share.
 constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
+
+/// From this on, a library's memory from before main is as remarkable at the peak as other memory.
+constexpr std::uint64_t least_of_library = 1 << 20;
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -91,7 +97,8 @@ class Finder {
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
         callers_(tree_, programs_of(recording)),
-        functions_(totals_by_function(tree_, totals)) {
+        functions_(totals_by_function(tree_, totals)),
+        staying_(find_staying(tree_, totals)) {
     for (const Function& function : tree_.functions())
       short_names_[analysis::short_name(function.name)].insert(function.name + '\0' + function.library);
   }
@@ -210,6 +217,19 @@ class Finder {
     const bool is_most = of_end >= 0.5 && blocks > 1 && !report_.total.truncated;
     return is_most && share(bytes, peak_bytes_) >= least_live ? std::max(usual, of_end) : usual;
   }
+  /// "3 blocks", "3 blocks (64.0 KiB of these in one block)" if one of them has half of the bytes or more.
+  static std::string blocks_text(const StillLive& live) {
+    const bool is_in_one = live.blocks > 1 && live.largest_block >= live.bytes - live.bytes / 2;
+    return counted(live.blocks, "block") +
+           (is_in_one ? " (" + bytes_text(live.largest_block) + " of these in one block)" : "");
+  }
+  static std::vector<Figure> figures_of(const StillLive& live, std::uint64_t event, std::uint64_t all) {
+    std::vector<Figure> figures{
+        {"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
+    if (live.largest_block != 0) figures.push_back({"largest_block_bytes", live.largest_block});
+    return figures;
+  }
+
   void add_caller(Finding& finding) const {
     if (!caller_.empty()) finding.figures.push_back({"largest_caller", caller_amount_});
   }
@@ -217,12 +237,17 @@ class Finder {
   void find_peak(const FunctionTotals& function) {
     const std::uint64_t bytes = function.totals.peak_bytes;
     if (share(bytes, peak_bytes_) < least_peak || bytes < least_bytes) return;
-    Finding& finding = add_of_function("peak", function.function, share(bytes, peak_bytes_) * peak_weight,
+    const bool is_of_library =
+        staying_[function.function] == Stays::library && function.totals.sum[Measure::leaked_bytes] >= bytes;
+    const bool is_small = is_of_library && bytes < least_of_library;
+    Finding& finding = add_of_function("peak", function.function,
+                                       share(bytes, peak_bytes_) * (is_small ? staying_weight : peak_weight),
                                        [](const NodeTotals& node) { return node.peak_bytes; });
     finding.figure = bytes_text(bytes);
     finding.headline = "of the peak (" + percent_text(bytes, peak_bytes_) + "), in " + own_code_text(bytes);
     finding.text = percent_text(bytes, peak_bytes_) + " of the peak (" + bytes_text(bytes) + " of " +
                    bytes_text(peak_bytes_) + ") was allocated by " + name_of(function.function) + caller_text(bytes);
+    if (is_of_library) finding.text += "; a library made it before main and keeps it: it is no leak";
     finding.figures = {{"bytes", bytes}, {"blocks", function.totals.peak_blocks}, {"peak_bytes", peak_bytes_}};
     add_caller(finding);
   }
@@ -267,7 +292,8 @@ class Finder {
 
   void find_untouched(const FunctionTotals& function) {
     const std::uint64_t bytes = function.totals.sum[Measure::untouched_bytes], all = report_.total.allocated_bytes;
-    if (share(bytes, all) < least_untouched || bytes < least_bytes) return;
+    if (share(bytes, all) < least_untouched || bytes < least_bytes || staying_[function.function] == Stays::library)
+      return;
     Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
                                        [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
     finding.figure = bytes_text(bytes);
@@ -286,7 +312,8 @@ class Finder {
     std::vector<FrameNumber> candidates;
     for (const FunctionTotals& each : functions_) {
       const std::uint64_t most = std::max(each.totals.peak_bytes, each.totals.sum[Measure::leaked_bytes]);
-      if (share(most, peak_bytes_) >= least_leak && most >= least_bytes) candidates.push_back(each.function);
+      if (share(most, peak_bytes_) >= least_leak && most >= least_bytes && staying_[each.function] != Stays::library)
+        candidates.push_back(each.function);
     }
     const std::size_t end = end_of_allocation(report_.moments);
     // A table that is loaded at the start rises steadily while it is loaded. It stays live afterwards, and is no leak.
@@ -296,8 +323,8 @@ class Finder {
       const StillLive live = still_live_of(series, end, places);
       // Processes that end one after the other leave memory, which adds up as a leak does.
       const bool is_held = series.live_bytes[live.moment] >= live.bytes / 2;
-      if (live.is_steady && may_leak && is_held && share(live.bytes, peak_bytes_) >= least_leak &&
-          live.bytes >= least_bytes)
+      if (live.is_steady && may_leak && is_held && staying_[series.function] == Stays::no &&
+          share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
         add_leak(series, live);
       else
         find_growth(series, live, end);
@@ -346,16 +373,13 @@ class Finder {
     finding.urgent = true;
     finding.text = name_of(series.function) + " " + verb("leaks", "leak") +
                    (live.is_by_events ? " steadily, by events: " : " steadily: ") + bytes_text(live.bytes) + " in " +
-                   counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
-                   end_text() + caller_text(all, " of all " + bytes_text(all));
+                   blocks_text(live) + ", allocated up to " + place_text(live.moment) + ", are " + end_text() +
+                   caller_text(all, " of all " + bytes_text(all));
     if (is_late)
       finding.text += "; it begins after " + output::fixed(100 * live.begin, 0) +
                       " % of the time: a table that the program fills from then on looks the same";
-    finding.figures = {{"bytes", live.bytes},
-                       {"blocks", live.blocks},
-                       {"last_event", event},
-                       {"all_bytes", all},
-                       {"peak_bytes", peak_bytes_}};
+    finding.figures = figures_of(live, event, all);
+    finding.figures.push_back({"peak_bytes", peak_bytes_});
     add_caller(finding);
     finding.span = {0, static_cast<std::uint32_t>(live.moment)};
   }
@@ -368,18 +392,20 @@ class Finder {
       return;
     }
     if (share(live.bytes, peak_bytes_) < least_live || live.bytes < least_bytes) return;
+    const bool is_pool = staying_[series.function] == Stays::pool;
+    const double usual = share(live.bytes, peak_bytes_) * live_weight;
     Finding& finding =
-        add_of_function("live_at_end", series.function,
-                        weight_of_end(share(live.bytes, peak_bytes_) * live_weight, live.bytes, live.blocks),
+        add_of_function("live_at_end", series.function, is_pool ? usual : weight_of_end(usual, live.bytes, live.blocks),
                         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
     finding.headline = end_text() + ", in " + own_code_text(all);
-    finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + counted(live.blocks, "block") +
+    finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + blocks_text(live) +
                    ", allocated up to " + place_text(live.moment) + ", " + (live.blocks == 1 ? "is " : "are ") +
                    end_text() + caller_text(all, " of all " + bytes_text(all));
-    finding.figures = {{"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
+    if (is_pool) finding.text += std::string(pool_text);
+    finding.figures = figures_of(live, event, all);
     add_caller(finding);
     finding.span = {0, static_cast<std::uint32_t>(live.moment)};
   }
@@ -402,6 +428,7 @@ class Finder {
                          : " " + verb("grows", "grow") + " to the end: ") +
         "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
         " in the last" + caller_text(at_peak, " of it at the peak");
+    if (staying_[rising.series.function] == Stays::pool) finding.text += std::string(pool_text);
     if (rising.functions_alike != 0)
       finding.text += "; " + counted(rising.functions_alike, "other function") + " below " + name_of(rising.common) +
                       (rising.functions_alike == 1 ? " rises" : " rise") + " alike";
@@ -646,6 +673,7 @@ class Finder {
   std::uint64_t calls_;
   Callers callers_;
   std::vector<FunctionTotals> functions_;
+  std::vector<Stays> staying_;                                          // by function
   std::unordered_map<std::string, std::set<std::string>> short_names_;  // the functions that have it
   // For the finding that was added last:
   std::string caller_;  // empty: none

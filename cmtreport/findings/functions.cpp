@@ -87,6 +87,42 @@ std::vector<FrameNumber> Callers::path_of(NodeNumber node, std::size_t most) con
   return path;
 }
 
+namespace {
+
+/// The loader calls the initialisers of libraries. Stacks end in it, or are cut there. A library that the program loads
+/// later has the program's functions outside of the loader's.
+bool is_made_by_loader(const CallTree& tree, NodeNumber node) {
+  FrameNumber outermost = 0;
+  for (; node != 0; node = tree.nodes()[node].parent) {
+    const FrameNumber function = tree.nodes()[node].function;
+    if (!tree.functions()[function].name.starts_with("[cut")) outermost = function;
+  }
+  const std::string& library = tree.functions()[outermost].library;
+  return outermost != 0 && begins_with_any(library, {"ld-linux", "ld-musl", "ld-2.", "ld64.so", "ld.so"});
+}
+
+Stays stays_by_name(const Function& function) {
+  const std::string name = analysis::short_name(function.name);
+  // libstdc++, in a program that is linked with it statically.
+  if (name == "_GLOBAL__sub_I_eh_alloc.cc") return Stays::library;
+  return name == "Perl_more_bodies" || name == "Perl_more_sv" ? Stays::pool : Stays::no;
+}
+
+}  // namespace
+
+std::vector<Stays> find_staying(const CallTree& tree, const TotalsByNode& totals) {
+  std::vector<Stays> staying;
+  for (const Function& function : tree.functions()) staying.push_back(stays_by_name(function));
+  std::vector<bool> has_loaders(staying.size()), has_others(staying.size());
+  totals.for_each([&](NodeNumber node, const NodeTotals&) {
+    (is_made_by_loader(tree, node) ? has_loaders : has_others)[tree.charged_function(node)] = true;
+  });
+  for (std::size_t i = 0; i < staying.size(); ++i) {
+    if (has_loaders[i] && !has_others[i]) staying[i] = Stays::library;
+  }
+  return staying;
+}
+
 std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesByNode& changes,
                                       const std::vector<FrameNumber>& functions) {
   const std::size_t count = recording.last_moment() + 1;
@@ -96,11 +132,13 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesB
     assert(place_of[function] == functions.size());  // each function comes once
     place_of[function] = series.size();
     const std::vector<std::uint64_t> zeros(count);
-    series.push_back({function, zeros, zeros, zeros});
+    series.push_back({function, zeros, zeros, zeros, {}});
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t place = place_of[recording.tree().charged_function(changes.node(i))];
     if (place == series.size()) continue;
+    if (changes.largest_leaked(i).bytes > series[place].largest.bytes)
+      series[place].largest = changes.largest_leaked(i);
     changes.for_each(i, [&](std::size_t moment, const SparseMeasures& measures) {
       series[place].live_bytes[moment] += measures[Measure::live_bytes];
       series[place].leaked_bytes[moment] += measures[Measure::leaked_bytes];

@@ -41,6 +41,16 @@ class Callers {
   std::vector<bool> is_of_script_, is_of_program_;  // by function: the user's own code
 };
 
+/// Why blocks of a function stay until the program ends, although nothing is wrong.
+enum class Stays {
+  no,
+  library,  ///< a library's initialiser made them, before main: the pool for exceptions of libstdc++
+  pool,     ///< an interpreter keeps them for later values: the arenas of Perl
+};
+
+/// Returns by function why all of its memory stays. The names of such functions are in functions.cpp.
+std::vector<Stays> find_staying(const CallTree& tree, const TotalsByNode& totals);
+
 /// The caller, and the function of the user's own code, with most of a figure of a function, and the node with most of
 /// it.
 struct LargestCaller {
@@ -87,6 +97,7 @@ struct FunctionSeries {
   std::vector<std::uint64_t> live_bytes;
   std::vector<std::uint64_t> leaked_bytes;  ///< allocated up to the moment, live at the end
   std::vector<std::uint64_t> leaked_blocks;
+  LargestLeaked largest{};
 };
 
 /// Returns the series of some functions, each of them once. Memory: 24 bytes for each function and moment.

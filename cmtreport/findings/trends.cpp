@@ -55,6 +55,7 @@ StillLive live_up_to(const FunctionSeries& series, std::size_t moment) {
   found.moment = moment;
   found.bytes = series.leaked_bytes[moment];
   found.blocks = series.leaked_blocks[moment];
+  if (series.largest.moment <= moment) found.largest_block = series.largest.bytes;
   return found;
 }
 

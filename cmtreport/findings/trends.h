@@ -24,9 +24,10 @@ struct StillLive {
   std::size_t moment = 0;  ///< the end of the nine tenths
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  bool is_steady = false;     ///< whether it is a leak, as below
-  double begin = 0;           ///< of a leak, the part of the time up to `end` after which it begins; 0: not known
-  bool is_by_events = false;  ///< the nine tenths are those of the events, of moments that are even by time
+  std::uint64_t largest_block = 0;  ///< bytes of the largest; 0: it was allocated later
+  bool is_steady = false;           ///< whether it is a leak, as below
+  double begin = 0;                 ///< of a leak, the part of the time up to `end` after which it begins; 0: not known
+  bool is_by_events = false;        ///< the nine tenths are those of the events, of moments that are even by time
 };
 /// Finds out whether a function leaks steadily up to `end`. All of the first nine tenths but at most one have to add at
 /// least a quarter of their even part.

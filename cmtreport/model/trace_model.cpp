@@ -101,18 +101,25 @@ void TraceModel::finish() {
 
 void TraceModel::collect_leaked() {
   const std::vector<Interval>& intervals = intervals_.intervals();
-  tsl::robin_map<std::uint64_t, Amount, NumberHash> by_key_and_interval;
+  struct Leaked {
+    Amount amount{};
+    std::uint64_t largest_bytes = 0;
+  };
+  tsl::robin_map<std::uint64_t, Leaked, NumberHash> by_key_and_interval;
   fates_->for_each_live([&](const Block& block) {
     const auto interval =
         std::lower_bound(intervals.begin(), intervals.end(), block.born,
                          [](const Interval& each, std::uint64_t event) { return each.last_event < event; });
     assert(interval != intervals.end());
     const auto index = static_cast<std::uint64_t>(interval - intervals.begin());
-    by_key_and_interval[std::uint64_t{block.key} << 32 | index].add_block(block.size);
+    Leaked& leaked = by_key_and_interval[std::uint64_t{block.key} << 32 | index];
+    leaked.amount.add_block(block.size);
+    leaked.largest_bytes = std::max(leaked.largest_bytes, block.size);
   });
   leaked_.reserve(by_key_and_interval.size());
-  for (const auto& [place, amount] : by_key_and_interval)
-    leaked_.push_back({static_cast<KeyId>(place >> 32), static_cast<std::uint32_t>(place), amount});
+  for (const auto& [place, leaked] : by_key_and_interval)
+    leaked_.push_back(
+        {static_cast<KeyId>(place >> 32), static_cast<std::uint32_t>(place), leaked.amount, leaked.largest_bytes});
   std::sort(leaked_.begin(), leaked_.end(), [](const LeakedBlocks& a, const LeakedBlocks& b) {
     return a.interval != b.interval ? a.interval < b.interval : a.key < b.key;
   });

@@ -56,6 +56,7 @@ struct LeakedBlocks {
   KeyId key = 0;
   std::uint32_t interval = 0;
   Amount amount;
+  std::uint64_t largest_bytes = 0;  ///< of one block
 };
 
 inline constexpr std::size_t marks_max = 1000;

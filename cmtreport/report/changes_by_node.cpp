@@ -41,6 +41,11 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
   std::vector<std::uint32_t> places;  // by node
   count_bytes(recording, places);
   at_peak_.resize(nodes_.size());
+  largest_leaked_.resize(nodes_.size());
+  recording.for_each_leaked([&](std::size_t moment, NodeNumber node, const LeakedBlocks& leaked) {
+    LargestLeaked& largest = largest_leaked_[places[node]];
+    if (leaked.largest_bytes > largest.bytes) largest = {leaked.largest_bytes, moment};
+  });
   bytes_.reset(new char[begins_.back()]);  // not set to 0
   std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
   const std::size_t peak_interval = peak.process ? peak_interval_of(recording.traces()[*peak.process]) : 0;

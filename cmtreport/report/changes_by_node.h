@@ -21,8 +21,14 @@ struct PeakPlace {
   std::uint64_t live_bytes = 0;
 };
 
+/// The largest block of a node that is live at the end, and the moment up to which it was made.
+struct LargestLeaked {
+  std::uint64_t bytes = 0;
+  std::size_t moment = 0;
+};
+
 /// The changes of each node's own allocations, by moment. Figures of one node after another, such as sums, so need no
-/// table of all nodes. Memory: some 10 bytes for each moment at which a node changed, and 28 a node.
+/// table of all nodes. Memory: some 10 bytes for each moment at which a node changed, and 44 a node.
 class ChangesByNode {
  public:
   /// Takes the changes out of the recording.
@@ -33,6 +39,9 @@ class ChangesByNode {
   NodeNumber node(std::size_t i) const { return nodes_[i]; }
   /// Returns the memory of the i-th node that was live at the peak.
   const heap::LiveTotals& at_peak(std::size_t i) const { return at_peak_[i]; }
+
+  /// Returns the largest block of the i-th node that is live at the end; 0 bytes: none is.
+  const LargestLeaked& largest_leaked(std::size_t i) const { return largest_leaked_[i]; }
 
   /// Calls `visit(moment, measures)` with the changes of the i-th node between the moment before and this one, as
   /// SparseMeasures. Moments rise; a moment may come several times.
@@ -54,6 +63,7 @@ class ChangesByNode {
   std::vector<NodeNumber> nodes_;
   std::vector<std::size_t> begins_{0};  // by place in nodes_, in bytes_; and the end
   std::vector<heap::LiveTotals> at_peak_;
+  std::vector<LargestLeaked> largest_leaked_;
   std::unique_ptr<char[]> bytes_;  // for each change the moment, and the packed measures
 };
 

@@ -66,6 +66,11 @@ class Recording {
     for (TraceFigures& trace : traces_) trace.node_of_key = {};
   }
 
+  /// Calls `visit(moment, node, leaked)` with the blocks of a node that were made in an interval up to this moment and
+  /// are live at the end. To be called before take_changes().
+  template <class Visit>
+  void for_each_leaked(Visit visit) const;
+
   /// Returns the moment up to which an interval of a trace counts.
   std::size_t moment_of(const TraceFigures& trace, std::size_t interval) const;
   /// Returns the moment at which the blocks of an ended process are gone, or nullopt if the process did not end before
@@ -102,6 +107,18 @@ void Recording::visit_changes(Visit& visit, End end_interval) const {
         end_interval(at);
       }
       if (moment_after(traces_[i]) == moment) visit_end({i, count, moment}, visit);
+    }
+  }
+}
+
+template <class Visit>
+void Recording::for_each_leaked(Visit visit) const {
+  for (const TraceFigures& trace : traces_) {
+    for (std::size_t i = 0; i < trace.model->intervals().intervals().size(); ++i) {
+      for (const LeakedBlocks& leaked : trace.model->leaked_of(i)) {
+        const NodeNumber node = trace.node_of_key[leaked.key];
+        if (node != CallTree::left_out) visit(moment_of(trace, i), node, leaked);
+      }
     }
   }
 }

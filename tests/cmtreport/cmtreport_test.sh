@@ -92,6 +92,43 @@ cmtreport --json leaky.cmt | jq -c '.frames.short_name' | grep -q '"keep<>"' || 
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
 cmtreport --json --hide=keep leaky.cmt >hidden && ! grep -q '"int keep' hidden || complain "--hide=keep"
 
+# One block with most of the bytes is named. Blocks of a library from before main, and the arenas of Perl, are no leak.
+{
+  echo '#cmt text=1'
+  echo '#cmt program=app'
+  echo '#module 1 path=/bin/app begin=1000 end=9000 bias=0'
+  echo '#module 2 path=/lib/ld-linux-x86-64.so.2 begin=10000 end=90000 bias=0'
+  echo '#module 3 path=/lib/libstdc++.so.6 begin=100000 end=900000 bias=0'
+  for frame in 1:2:_dl_init 2:2:call_init 3:3:pool 4:1:main 5:1:few 6:1:Perl_more_sv 7:3:dlopen_init; do
+    IFS=: read -r number module name <<<"$frame"
+    echo "#frame $number module=$module address=${number}000"
+    echo "#name $number function=$name"
+  done
+  echo '#node 1 parent=0 frame=0'
+  for node in 2:1:1 3:2:2 4:3:3 5:0:4 6:5:5 7:5:6 8:5:2 9:8:7; do
+    IFS=: read -r number parent frame <<<"$node"
+    echo "#node $number parent=$parent frame=$frame"
+  done
+  echo 'malloc(72704) = 100000<1> stack=4'
+  echo 'malloc(90000) = 200000<2> stack=6'
+  echo 'malloc(1000) = 300000<3> stack=6'
+  echo 'malloc(50000) = 380000<4> stack=9'
+  awk 'BEGIN { for (i = 1; i <= 2000; ++i) {
+    printf "malloc(40) = %x<%d> stack=7\n", 16777216 + 4096 * i, 2 * i + 9
+    printf "malloc(50) = %x<%d> stack=5\nfree(%x<%d>)\n", 16777216 + 4096 * i + 512, 2 * i + 10, 16777216 + 4096 * i + 512, 2 * i + 10 } }'
+  echo '#cmt end=complete'
+} >stays.trace
+cmtreport stays.trace >text 2>err && cmtreport --json stays.trace >json || complain "stays.trace: $(cat err)"
+tr -s ' \n' ' ' <text >line
+grep -q 'few: 88.9 KiB in 2 blocks (87.9 KiB of these in one block), allocated up to' line || complain "one large block: $(cat text)"
+jq -e '[.findings[] | select(.function == "few" and .kind == "live_at_end") | .numbers.largest_block_bytes] == [90000]' json >out ||
+  complain "the largest block in the JSON: $(jq -c .findings json)"
+jq -e '[.findings[] | select(.kind == "leak")] == [] and ([.findings[] | select(.function == "pool") | .kind] == ["peak"]) and
+  (.findings[-1] | .function == "pool" and (.text | contains("made it before main"))) and
+  (.findings | any(.function == "dlopen_init" and .kind == "live_at_end") and
+    any(.function == "Perl_more_sv" and (.kind == "growth" or .kind == "live_at_end") and (.text | contains("keeps these blocks for later values"))))' json >out ||
+  complain "what stays is a leak: $(jq -c '.findings[] | [.kind, .function, .text]' json)"
+
 # Findings name the code of the user: of a script before the program's, and that before a library's. The functions that
 # start a program are in no tree. Few frees of unknown blocks are no finding, and the command is the title.
 {
