@@ -13,6 +13,7 @@
 #include "overhead/by_holder.h"
 #include "overhead/forms.h"
 #include "overhead/heap_tops.h"
+#include "overhead/pool_use.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/trace/stages.h"
 #include "toolkit/trace/trace_tool.h"
@@ -64,6 +65,12 @@ Instead of annotating:
                  live when. FILE ends in .svg, .html, .png or .pdf. With
                  --summary, --json or --csv the summary is printed too
 
+  --pool=NAME    summarise a pool that the program cuts from malloc's blocks or
+                 from the system's memory (cmttrace --pool): its live blocks and
+                 the unused bytes in its arenas over time, and sizes and ages of
+                 the blocks. The trace needs no addresses; pages and gaps of
+                 such blocks are not known. Goes with --by too
+
 Who holds the pages:
 
   --by=WHAT      a table by function, caller (functions with the tree of their
@@ -77,7 +84,7 @@ Who holds the pages:
                  many events, at a time (1.5s), or at a mark (@load)
   --sort=FIGURE  by unused (the default), pages (the share of them), sole (pages
                  without blocks of others), live (bytes), blocks, old-pages,
-                 pinned or separable
+                 pinned or separable. With --pool: live (the default) or blocks
   --inclusive    sort by figures that include callees
   --top=N        print the first N rows only; 0 means all. The default is 20, or
                  0 with --json and --csv
@@ -172,6 +179,7 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
   if (output.draws()) summariser.collect_plot(axis);
   count_events(trace, summariser, options.jobs);
   Summary summary = summariser.finish(trace.truncated());
+  summary.pools_not_counted = trace.pools().not_counted();
   if (options.form != Options::Form::csv) name_blocks(summary, options);
   output.write(summary, {to_text, to_csv, to_picture});
   trace.complaints().say_count();
@@ -195,8 +203,13 @@ int run(const CommandLine& line) {
   }
   options.path = line.file();
   const int page_shift = parse_page_shift(line.value("page-size", "4K"));
+  line.refuse_together("pool", {"plot", "clock", "annotate", "huge-pages", "leaks", "totals", "page-size"});
   if (is_by_holder) {
     report_holders(options, parse_holder_options(line, options.path), page_shift);
+    return 0;
+  }
+  if (!options.pool.empty()) {
+    summarise_pool(options);
     return 0;
   }
   if (options.summarises ||
@@ -218,8 +231,8 @@ int overhead_main(int argc, char** argv) {
                            {.name = tool,
                             .version = CMT_VERSION,
                             .help = help_text,
-                            .options = cmt::trace::known_options(
-                                cmt::analysis::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
+                            .options = cmt::trace::known_options(cmt::analysis::group_options(
+                                {{"huge-pages"}, {"page-size", value}, {"at", value}, {"pool", value}})),
                             .run = run,
                             .output = cmt::command::Tool::Output::all});
 }

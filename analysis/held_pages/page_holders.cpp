@@ -86,6 +86,25 @@ void forget_sole_pages(std::vector<CallerOf<PageUse>>& callers) {
   }
 }
 
+void forget_pages(std::vector<CallerOf<PageUse>>& callers) {
+  for (CallerOf<PageUse>& each : callers) {
+    each.use.forget_pages();
+    forget_pages(each.callers);
+  }
+}
+
+/// Returns the report of blocks of which no pages are known.
+PageHolders without_pages(PageHolders report) {
+  report.total.forget_pages();
+  report.of_unknown_stacks.forget_pages();
+  for (PageHolder& each : report.holders) {
+    each.self.forget_pages();
+    each.inclusive.forget_pages();
+    forget_pages(each.callers);
+  }
+  return report;
+}
+
 PageUse total_of(const PageUses& uses) {
   PageUse total;
   for (const PageUses::Entry& entry : uses.entries) total += entry.use;
@@ -99,7 +118,10 @@ double least_figure(const PageUses& uses, const GroupOptions<PageUse>& options) 
   return options.min * static_cast<double>(total_of(uses).metric(options.metric));
 }
 
-PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, const GroupOptions<PageUse>& options) {
+namespace {
+
+PageHolders find_holders_and_pages(const StackTable& stacks, const PageUses& uses,
+                                   const GroupOptions<PageUse>& options) {
   PageHolders report;
   report.by = options.by;
   report.metric = options.metric;
@@ -128,6 +150,13 @@ PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, co
     each.stack = ends.lines(each.largest, each.stack_left_out);
   }
   return report;
+}
+
+}  // namespace
+
+PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, const GroupOptions<PageUse>& options) {
+  PageHolders report = find_holders_and_pages(stacks, uses, options);
+  return uses.page_size == 0 ? without_pages(std::move(report)) : report;
 }
 
 }  // namespace cmt::analysis

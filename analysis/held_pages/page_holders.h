@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/groups/group.h"
 #include "analysis/held_pages/page_use.h"
 #include "analysis/stacks/contributors.h"
+#include "toolkit/trace/pools.h"
 
 namespace cmt::analysis {
 
@@ -30,12 +32,15 @@ struct PageHolders {
   std::uint64_t time_ns = unknown;
   std::uint64_t defects = 0;
   bool truncated = false;
+  std::optional<std::string> pool{};  ///< empty: malloc
+  std::optional<std::uint64_t> arena_bytes{};
   std::uint64_t page_size = 0;
   std::uint64_t stacks = 0;
   PageUse total;
   PageUse of_unknown_stacks;
   std::vector<PageHolder> holders;
   std::uint64_t left_out = 0;
+  std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
 
   std::uint64_t pages() const { return total.page_bytes / page_size; }
   std::uint64_t separable_pages() const {
@@ -55,17 +60,23 @@ void describe(Visitor& field, const PageHolders& report) {
         "live_bytes, blocks, old_page_bytes, pinned_pages or separable_bytes");
   field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
   field("at", report.at,
-        "which moment: unused (the sample with the most unused bytes on pages), peak, or that of --at");
+        "which moment: unused (the sample with the most unused bytes on pages, or in the pool's arenas), peak, or that "
+        "of "
+        "--at");
   field("event", report.event, "the last event before that moment, counted from 1");
   field("time_ns", output::nullable(report.time_ns), "its time since the recording began");
   field("defects", report.defects, "defects found in the trace up to there");
   field("truncated", report.truncated, "whether the trace breaks off");
-  field("page_size_bytes", report.page_size, "bytes of a page");
+  field("pool", output::omit_if_empty(report.pool), "with --pool: its name");
+  field("arena_bytes", output::omit_if_empty(report.arena_bytes), "of the pool's arenas, where these were recorded");
+  field("page_size_bytes", report.page_size, "bytes of a page; 0 of a pool");
   field("stacks", report.stacks, "different stacks whose blocks are live");
   field("total", report.total, "of all stacks");
   field("unknown_stacks", report.of_unknown_stacks, "of blocks whose stack is not known");
   field("holders", report.holders, "the largest first");
   field("holders_left_out", report.left_out, "how many more there are, beyond --top and below --min");
+  field("pools_not_counted", output::omit_if_empty(report.pools_not_counted),
+        "the pools that have events up to the moment, which are in none of these figures (overhead --pool)");
 }
 
 /// Returns the least figure that --min lets through, a share of the total. The sum over all stacks would not do: pages
@@ -73,7 +84,8 @@ void describe(Visitor& field, const PageHolders& report) {
 double least_figure(const PageUses& uses, const GroupOptions<PageUse>& options);
 
 /// Returns the blocks of `uses` by holder. `stacks` has the frames' names. The caller sets the report's name, moment,
-/// defects and truncation. The sole_bytes of callers are unknown.
+/// defects and truncation. The sole_bytes of callers are unknown. If the page size of `uses` is 0, so are all figures
+/// of pages.
 PageHolders find_page_holders(const StackTable& stacks, const PageUses& uses, const GroupOptions<PageUse>& options);
 
 std::string to_text(const PageHolders& report);

@@ -53,6 +53,8 @@ std::string metric_words(PageMetric metric) {
 std::string moment_text(const PageHolders& report) {
   std::string text = "at event " + with_commas(report.event);
   if (report.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(report.time_ns)) + ")";
+  if (report.at == "unused" && report.pool)
+    return text + ", the sample with the most " + (report.arena_bytes ? "unused bytes in arenas" : "live bytes");
   if (report.at == "unused") return text + ", the sample with the most unused bytes on pages";
   if (report.at == "peak") return text + ", the peak of live bytes";
   return text + ", --at=" + text::to_line(report.at);
@@ -63,13 +65,21 @@ std::string holders_head(const PageHolders& report) {
   std::string text = report.name + ": " + moment_text(report);
   if (report.truncated) text += "; breaks off";
   if (report.defects != 0) text += "; " + output::counted(report.defects, "defect");
-  text += "\n  " + output::counted(report.pages(), "page") + " of " + bytes_text(report.page_size) + ": " +
-          bytes_text(total.live_bytes) + " in " + output::counted(total.blocks, "block");
+  text += "\n  ";
+  if (total.has_pages()) text += output::counted(report.pages(), "page") + " of " + bytes_text(report.page_size) + ": ";
+  text += bytes_text(total.live_bytes) + " in " + output::counted(total.blocks, "block");
   if (is_of_stacks(report.by)) text += " of " + output::counted(report.stacks, "stack");
-  text += "; unused " + bytes_text(total.unused_bytes) + "\n";
-  text += "  old blocks: on " + output::counted(total.old_page_bytes / report.page_size, "page") + ", pin " +
-          with_commas(total.pinned_pages) + ", separable: " + bytes_text(report.separable_pages() * report.page_size) +
-          "\n";
+  if (total.has_pages()) {
+    text += "; unused " + bytes_text(total.unused_bytes) + "\n";
+    text += "  old blocks: on " + output::counted(total.old_page_bytes / report.page_size, "page") + ", pin " +
+            with_commas(total.pinned_pages) +
+            ", separable: " + bytes_text(report.separable_pages() * report.page_size) + "\n";
+  } else {
+    if (report.arena_bytes)
+      text += "; " + output::percent_text(total.live_bytes, *report.arena_bytes) + " of " +
+              bytes_text(*report.arena_bytes) + " of arenas";
+    text += "\n  no pages: a trace has no addresses of the blocks of pools\n";
+  }
   if (report.of_unknown_stacks.blocks != 0) {
     text += "  stack not known: " + output::counted(report.of_unknown_stacks.blocks, "block") + ", " +
             bytes_text(report.of_unknown_stacks.live_bytes) + "\n";
@@ -98,23 +108,31 @@ void describe(Visitor& field, R& row) {
 output::Columns<HolderRow> holder_columns(const PageHolders& report) {
   output::Columns<HolderRow> columns;
   columns.add_text(std::string(name(report.by)), [](const HolderRow& row) { return row.name; });
-  columns.add("unused", "unused_bytes", bytes_text);
-  columns.add("of all", "page_bytes", std::function([all = report.total.page_bytes](std::uint64_t bytes) {
-                return output::percent_text(bytes, all);
-              }));
-  columns.add("pages", "page_bytes", bytes_text);
+  const bool has_pages = report.total.has_pages();
+  const char* const all_key = has_pages ? "page_bytes" : "live_bytes";
+  const std::uint64_t all = has_pages ? report.total.page_bytes : report.total.live_bytes;
+  if (has_pages) columns.add("unused", "unused_bytes", bytes_text);
+  columns.add("of all", all_key,
+              std::function([all](std::uint64_t bytes) { return output::percent_text(bytes, all); }));
+  if (has_pages) columns.add("pages", "page_bytes", bytes_text);
   columns.add("live", "live_bytes", bytes_text);
   columns.add("blocks", "blocks", with_commas);
-  columns.add("free without", "sole_bytes", bytes_text, "");
-  columns.add("old pages", "old_page_bytes", bytes_text);
-  columns.add("pinned", "pinned_pages", with_commas);
-  columns.add("separable", "separable_bytes", signed_bytes_text);
+  if (has_pages) {
+    columns.add("free without", "sole_bytes", bytes_text, "");
+    columns.add("old pages", "old_page_bytes", bytes_text);
+    columns.add("pinned", "pinned_pages", with_commas);
+    columns.add("separable", "separable_bytes", signed_bytes_text);
+  } else {
+    columns.add("old blocks", "old_blocks", with_commas);
+    columns.add("old bytes", "old_bytes", bytes_text);
+  }
   if (is_of_stacks(report.by)) {
     columns.add_computed("with callees", [metric = report.metric](const HolderRow& row) {
       return row.is_caller ? std::string() : figure_of(row.inclusive, metric);
     });
   }
   std::vector<std::string> first_out{"of all"};
+  if (!has_pages) first_out.insert(first_out.end(), {"old blocks", "old bytes"});
   if (report.metric != PageMetric::old_pages) first_out.push_back("old pages");
   if (report.metric != PageMetric::pinned) first_out.push_back("pinned");
   if (report.metric != PageMetric::separable) first_out.push_back("separable");
@@ -148,7 +166,7 @@ std::string holders_table(const PageHolders& report) {
 std::string to_text(const PageHolders& report) {
   std::string text = holders_head(report) + "\n" + holders_table(report);
   text += "\nsorted by " + metric_words(report.metric) + (report.inclusive ? ", with callees" : "") +
-          "; a page is shared evenly among its blocks\n";
+          (report.total.has_pages() ? "; a page is shared evenly among its blocks\n" : "\n");
   if (report.holders.empty()) return text;
   const PageHolder& first = report.holders.front();
   return text + largest_stack_text(first.name, first.stack, first.stack_left_out);

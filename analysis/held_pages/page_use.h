@@ -46,12 +46,16 @@ struct PageUse {
   std::uint64_t live_bytes = 0;
   std::uint64_t page_bytes = 0;
   std::uint64_t unused_bytes = 0;
-  std::uint64_t sole_bytes = 0;  ///< unknown for callers
+  std::uint64_t sole_bytes = 0;  ///< unknown for callers; of a pool all figures of pages are
   std::uint64_t old_blocks = 0;
   std::uint64_t old_bytes = 0;
   std::uint64_t old_page_bytes = 0;
   std::uint64_t pinned_pages = 0;
   std::int64_t separable_bytes = 0;
+
+  /// Makes the figures of pages unknown.
+  void forget_pages() { page_bytes = unused_bytes = sole_bytes = old_page_bytes = pinned_pages = unknown; }
+  bool has_pages() const { return page_bytes != unknown; }
 
   PageUse& operator+=(const PageUse& more);
   std::int64_t metric(PageMetric metric) const;
@@ -62,16 +66,18 @@ template <class Visitor, output::DescribedAs<PageUse> U>
 void describe(Visitor& field, U& use) {
   field("blocks", use.blocks, "live blocks");
   field("live_bytes", use.live_bytes, "bytes asked for by them");
-  field("page_bytes", use.page_bytes, "their share of the pages that they are on, which blocks of a page share evenly");
-  field("unused_bytes", use.unused_bytes, "of that share: bytes that no block asked for");
+  field("page_bytes", output::nullable(use.page_bytes),
+        "their share of the pages that they are on, which blocks of a page share evenly; null of a pool, as are the "
+        "other figures of pages");
+  field("unused_bytes", output::nullable(use.unused_bytes), "of that share: bytes that no block asked for");
   field("sole_bytes", output::nullable(use.sole_bytes),
         "pages that no other block is on: free if these blocks were not there; null of a caller");
   field("old_blocks", use.old_blocks, "blocks since which more bytes were allocated than are live");
   field("old_bytes", use.old_bytes, "bytes asked for by old blocks");
-  field("old_page_bytes", use.old_page_bytes,
+  field("old_page_bytes", output::nullable(use.old_page_bytes),
         "their share of the pages that old blocks are on, which old blocks of a page share evenly");
-  field("pinned_pages", use.pinned_pages, "pages that only one of the old blocks is on, a small one");
-  field("separable_bytes", use.separable_bytes,
+  field("pinned_pages", output::nullable(use.pinned_pages), "pages that only one of the old blocks is on, a small one");
+  field("separable_bytes", use.has_pages() ? std::optional(use.separable_bytes) : std::nullopt,
         "what separating long- from short-lived blocks would give back: their share of the pages that old blocks are "
         "on, less what these would take if they were packed");
 }
@@ -87,8 +93,8 @@ struct PageUses {
     PageUse use;
     std::string name{};  ///< empty for stacks
   };
-  std::vector<Entry> entries;  ///< by rising key; sole_bytes: pages on which no other key's block is
-  std::uint64_t page_size = 0;
+  std::vector<Entry> entries;   ///< by rising key; sole_bytes: pages on which no other key's block is
+  std::uint64_t page_size = 0;  ///< 0: the blocks are of a pool, and their pages are not known
   /// For each page with blocks of several keys: the number of keys, then the keys.
   std::vector<KeyId> shared_pages;
 };

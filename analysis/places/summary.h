@@ -31,6 +31,7 @@
 #include "libcmt/heap/log_linear.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/trace/pools.h"
 
 namespace cmt::analysis {
 
@@ -278,6 +279,7 @@ struct Summary {
   Holders holders;
   HeapTops heap_tops;
   MmapThreshold mmap_threshold;
+  std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
   std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time if it was recorded, else events
   std::optional<std::vector<MemoryUse>> curve;  ///< only for a picture, as is the map
   std::optional<AddressMap> address_map;
@@ -312,6 +314,8 @@ void describe(Visitor& field, const Summary& summary) {
   field("holders", summary.holders, "which blocks hold the pages, at the sample with the most unused bytes on pages");
   field("heap_tops", summary.heap_tops, "blocks at the top of glibc's heaps, without which the heaps could shrink");
   field("mmap_threshold", summary.mmap_threshold, "glibc's threshold for mappings, and the frees that raised it");
+  field("pools_not_counted", output::omit_if_empty(summary.pools_not_counted),
+        "the pools that have events, which are in none of these figures (overhead --pool)");
   field("curve", output::omit_if_empty(summary.curve),
         "with --plot: of at most 512 intervals the moments of least and of most live bytes");
   field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");

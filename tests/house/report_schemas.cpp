@@ -32,6 +32,7 @@
 #include "lifetimes/as_if_sampled.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
+#include "overhead/pool_use.h"
 #include "tests/house/field_list.h"
 #include "trace2cmt/inspect/info.h"
 
@@ -215,6 +216,7 @@ int main(int argc, char** argv) {
     write_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");
     write_report<cmt::analysis::Summary>("cmt.overhead/1", "overhead --json");
     write_report<cmt::analysis::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
+    write_report<cmt::overhead::PoolSummary>("cmt.pool_overhead/1", "overhead --pool=... --json");
     write_report_of_trace();
     write_diff_report();
     write_replay_report();

@@ -89,6 +89,15 @@ END
 overhead --summary pools.cmt >out 2>err
 grep -c 'not counted' err >out
 [ "$(cat out)" = 2 ] || complain "what overhead leaves out: $(cat err)"
+overhead --json pools.cmt >out 2>err
+python3 - out <<'END' || complain "what overhead --json leaves out: $(cat out)"
+import json, sys
+pools = json.load(open(sys.argv[1]))["pools_not_counted"]
+assert pools == [
+    {"name": "python", "events": 5, "live_blocks": 1, "live_bytes": 512, "peak_live_bytes": 576, "arena_bytes": 262144},
+    {"name": "cache", "events": 1, "live_blocks": 1, "live_bytes": 9, "peak_live_bytes": 9, "arena_bytes": None}], pools
+END
+overhead --json plain.trace 2>err | grep pools_not_counted >out && complain "pools of a trace without any"
 cmtreport --text pools.cmt >out 2>err
 grep '^cmtreport: pools.cmt: 5 events of pool python are not counted: ' err >/dev/null || complain "what cmtreport leaves out: $(cat err)"
 cmtreplay --runs=1 --alloc=libc pools.cmt >out 2>&1 || complain "cmtreplay: $(cat out)"
@@ -107,6 +116,36 @@ done
 lifetimes --pool=python pools.cmt >out 2>err || complain "--pool: $(cat err)"
 grep '^alive at the end  *1 ' out >/dev/null || complain "the summary of a pool: $(cat out)"
 grep '^lifetimes: pools.cmt: 5 events of pool python: ' err >/dev/null || complain "the line of a pool: $(cat err)"
+for jobs in 1 2; do
+  overhead --pool=python --json --jobs=$jobs pools.cmt >out 2>err || complain "overhead --pool: $(cat err)"
+  python3 - out <<'END' || complain "overhead --pool: $(cat out)"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["schema"] == "cmt.pool_overhead/1" and report["pool"] == "python" and report["events"] == 6, report
+assert report["peak_arena_bytes"] == 262144 and report["unknown_ends"] == 0, report
+peak, holders, end = report["peak"], report["holders"], report["samples"][-1]
+assert (peak["live_bytes"], peak["live_blocks"], peak["unused_bytes"], peak["event"]) == (576, 2, 261568, 5), peak
+assert (end["live_bytes"], end["allocated_bytes"], end["unused_bytes"], end["old_bytes"]) == (512, 600, 261632, 0), end
+assert holders["by_size"] == [[512, 1, 512]] and holders["by_age"] == [[64, 1, 512]], holders
+END
+  overhead --pool=python --by=function --at=peak --csv --jobs=$jobs pools.cmt >out 2>err || complain "overhead --by: $(cat err)"
+  [ "$(cut -d, -f1-7 out)" = 'name,blocks,live_bytes,page_bytes,unused_bytes,sole_bytes,old_blocks
+load,2,576,,,,0
+main,0,0,,,,0' ] || complain "functions that hold a pool: $(cat out)"
+done
+overhead --pool=python --by=thread pools.cmt >out 2>err || complain "overhead --by: $(cat err)"
+grep 'at event 6 (91 ns), the sample with the most unused bytes in arenas$' out >/dev/null || complain "the moment of a pool: $(cat out)"
+grep '^  512 B in 1 block; 0.2 % of 256 KiB of arenas$' out >/dev/null || complain "the arenas of a pool: $(cat out)"
+overhead --pool=cache pools.cmt >out 2>err || complain "overhead --pool: $(cat err)"
+grep 'arenas were not recorded' out >/dev/null || complain "a pool without arenas: $(cat out)"
+overhead --pool=python --csv pools.cmt 2>err | tail -n 1 >out
+[ "$(cat out)" = '6,91,512,1,600,262144,261632,0,0' ] || complain "samples of a pool: $(cat out)"
+for option in --plot=a.svg --annotate --page-size=8K "--by=size --sort=pages"; do
+  status=0
+  overhead --pool=python $option pools.cmt >out 2>err || status=$?
+  [ "$status $(grep -c '^overhead: ' err)" = '2 1' ] || complain "overhead --pool $option: exit $status, $(cat err)"
+done
+overhead --pool=ruby pools.cmt >out 2>err && complain "overhead: a pool that is not there"
 cmtreport --pool="python arenas" --json pools.cmt >out 2>err || complain "cmtreport --pool: $(cat err)"
 grep '"peak_live_bytes": 262144' out >/dev/null || complain "cmtreport --pool: other figures"
 lifetimes --summary --pool=ruby pools.cmt >out 2>err && complain "a pool that is not there"

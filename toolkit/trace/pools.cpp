@@ -11,16 +11,24 @@ namespace cmt::trace {
 
 using output::counted;
 
-Pools::Pool& Pools::pool_of(std::string_view name) {
+namespace {
+
+std::string arenas_of(const std::string& pool) { return pool + " arenas"; }
+
+}  // namespace
+
+PoolCount& Pools::pool_of(std::string_view name) {
   if (last_ < pools_.size() && pools_[last_].name == name) return pools_[last_];
-  const auto found = std::find_if(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.name == name; });
+  const auto found = std::find_if(pools_.begin(), pools_.end(), [&](auto& pool) { return pool.name == name; });
   last_ = static_cast<std::size_t>(found - pools_.begin());
-  if (last_ == pools_.size()) pools_.push_back({.name = std::string(name)});
+  if (last_ != pools_.size()) return pools_[last_];
+  pools_.push_back({.name = std::string(name)});
+  if (!chosen_.empty() && name == arenas_of(chosen_)) arenas_ = last_;
   return pools_[last_];
 }
 
 void Pools::count_event(const Event& event) {
-  Pool& pool = pool_of(event.label);
+  PoolCount& pool = pool_of(event.label);
   ++pool.events;
   if (event.kind == Kind::pool_malloc) {
     live_[event.pool_block] = {event.size, last_};
@@ -31,7 +39,7 @@ void Pools::count_event(const Event& event) {
   }
   const auto block = live_.find(event.pool_block);
   if (block == live_.end()) return;
-  Pool& owner = pools_[block->second.pool];
+  PoolCount& owner = pools_[block->second.pool];
   assert(owner.live_blocks != 0);
   --owner.live_blocks;
   owner.live_bytes -= block->second.size;
@@ -56,37 +64,49 @@ const Event* Pools::view_chosen(const Event& event) {
 }
 
 bool Pools::is_chosen_known() const {
-  return chosen_.empty() ||
-         std::any_of(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.name == chosen_; });
+  return chosen_.empty() || std::any_of(pools_.begin(), pools_.end(), [&](auto& pool) { return pool.name == chosen_; });
 }
 
 std::string Pools::names() const {
   std::string names;
-  for (const Pool& pool : pools_) names += (names.empty() ? "" : ", ") + pool.name;
+  for (const PoolCount& pool : pools_) names += (names.empty() ? "" : ", ") + pool.name;
   return names;
 }
 
-std::string Pools::line_of(const Pool& pool) const {
+std::string Pools::line_of(const PoolCount& pool) const {
   std::string line = counted(pool.events, "event") + " of pool " + pool.name;
   if (chosen_.empty()) line += pool.events == 1 ? " is not counted" : " are not counted";
   line += ": ";
   line += counted(pool.live_blocks, "block") + " with " + counted(pool.live_bytes, "byte") +
           " live at the end, at most " + counted(pool.peak_bytes, "byte");
-  const std::string arenas_name = pool.name + " arenas";
-  const auto arenas = std::find_if(pools_.begin(), pools_.end(), [&](auto& each) { return each.name == arenas_name; });
-  if (arenas != pools_.end() && arenas->live_bytes != 0)
-    line += "; its arenas have " + counted(arenas->live_bytes, "byte") + ", of which " +
-            output::percent_text(pool.live_bytes, arenas->live_bytes) + " are in live blocks";
+  if (pool.arena_bytes.value_or(0) != 0)
+    line += "; its arenas have " + counted(*pool.arena_bytes, "byte") + ", of which " +
+            output::percent_text(pool.live_bytes, *pool.arena_bytes) + " are in live blocks";
   return line + (chosen_.empty() ? " (--pool=\"" + pool.name + "\")" : "");
+}
+
+/// Returns the pools of which a tool should speak, with the bytes of their arenas.
+std::vector<PoolCount> Pools::asked() const {
+  std::vector<PoolCount> asked;
+  for (const PoolCount& pool : pools_) {
+    if (chosen_.empty() ? pool.name.ends_with(" arenas") : pool.name != chosen_) continue;
+    const std::string name = arenas_of(pool.name);
+    const auto arenas = std::find_if(pools_.begin(), pools_.end(), [&](auto& each) { return each.name == name; });
+    asked.push_back(pool);
+    if (arenas != pools_.end()) asked.back().arena_bytes = arenas->live_bytes;
+  }
+  return asked;
 }
 
 std::vector<std::string> Pools::lines() const {
   std::vector<std::string> lines;
-  for (const Pool& pool : pools_) {
-    const bool is_asked = chosen_.empty() ? !pool.name.ends_with(" arenas") : pool.name == chosen_;
-    if (is_asked) lines.push_back(line_of(pool));
-  }
+  for (const PoolCount& pool : asked()) lines.push_back(line_of(pool));
   return lines;
+}
+
+std::optional<std::vector<PoolCount>> Pools::not_counted() const {
+  if (!chosen_.empty() || pools_.empty()) return std::nullopt;
+  return asked();
 }
 
 }  // namespace cmt::trace

@@ -6,13 +6,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cmt/event.h"
 #include "libcmt/number_hash.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::trace {
+
+/// The events of a pool, and its blocks.
+struct PoolCount {
+  std::string name;
+  std::uint64_t events = 0, live_blocks = 0, live_bytes = 0, peak_bytes = 0;
+  std::optional<std::uint64_t> arena_bytes{};  ///< empty: not recorded
+};
+
+template <class Visitor, output::DescribedAs<PoolCount> P>
+void describe(Visitor& field, P& pool) {
+  field("name", pool.name, "of the pool");
+  field("events", pool.events, "its events");
+  field("live_blocks", pool.live_blocks, "its blocks that are live at the end");
+  field("live_bytes", pool.live_bytes, "bytes asked for by them");
+  field("peak_live_bytes", pool.peak_bytes, "the most live bytes");
+  field("arena_bytes", pool.arena_bytes, "of its arenas at the end; null where these were not recorded");
+}
 
 /// Counts the events of pools, in some 40 bytes for each of their live blocks. Sums of pools and of malloc are never
 /// added up.
@@ -32,18 +51,21 @@ class Pools {
     return view_chosen(event);
   }
   bool has_chosen() const { return !chosen_.empty(); }
+  /// The live bytes of the chosen pool's arenas; empty if none were recorded so far.
+  std::optional<std::uint64_t> arena_bytes() const {
+    return arenas_ == none ? std::nullopt : std::optional(pools_[arenas_].live_bytes);
+  }
 
   /// Whether the chosen pool, if there is one, has events.
   bool is_chosen_known() const;
   std::string names() const;
   /// A line for each pool of which a tool should speak: "3,700 events of pool python are not counted: …".
   std::vector<std::string> lines() const;
+  /// The same as figures, for a report; empty if no events were left out.
+  std::optional<std::vector<PoolCount>> not_counted() const;
 
  private:
-  struct Pool {
-    std::string name;
-    std::uint64_t events = 0, live_blocks = 0, live_bytes = 0, peak_bytes = 0;
-  };
+  static constexpr std::size_t none = -1;
   struct Block {
     std::uint64_t size = 0;
     std::size_t pool = 0;
@@ -51,13 +73,15 @@ class Pools {
 
   void count_event(const Event& event);
   const Event* view_chosen(const Event& event);
-  Pool& pool_of(std::string_view name);
-  std::string line_of(const Pool& pool) const;
+  PoolCount& pool_of(std::string_view name);
+  std::vector<PoolCount> asked() const;
+  std::string line_of(const PoolCount& pool) const;
 
   std::string chosen_;
   Event event_;  // as view() returned it
-  std::vector<Pool> pools_;
-  std::size_t last_ = 0;  // of the event before, in pools_
+  std::vector<PoolCount> pools_;
+  std::size_t last_ = 0;       // of the event before, in pools_
+  std::size_t arenas_ = none;  // of the chosen pool, in pools_
   tsl::robin_map<std::uint64_t, Block, NumberHash> live_;
 };
 

@@ -137,6 +137,8 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
+  /// The pools of the events that were read so far.
+  const Pools& pools() const { return pools_; }
   /// The totals of a whole .cmt. Complete at the end.
   const std::optional<Totals>& totals() const { return reader_.totals(); }
 
