@@ -61,7 +61,7 @@ for without in none PkgConfig; do
 done
 
 # The shared library exports the API, and of the standard library nothing.
-strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.1" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?cmt::|LIBCMT_0$' || true)
+strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.1" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?cmt::|LIBCMT_1$' || true)
 [ -z "$strays" ] || fail "libcmt.so exports $strays"
 nm -DC --defined-only "$prefix/lib/libcmt.so.1" | grep 'cmt::Reader::read()' >/dev/null || fail "libcmt.so does not export the API"
 strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.1" | grep -E 'cmt::(text|format|heap|trace)::' || true)
