@@ -39,6 +39,10 @@ Use& Use::operator+=(const Use& more) {
   reallocated += more.reallocated;
   growth += more.growth;
   add_known(untouched_bytes, more.untouched_bytes);
+  add_known(freed, more.freed);
+  add_known(freed_of_others, more.freed_of_others);
+  add_known(moved, more.moved);
+  add_known(moved_bytes, more.moved_bytes);
   return *this;
 }
 
@@ -122,8 +126,9 @@ std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, doubl
 
 UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
     : fates_(options.clock, options.touched_min, complaints),
-      untouched_at_first_(options.touched_min == 0 ? unknown : 0),
-      keys_(options.by) {
+      touched_min_(options.touched_min),
+      keys_(options.by),
+      is_by_thread_(options.by == By::thread) {
   uses_.short_lived_max = fates_.short_lived_max();
   if (!options.slice) return;
   slice_.emplace(*options.slice);
@@ -135,7 +140,7 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
   std::uint32_t& index = index_[key];
   if (index == 0) {
     counters_.push_back({.key = key, .allocated = {}, .live = {}});
-    counters_.back().counts.untouched_bytes = untouched_at_first_;
+    if (is_by_thread_) counters_.back().counts.freed = counters_.back().counts.freed_of_others = 0;
     index = static_cast<std::uint32_t>(counters_.size());
   }
   return counters_[index - 1];
@@ -184,9 +189,28 @@ bool UseCounter::count_event(const Event& event) {
   const EndedBlock<Block> ended = fates_.follow(event);
   if (is_about_pages(event.kind)) return true;
   const KeyId key = keys_.key_of(event);
+  const std::uint64_t old_bytes = ended ? ended.block->size : unknown;
   if (ended) count_end(*ended.block, ended.fate);
-  if (event.makes_block() && fates_.begin_block(event, {.key = key})) count_block(event, key, event.old_tag != 0);
+  if (ended && is_by_thread_) count_free(key, ended.fate);
+  if (!event.makes_block() || !fates_.begin_block(event, {.key = key})) return true;
+  count_block(event, key, event.old_tag != 0);
+  if (old_bytes != unknown) count_move(event, key, old_bytes);
   return true;
+}
+
+void UseCounter::count_free(KeyId key, const Fate& fate) {
+  if (place_ != Place::inside) return;
+  Use& counts = counter_of(key).counts;
+  add_known(counts.freed, 1);
+  add_known(counts.freed_of_others, fate.is_of_other_thread);
+}
+
+void UseCounter::count_move(const Event& event, KeyId key, std::uint64_t old_bytes) {
+  if (place_ != Place::inside || event.address == 0 || event.old_address == 0) return;
+  const bool is_moved = event.address != event.old_address;
+  Use& counts = counter_of(key).counts;
+  add_known(counts.moved, is_moved);
+  add_known(counts.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
 }
 
 void UseCounter::count_end(const Block& block, const Fate& fate) {
@@ -218,6 +242,7 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
   Counter& counter = counter_of(key);
   counter.live.change(peaks_).add_block(size);
   live_total_.add_block(size);
+  if (touched_min_ != 0 && size >= touched_min_) add_known(counter.counts.untouched_bytes, 0);
   if (place_ != Place::inside) return;
   counter.allocated.add_block(size);
   counter.squared_bytes += static_cast<double>(size) * static_cast<double>(size);
@@ -248,7 +273,9 @@ void UseCounter::list_entries() {
   for (const std::uint32_t index : index_) {
     if (index == 0) continue;
     const Counter& counter = counters_[index - 1];
-    if (slice_ && counter.allocated.blocks == 0 && counter.at_begin.blocks == 0) continue;
+    if (slice_ && counter.allocated.blocks == 0 && counter.at_begin.blocks == 0 &&
+        (!is_by_thread_ || counter.counts.freed == 0))
+      continue;
     places[index - 1] = static_cast<std::uint32_t>(uses_.entries.size());
     Uses::Entry& entry = uses_.entries.emplace_back();
     entry.key = counter.key;

@@ -44,6 +44,10 @@ struct Use {
   std::uint64_t reallocated = 0;
   std::int64_t growth = 0;  ///< bytes live at the end less those at the start
   std::uint64_t untouched_bytes = unknown;
+  std::uint64_t freed = unknown;            ///< blocks that a thread has ended; only by thread
+  std::uint64_t freed_of_others = unknown;  ///< of these, blocks that other threads made
+  std::uint64_t moved = unknown;            ///< of `reallocated`, those that have another address than the block before
+  std::uint64_t moved_bytes = unknown;      ///< what these moves had to copy at most
   std::shared_ptr<const SampledUse> sampled{};  ///< the estimates; null: the trace has all blocks
 
   Use& operator+=(const Use& more);
@@ -56,8 +60,21 @@ Use use_of(const SampledUse& estimates);
 /// Makes the zeros of a set without a sample estimates, if `interval` is not 0: its blocks may be unseen.
 void fill_unseen(Use& use, std::uint64_t interval);
 
+/// The figures that came later than others: rows of CSV end with them.
 template <class Visitor, output::DescribedAs<Use> U>
-void describe(Visitor& field, U& use) {
+void describe_later(Visitor& field, U& use) {
+  field("freed_blocks", output::nullable(use.freed),
+        "blocks that the thread has ended by a free or realloc, whichever thread made them; null except by thread");
+  field("freed_other_thread_blocks", output::nullable(use.freed_of_others),
+        "of these, blocks that another thread made");
+  field("moved_blocks", output::nullable(use.moved),
+        "of reallocated_blocks, those at another address than the old block; null without a realloc with addresses");
+  field("moved_bytes", output::nullable(use.moved_bytes),
+        "what these moves copied at most: of each, the smaller of the old and the new size");
+}
+
+template <class Visitor, output::DescribedAs<Use> U>
+void describe_first(Visitor& field, U& use) {
   const std::optional<SampledUse> sampled = use.sampled ? std::optional(*use.sampled) : std::nullopt;
   field("allocated_blocks", use.allocated.blocks, "blocks made");
   field("allocated_bytes", use.allocated.bytes, "bytes asked for by them");
@@ -75,8 +92,15 @@ void describe(Visitor& field, U& use) {
         "blocks made by a realloc of another block; null in a sampled trace");
   field("growth_bytes", use.growth, "bytes live at the end less those at the start, of the trace or of the slice");
   field("untouched_bytes", output::nullable(use.untouched_bytes),
-        "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
+        "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded: "
+        "no block has touched_min bytes");
   field("sampled", output::omit_if_empty(sampled), "the estimates of a sampled trace, with their 95 % intervals");
+}
+
+template <class Visitor, output::DescribedAs<Use> U>
+void describe(Visitor& field, U& use) {
+  describe_first(field, use);
+  describe_later(field, use);
 }
 
 /// The property by which allocations are put together.
@@ -207,11 +231,14 @@ class UseCounter {
   void count_end(const Block& block, const Fate& fate);
   void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);
+  void count_free(KeyId key, const Fate& fate);
+  void count_move(const Event& event, KeyId key, std::uint64_t old_bytes);
   void list_entries();
 
   BlockFates<Block> fates_;
-  std::uint64_t untouched_at_first_;  // the first value of each set; unknown if touched pages were not recorded
+  std::uint64_t touched_min_;  // 0: touched pages were not recorded
   AllocationKeys keys_;
+  bool is_by_thread_;
   std::optional<trace::SliceProgress> slice_;
   Place place_ = Place::inside;
   std::vector<std::uint32_t> index_;  // by key: its place in counters_ + 1; 0: none

@@ -93,13 +93,14 @@ struct ContributorRow {
 template <class Visitor, output::DescribedAs<ContributorRow> R>
 void describe(Visitor& field, R& row) {
   field("name", row.name, "");
-  describe(field, row.self);
+  describe_first(field, row.self);
   Prefixed<Visitor> inclusive{field, "inclusive_"};
-  describe(inclusive, row.inclusive);
+  describe_first(inclusive, row.inclusive);
   field("lifetime_p50", lifetime_quantile(row.lifetimes, 0.5), "");
   field("lifetime_p90", lifetime_quantile(row.lifetimes, 0.9), "");
   field("lifetime_p99", lifetime_quantile(row.lifetimes, 0.99), "");
   field("stack", row.stack, "");
+  describe_later(field, row.self);
 }
 
 std::string range_text(const Range& range, Metric metric) {
@@ -143,7 +144,10 @@ output::Columns<ContributorRow> sampled_columns(const Contributors& report) {
 
 output::Columns<ContributorRow> contributor_columns(const Contributors& report) {
   if (report.sampling) return sampled_columns(report);
-  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
+  const auto figure_of = [metric = report.metric](const Use& use) {
+    return metric == Metric::untouched && use.untouched_bytes == unknown ? std::string("-")
+                                                                         : figure_text(use.metric(metric), metric);
+  };
   output::Columns<ContributorRow> columns;
   columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
   columns.add("at peak", "peak_bytes", bytes_text);
@@ -151,10 +155,18 @@ output::Columns<ContributorRow> contributor_columns(const Contributors& report) 
   columns.add("allocated", "allocated_bytes", bytes_text);
   columns.add("allocations", "allocated_blocks", with_commas);
   columns.add("temporary", "temporary_blocks", with_commas);
+  if (report.by == By::thread) {
+    columns.add("frees", "freed_blocks", with_commas);
+    columns.add("of others", "freed_other_thread_blocks", with_commas);
+  }
   columns.add("at end", "end_live_bytes", bytes_text);
   columns.add("blocks at end", "end_live_blocks", with_commas);
   if (const std::string_view own = own_title(report.metric); !own.empty())
     columns.add_computed(std::string(own), [=](const ContributorRow& row) { return figure_of(row.self); });
+  if (report.metric == Metric::reallocated) {
+    columns.add("moved", "moved_blocks", with_commas);
+    columns.add("copied at most", "moved_bytes", bytes_text);
+  }
   if (is_of_stacks(report.by)) {
     columns.add_computed("with callees", [=](const ContributorRow& row) {
       return row.is_caller ? std::string() : figure_of(row.inclusive);
@@ -170,7 +182,8 @@ output::Columns<ContributorRow> contributor_columns(const Contributors& report) 
 }
 
 bool has_none(const Use& use) {
-  return use.allocated.blocks == 0 && use.peak.blocks == 0 && use.leaked.blocks == 0 && use.growth == 0;
+  return use.allocated.blocks == 0 && use.peak.blocks == 0 && use.leaked.blocks == 0 && use.growth == 0 &&
+         (use.freed == unknown || use.freed == 0);
 }
 
 std::string table_text(const Contributors& report) {

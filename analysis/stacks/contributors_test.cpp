@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <initializer_list>
+#include <utility>
 
 #include "analysis/stacks/folded.h"
 #include "analysis/stacks/selection.h"
@@ -357,6 +358,18 @@ TEST_CASE("allocations are put together by thread, size and phase") {
   CHECK(lines_by(By::thread) ==
         "thread 7 (worker) 1070/1070/0/1070 1070/1070\n"
         "thread 0 1/65/0/1 1/65\n");
+  Sample sample(UseOptions{.by = By::thread});
+  const Tag first = sample.allocate(64, 0), second = sample.allocate(64, 0, 5);
+  sample.free(first, 7);
+  sample.free(second, 5);
+  const Contributors report = find_contributors(sample.stacks(), sample.finish(), {.by = By::thread});
+  REQUIRE(report.contributors.size() == 3);
+  for (const Contributor& each : report.contributors) {
+    CHECK(each.self.freed == (each.name == "thread 0" ? 0 : 1));
+    CHECK(each.self.freed_of_others == (each.name == "thread 7" ? 1 : 0));
+  }
+  CHECK(report.total.freed == 2);
+  CHECK(to_text(report).find("\nthread 7") != std::string::npos);
   CHECK(lines_by(By::size) ==
         "896 - 1,023 bytes 1000/1000/0/1000 1000/1000\n"
         "64 - 79 bytes 70/134/0/70 70/134\n"
@@ -365,6 +378,31 @@ TEST_CASE("allocations are put together by thread, size and phase") {
         "run 1000/1000/0/1000 1000/1000\n"
         "load 71/71/0/71 71/71\n"
         "[before the first mark] 0/64/0/0 0/64\n");
+}
+
+TEST_CASE("reallocs that move their block count what they copy at most") {
+  Sample sample;
+  const StackId f = sample.stack({sample.frame({"f"})});
+  std::uint64_t last = 0;
+  const auto put = [&](Tag tag, std::uint64_t size, std::uint64_t address) {
+    Event event{.kind = tag == 1 ? Kind::malloc : Kind::realloc, .size = size, .tag = tag, .old_tag = tag - 1};
+    event.stack = f;
+    event.address = address;
+    event.old_address = std::exchange(last, address);
+    sample.add(event);
+  };
+  put(1, 100, 0x1000);
+  put(2, 200, 0x2000);  // moves 100 bytes
+  put(3, 300, 0x2000);
+  put(4, 50, 0x3000);  // moves 50 bytes
+  const Contributors report = find_contributors(sample.stacks(), sample.finish(), {.metric = Metric::reallocated});
+  CHECK(report.total.reallocated == 3);
+  CHECK(report.total.moved == 2);
+  CHECK(report.total.moved_bytes == 150);
+  CHECK(to_text(report).find("copied at most") != std::string::npos);
+  Sample without_addresses;
+  without_addresses.reallocate(without_addresses.allocate(10, 0), 20, 0);
+  CHECK(find_contributors(without_addresses.stacks(), without_addresses.finish(), {}).total.moved == unknown);
 }
 
 TEST_CASE("lifetimes, ends by other threads and reallocs are counted where the block was made") {
@@ -427,10 +465,11 @@ TEST_CASE("reports are text, JSON and CSV") {
   };
   CHECK(to_csv(report) ==
         "name" + titles("") + titles("inclusive_") +
-            ",lifetime_p50,lifetime_p90,lifetime_p99,stack\n"
-            "[unknown],1,2,1,2,1,2,0,0,0,0,2,,1,2,1,2,1,2,0,0,0,0,2,,,,,\n"
-            "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\"\n"
-            "main,0,0,0,0,0,0,0,0,0,0,0,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\"\n");
+            ",lifetime_p50,lifetime_p90,lifetime_p99,stack,freed_blocks,freed_other_thread_blocks,"
+            "moved_blocks,moved_bytes\n"
+            "[unknown],1,2,1,2,1,2,0,0,0,0,2,,1,2,1,2,1,2,0,0,0,0,2,,,,,,,,,\n"
+            "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,\n"
+            "main,0,0,0,0,0,0,0,0,0,0,0,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,\n");
   CHECK(
       to_text(report).starts_with("app.cmt: 2 events; 2 blocks, 3 B, of 1 stack\n"
                                   "  peak live: 2 blocks, 3 B, at event 2\n"

@@ -36,6 +36,8 @@ trace2cmt -o pages.cmt pages.trace
 for file in pages.trace pages.cmt; do
   lifetimes --json $file >out.json
   lifetimes --by=function --json $file >by.json
+  lifetimes --by=size --json $file >sizes.json
+  lifetimes --by=size --sort=untouched $file | grep '^96 ' >row && grep -q ' -$' row || complain "untouched bytes that are not known: $(cat row)"
   overhead --json $file >overhead.json
   python3 - <<'END_OF_CHECK' || complain "figures of $file"
 import json
@@ -50,6 +52,8 @@ assert summary["kinds"]["touch"] == 5 and summary["kinds"]["resident"] == 1, sum
 of = {each["name"]: each["self"]["untouched_bytes"] for each in by["contributors"]}
 assert of == {"read_all": one + two + six, "make_table": 0}, of
 assert by["total"]["untouched_bytes"] == one + two + six, by["total"]
+sizes = {each["name"]: each["self"]["untouched_bytes"] for each in json.load(open("sizes.json"))["contributors"]}
+assert [bytes for name, bytes in sizes.items() if name.startswith("96 ")] == [None], sizes
 # <1> and <2> share a page. Pages wholly in their block: of <1> and <2> 15 each, of <3> 8 and its start and end, of <5> 4 and its end. At the
 # peak only the first pages of <1> are touched, of which one is wholly in it.
 peak, end = pages["peak"], pages["samples"][-1]
