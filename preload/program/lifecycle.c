@@ -205,13 +205,17 @@ static void begin_process_once(void) {
   }
 }
 
-// Records the name of a thread that had one before the recording.
+// Records the name of a thread that had one before the recording, or that got it from another thread.
 static void record_own_name(void) {
   char name[16] = {0};
   if (sandbox_entered || sys(SYS_prctl, get_name, name) != 0 || name[0] == 0) return;
   make_utf8(name, strlen(name));
   record_long(&(struct Call){.kind = kind_thread_name, .label = name}, NULL);
 }
+
+static bool others_name_threads;
+
+void note_name_of_other(void) { __atomic_store_n(&others_name_threads, true, __ATOMIC_RELAXED); }
 
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
@@ -339,6 +343,7 @@ static void thread_ends(void* unused) {
   } else if (recording_is_on()) {
     must(thread_self.ring != NULL);
     report_waits();
+    if (__atomic_load_n(&others_name_threads, __ATOMIC_RELAXED)) record_own_name();
     record_long(&(struct Call){.kind = kind_thread_exit}, NULL);
     __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
   }

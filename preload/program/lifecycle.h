@@ -57,3 +57,6 @@ static inline bool recording_is_on(void) {
 }
 
 void pause_recording(bool paused);
+
+/// A thread has named another one. From here on each thread reads its name at its end, and records it.
+void note_name_of_other(void);

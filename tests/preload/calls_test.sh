@@ -33,6 +33,8 @@ traced errno
 has 'thread_start\(\) thread=1'
 has 'thread_exit\(\) thread=1'
 has 'thread_name\("a \\"name\\""\)'
+traced names_other
+has 'thread_name\("named by other"\) thread=1'
 traced messages
 traced signals
 [ "$(grep -c '^malloc(24)' t.trace)" = 2000 ] || { echo "events of a signal handler are missing" >&2; failed=1; }

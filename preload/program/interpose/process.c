@@ -292,7 +292,11 @@ EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   real_find_required();
   if (!real.pthread_setname_np) return ENOSYS;
   int failed = real.pthread_setname_np(thread, name);
-  if (!failed && pthread_equal(thread, pthread_self()) && recording_is_on()) record_long_label(kind_thread_name, name);
+  if (failed) return failed;
+  if (!pthread_equal(thread, pthread_self()))
+    note_name_of_other();
+  else if (recording_is_on())
+    record_long_label(kind_thread_name, name);
   return failed;
 }
 OURS(pthread_setname_np);

@@ -86,6 +86,24 @@ static int in_thread(void* (*work)(void*)) {
   return wrong != NULL || work(NULL) != NULL;
 }
 
+// A thread that another one names when it has already recorded events.
+static pthread_barrier_t barrier;
+static void* is_named(void* unused) {
+  free(malloc(24));
+  pthread_barrier_wait(&barrier);
+  pthread_barrier_wait(&barrier);
+  return unused;
+}
+static int names_other(void) {
+  pthread_t thread;
+  pthread_barrier_init(&barrier, NULL, 2);
+  if (pthread_create(&thread, NULL, is_named, NULL) != 0) return 1;
+  pthread_barrier_wait(&barrier);
+  int failed = pthread_setname_np(thread, "named by other");
+  pthread_barrier_wait(&barrier);
+  return pthread_join(thread, NULL) != 0 || failed;
+}
+
 // A failing dlsym allocates its message, and frees the one that it allocated while the tracer started.
 static int messages(void) {
   for (int i = 0; i < 3; i++) {
@@ -143,6 +161,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "sized") == 0) return sized(), 0;
   if (strcmp(what, "refused") == 0) return refused();
   if (strcmp(what, "errno") == 0) return in_thread(errno_kept);
+  if (strcmp(what, "names_other") == 0) return names_other();
   if (strcmp(what, "messages") == 0) return messages();
   if (strcmp(what, "other_names") == 0) return other_names();
   if (strcmp(what, "interrupted") == 0) return interrupted();
