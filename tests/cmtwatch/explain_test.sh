@@ -123,6 +123,31 @@ CODE
   wait $pid || true
 fi
 
+# A look at a forked process leaves the pages shared that it has in common with its parent.
+cat >forked.c <<'CODE'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+  for (int i = 0; i < 20000; i++) memset(malloc(1000), 1, 1000);
+  if (fork() == 0) {
+    printf("%d\n", getpid());
+    fflush(stdout);
+  }
+  pause();
+}
+CODE
+cc -O0 -o forked forked.c && ./forked >forked.said &
+until_true '[ -s forked.said ]'
+pid=$(cat forked.said)
+shared=$(sum Shared_Dirty)
+status_of cmtwatch explain --json $pid
+jq -e '.processes[0].malloc | .is_exact and .live_bytes > 20000000' out >/dev/null || complain "forked: exit $status, $(cat out err)"
+now=$(sum Shared_Dirty)
+[ "$now" -ge $((shared - 200000)) ] || complain "a look at a forked process copied pages: $shared bytes were shared, $now are"
+kill $pid $! || true
+
 # C++ types of the blocks that keep pages, also of a program without symbols. Huge pages of which one page was written to.
 cat >typed.cpp <<'CODE'
 #include <stdint.h>

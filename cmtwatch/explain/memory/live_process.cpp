@@ -49,6 +49,8 @@ class LiveProcess final : public AddressSpace {
     }
     if (pagemap_.get() < 0) refuse(errno);
     LiveProcess::find_threads();
+    if (std::any_of(mappings_.begin(), mappings_.end(), shares_pages))
+      memory_ = process::Fd(::open(process::path_of(pid, "mem").c_str(), O_RDONLY | O_CLOEXEC));
     check_readable();
   }
 
@@ -58,6 +60,13 @@ class LiveProcess final : public AddressSpace {
   }
 
   void read_pieces(std::span<const Piece> pieces) override {
+    if (memory_.get() >= 0) {
+      for (const Piece& piece : pieces) {
+        const ssize_t got = ::pread(memory_.get(), piece.to, piece.bytes, static_cast<off_t>(piece.address));
+        if (got > 0) read_bytes_ += static_cast<std::uint64_t>(got);
+      }
+      return;
+    }
     constexpr std::size_t pieces_max = 1000;  // of one call: the kernel takes 1,024
     while (!pieces.empty()) {
       const auto now = pieces.subspan(0, std::min(pieces.size(), pieces_max));
@@ -113,6 +122,14 @@ class LiveProcess final : public AddressSpace {
   }
 
  private:
+  /// Whether a mapping of no file has pages in common with a forked process. The call process_vm_readv() would copy
+  /// each page that it reads there, so both processes together grow by all that is read. Reading /proc/PID/mem takes a
+  /// system call for each piece, and copies nothing.
+  static bool shares_pages(const process::Mapping& mapping) {
+    return !mapping.name.starts_with("/") && !mapping.shared() && mapping.anonymous_bytes != 0 &&
+           mapping.resident_bytes > mapping.private_bytes;
+  }
+
   [[noreturn]] void refuse(int error) const {
     const std::string process = "process " + std::to_string(pid_);
     if (error == ENOENT || error == ESRCH) throw std::runtime_error(process + " does not exist");
@@ -140,6 +157,7 @@ class LiveProcess final : public AddressSpace {
       const iovec to{&word, sizeof word};
       const iovec from{reinterpret_cast<void*>(mapping.begin), sizeof word};
       if (page(mapping.begin) != PageState::resident) continue;
+      if (memory_.get() >= 0) return;  // the kernel has checked the same right
       if (::process_vm_readv(pid_, &to, 1, &from, 1, 0) < 0 && errno != EFAULT) refuse(errno);
       return;
     }
@@ -220,6 +238,7 @@ class LiveProcess final : public AddressSpace {
 
   const int pid_;
   const process::Fd pagemap_;
+  process::Fd memory_{};  // open if pages are shared with a forked process
   // The kernel writes these at once. Linux 6.18 counts pages twice if it may write more than 512.
   std::vector<ScannedRegion> regions_ = std::vector<ScannedRegion>(512);
   bool has_scan_ = true, knows_guards_ = true;
