@@ -138,7 +138,8 @@ int main(void) {
   pause();
 }
 CODE
-cc -O0 -o forked forked.c && ./forked >forked.said &
+cc -O0 -o forked forked.c
+./forked >forked.said &
 until_true '[ -s forked.said ]'
 pid=$(cat forked.said)
 shared=$(sum Shared_Dirty)
