@@ -48,8 +48,8 @@ cmp with.json without.json || complain "the pool has changed the sums of malloc"
 trace2cmt --text -o without.trace without.cmt
 grep -q '^pool_' without.trace && complain "a pool was recorded without being asked for"
 
-# A realloc moves a block to a pool that has room, and the arena that it leaves ends inside the call. 8,000 blocks of 401
-# bytes become blocks of 101, and 320 of these were there. The interpreter has a few of that size, too.
+# A realloc moves a block to a pool that has room, and the arena that it leaves ends inside the call. So 8,000 blocks of
+# 401 bytes become blocks of 101. There are 320 of these already, and a few of the interpreter.
 cat >moves.py <<'END'
 import array, ctypes, os
 make, move, end = (getattr(ctypes.pythonapi, "PyObject_" + name) for name in ("Malloc", "Realloc", "Free"))
