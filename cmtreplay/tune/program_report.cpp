@@ -62,6 +62,15 @@ void warn_of_faults(ProgramRow& row) {
                            " left out: " + fault);
 }
 
+void warn_of_own_malloc(ProgramRow& row) {
+  for (const ProgramRun& run : row.runs) {
+    if (run.own_malloc.empty()) continue;
+    row.warnings.push_back("the program has " + run.own_malloc + " of its own, which serves it in place of " +
+                           row.name);
+    return;
+  }
+}
+
 bool is_apart(const Ratio& ratio) { return ratio.is_known() && (ratio.high < 1 || ratio.low > 1); }
 
 void warn_of_prediction(ProgramRow& row) {
@@ -133,6 +142,7 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     row.predicted_peak.bytes = median_figure(row, &ProgramRun::peak_anonymous_bytes);
     row.predicted_mean.bytes = median_figure(row, &ProgramRun::mean_anonymous_bytes);
     warn_of_faults(row);
+    warn_of_own_malloc(row);
     if (predictions.empty() || i == 0) continue;
     const Prediction& replay = predictions[i];
     row.predicted_cpu = replay.cpu;

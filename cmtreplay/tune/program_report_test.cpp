@@ -68,3 +68,11 @@ TEST_CASE("program: a command without a shell's characters is run without a shel
   CHECK(command_words("app --x  y") == std::vector<std::string>{"app", "--x", "y"});
   CHECK(command_words("app | wc") == std::vector<std::string>{"/bin/sh", "-c", "app | wc"});
 }
+
+TEST_CASE("program: a program with a malloc of its own is not served by the C library") {
+  ProgramReport report = report_of(run_of(100, 50, 1000, "a"), run_of(50, 100, 800, "a"), 2);
+  report.rows[0].runs[0].own_malloc = report.rows[0].runs[1].own_malloc = "libjemalloc.so.2";
+  fill_rows(report, {});
+  CHECK(report.rows[0].warnings ==
+        std::vector<std::string>{"the program has libjemalloc.so.2 of its own, which serves it in place of libc"});
+}

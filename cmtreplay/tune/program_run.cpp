@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -19,6 +21,7 @@
 #include "cmtreplay/run/statistics.h"
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/files/sha256.h"
+#include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
@@ -82,6 +85,26 @@ class TreeMemory {
   Sampled all_, anonymous_;
 };
 
+/// The files that a process has mapped; empty if they cannot be read.
+std::vector<std::string> mapped_files(int pid) {
+  std::vector<std::string> files;
+  try {
+    for (process::Mapping& mapping : process::parse_smaps(process::read_file(process::path_of(pid, "maps")), "maps")) {
+      if (mapping.name.starts_with("/")) files.push_back(std::move(mapping.name));
+    }
+  } catch (const std::system_error&) {
+  }
+  return files;
+}
+
+/// Whether a library with this file name has a malloc that takes the place of the C library's.
+bool has_malloc(const std::string& file_name) {
+  constexpr std::array names{"libjemalloc", "libmimalloc",     "libtcmalloc",       "libtbbmalloc_proxy",
+                             "libhoard",    "libsnmallocshim", "librpmalloc",       "libscudo",
+                             "libmesh",     "liblockless",     "libhardened_malloc"};
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return file_name.starts_with(name); });
+}
+
 /// The command while it runs. Its group is killed with its owner.
 class RunningProgram {
  public:
@@ -107,6 +130,23 @@ class RunningProgram {
   const launch::Ended& ended() const { return *ended_; }
   std::int64_t end_ns() const { return end_ns_; }
 
+  /// Compares the libraries that the command has loaded with the allocator that it should have.
+  void check_malloc(ProgramRun& run, const Allocator& allocator) const {
+    if (files_.empty() || allocator.null || !allocator.prefix.empty()) return;
+    if (allocator.preload.empty()) {
+      for (const std::string& file : files_) {
+        const std::string name = std::filesystem::path(file).filename();
+        if (has_malloc(name)) run.own_malloc = name;
+      }
+      return;
+    }
+    std::error_code error;
+    const std::string library = std::filesystem::canonical(allocator.library, error);
+    if (!error && run.fault.empty() && std::find(files_.begin(), files_.end(), library) == files_.end())
+      run.fault = "it did not load " + std::filesystem::path(library).filename().string() +
+                  " (is it linked statically, or another user's?)";
+  }
+
   void fill(ProgramRun& run) const {
     memory_.fill(run);
     const auto ns = [](const timeval& time) {
@@ -121,7 +161,10 @@ class RunningProgram {
     int status = 0;
     while (!ended_ && wait4(pid_, &status, WNOHANG, &usage_) == pid_) {
       if (WIFSTOPPED(status)) {
-        if (status >> 16 == PTRACE_EVENT_EXIT) memory_.sample();
+        if (status >> 16 == PTRACE_EVENT_EXIT) {
+          memory_.sample();
+          files_ = mapped_files(pid_);
+        }
         launch::resume_traced(pid_, status);
         continue;
       }
@@ -133,6 +176,7 @@ class RunningProgram {
 
   pid_t pid_;
   TreeMemory memory_;
+  std::vector<std::string> files_;  // at its end; empty: not known
   std::optional<launch::Ended> ended_;
   rusage usage_{};
   std::int64_t end_ns_ = 0;
@@ -210,6 +254,7 @@ ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator
     if (!succeeded(program.ended())) run.fault = ending_text(program.ended());
   }
   program.fill(run);
+  program.check_malloc(run, allocator);
   run.output_sha256 = files::sha256_of_file("/proc/self/fd/" + std::to_string(output.get()));
   return run;
 }

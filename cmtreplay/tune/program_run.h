@@ -31,6 +31,8 @@ struct ProgramRun {
   std::uint64_t peak_bytes = 0, mean_bytes = 0;
   std::uint64_t peak_anonymous_bytes = 0, mean_anonymous_bytes = 0;
   std::string output_sha256 = {};
+  std::string own_malloc =
+      {};                  ///< the program's library of malloc, if the C library's was asked for; empty: none is known
   std::string fault = {};  ///< empty: there was none
 };
 
@@ -44,6 +46,8 @@ void describe(Visitor& field, R& run) {
   field("peak_anonymous_bytes", run.peak_anonymous_bytes, "the same, without pages of files");
   field("mean_anonymous_bytes", run.mean_anonymous_bytes, "the same");
   field("output_sha256", run.output_sha256, "of the standard output, of a server that of the load");
+  field("own_malloc", run.own_malloc,
+        "the library of the program's own whose malloc served in place of the C library's; empty: none is known");
   field("fault", run.fault, "why the run does not count, in words; empty: it does");
 }
 

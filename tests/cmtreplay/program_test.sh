@@ -108,3 +108,18 @@ status=0
 cmtreplay --command=/no/such/program > words 2>&1 || status=$?
 test $status = 1
 grep -q '^cmtreplay: /no/such/program: No such file' words
+
+# A program with a malloc of its own is not called the C library's, and one that cannot load an allocator has no runs.
+if command -v cc >/dev/null && grep -qs 0 /proc/sys/kernel/yama/ptrace_scope; then
+  cp "$bump" libjemalloc.so.2
+  echo 'int main(void) { return 0; }' > own.c
+  cc own.c -Wl,--no-as-needed ./libjemalloc.so.2 -o own
+  cmtreplay --command=./own --runs=3 > words
+  grep -qx 'libc: the program has libjemalloc.so.2 of its own, which serves it in place of libc' words
+  if cc -static own.c -o static 2>/dev/null; then
+    status=0
+    cmtreplay --command=./static --alloc=libc --alloc="$bump" --runs=3 > words 2>&1 || status=$?
+    test $status = 1
+    grep -qF '3 runs of 3 left out: it did not load libexample_bump.so (is it linked statically, or another user' words
+  fi
+fi
