@@ -61,8 +61,7 @@ void describe(Visitor& field, const PageHolders& report) {
   field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
   field("at", report.at,
         "which moment: unused (the sample with the most unused bytes on pages, or in the pool's arenas), peak, or that "
-        "of "
-        "--at");
+        "of --at");
   field("event", report.event, "the last event before that moment, counted from 1");
   field("time_ns", output::nullable(report.time_ns), "its time since the recording began");
   field("defects", report.defects, "defects found in the trace up to there");
