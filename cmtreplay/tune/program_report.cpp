@@ -53,13 +53,15 @@ void mark_other_outputs(ProgramRow& row, const std::string& output) {
 }
 
 void warn_of_faults(ProgramRow& row) {
-  std::map<std::string, std::uint64_t> counts;
+  std::map<std::string, std::vector<const ProgramRun*>> runs;
   for (const ProgramRun& run : row.runs) {
-    if (!run.fault.empty()) ++counts[run.fault];
+    if (!run.fault.empty()) runs[run.fault].push_back(&run);
   }
-  for (const auto& [fault, count] : counts)
-    row.warnings.push_back(output::counted(count, "run") + " of " + std::to_string(row.runs.size()) +
-                           " left out: " + fault);
+  for (const auto& [fault, those] : runs) {
+    const std::string& message = those.front()->message;
+    row.warnings.push_back(output::counted(those.size(), "run") + " of " + std::to_string(row.runs.size()) +
+                           " left out: " + fault + (message.empty() ? "" : ", after \"" + message + "\""));
+  }
 }
 
 void warn_of_own_malloc(ProgramRow& row) {

@@ -20,6 +20,7 @@
 
 #include "cmtreplay/run/statistics.h"
 #include "cmtreplay/run/worker_process.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/files/sha256.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
@@ -198,6 +199,16 @@ std::string wait_until_ready(const ProgramCommand& command, RunningProgram& prog
   return "it was not ready for " + std::to_string(command.timeout_seconds) + " s";
 }
 
+/// The last line of a file that has text, or the end of a long one.
+std::string last_line(int file) {
+  std::string end(300, '\0');
+  const off_t size = lseek(file, 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(end.size()));
+  end.resize(static_cast<std::size_t>(std::max<ssize_t>(0, pread(file, end.data(), end.size(), from))));
+  end.erase(end.find_last_not_of(" \t\r\n") + 1);
+  return text::to_line(end.substr(end.find_last_of("\r\n") + 1));
+}
+
 /// Runs the load on a server and stops the server. Returns the fault; empty: there was none.
 std::string run_load(const ProgramCommand& command, RunningProgram& program, const launch::SpawnOptions& streams,
                      const command::Interrupts& interrupts, std::uint64_t& wall_ns) {
@@ -235,12 +246,13 @@ std::vector<std::string> command_words(const std::string& command) {
 ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator,
                        const command::Interrupts& interrupts) {
   const command::HeldSignals held(command::signal_set({SIGCHLD}));
-  const process::Fd output(memfd_create("program-output", MFD_CLOEXEC)), null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const process::Fd output(memfd_create("program-output", MFD_CLOEXEC)),
+      errors(memfd_create("program-errors", MFD_CLOEXEC)), null(open("/dev/null", O_RDWR | O_CLOEXEC));
   launch::SpawnOptions options = worker_command("", "", allocator);
   options.words = command_words(command.command);
   options.input_fd = null.get();
   options.output_fd = command.is_server() ? null.get() : output.get();
-  options.error_fd = null.get();
+  options.error_fd = errors.get();
   launch::SpawnOptions load = options;
   load.output_fd = output.get();
   ProgramRun run;
@@ -255,6 +267,7 @@ ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator
   }
   program.fill(run);
   program.check_malloc(run, allocator);
+  if (!run.fault.empty()) run.message = last_line(errors.get());
   run.output_sha256 = files::sha256_of_file("/proc/self/fd/" + std::to_string(output.get()));
   return run;
 }

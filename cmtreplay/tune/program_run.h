@@ -34,6 +34,7 @@ struct ProgramRun {
   std::string own_malloc =
       {};                  ///< the program's library of malloc, if the C library's was asked for; empty: none is known
   std::string fault = {};  ///< empty: there was none
+  std::string message = {};  ///< with a fault, the last line of the standard error
 };
 
 template <class Visitor, output::DescribedAs<ProgramRun> R>
@@ -49,6 +50,8 @@ void describe(Visitor& field, R& run) {
   field("own_malloc", run.own_malloc,
         "the library of the program's own whose malloc served in place of the C library's; empty: none is known");
   field("fault", run.fault, "why the run does not count, in words; empty: it does");
+  field("message", run.message,
+        "with a fault, the last line of the standard error, of a server and its load; else empty");
 }
 
 /// The words that start a command: its own if it has no characters that mean something to a shell, else those of sh.

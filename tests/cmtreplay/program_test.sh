@@ -73,6 +73,8 @@ serve --load=false --stop=USR1 > report.json || true
 grep -qF 'the load failed: exit status 1' report.json
 cmtreplay --command='/bin/false' --ready='test -e never' --load=/bin/true --runs=1 > table || true
 grep -qF 'it ended before it was ready: exit status 1' table
+cmtreplay --command='printf "one\ntw\033o\n\n" >&2; exit 3' --runs=2 > table || true
+grep -qxF 'libc: 2 runs of 2 left out: exit status 3, after "tw o"' table
 
 # Beside the program there is what the replay of its trace predicts.
 for tag in $(seq 2000); do echo "malloc(1000) = <$tag> time=$tag"; done > t.trace
