@@ -10,7 +10,7 @@ each took: a table, fastest first, with a verdict on each pair. The trace is
 text, .cmt or the log of another tool. Without FILE, or for -, it is read from
 standard input. man cmtreplay explains the tables.
 
-  --alloc=NAME   an allocator; may be given more than once. NAME is one of
+  --alloc=NAME   allocators, separated by commas. NAME is one of
                    libc      the C library's (the default)
                    null      the cost of the replay itself
                    jemalloc, tcmalloc, mimalloc, tbb, scudo
@@ -61,7 +61,7 @@ each took: a table on standard output, fastest first. Each run is a fresh
 process. The trace is text, .cmt, legacy .cmt or the log of another tool (man
 trace2cmt lists them). Without FILE, or for -, it is read from standard input.
 
-  --alloc=NAME   an allocator to replay on; may be given more than once. Ratios
+  --alloc=NAME   allocators to replay on, separated by commas. Ratios
                  compare with the first allocator that is not null and refused
                  no call. NAME is one of
                    libc      the C library's (the default)
@@ -224,7 +224,7 @@ cmt.board/1. --csv writes a line for each cell, or for each figure of a gate.
   -V, --version  show the version
 
 Examples:
-  cmtreplay --alloc=libc --alloc=jemalloc --alloc=mimalloc app.cmt
+  cmtreplay --alloc=libc,jemalloc,mimalloc app.cmt
   cmtreplay --verify --alloc=./mymalloc.so app.cmt
   cmtreplay --suite=quick --alloc=./mymalloc.so --plot=board.html
 

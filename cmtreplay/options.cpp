@@ -158,6 +158,15 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// The allocators that all options --alloc name.
+std::vector<std::string> named_allocators(const CommandLine& line) {
+  std::vector<std::string> names;
+  for (const std::string& value : line.values("alloc")) {
+    for (std::string& name : split_allocator_names(value)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
 /// Reads the options of the gate: what the allocators are compared with, and by how much they may be worse.
 void read_gate(const CommandLine& line, MatrixChoice& matrix) {
   matrix.against = line.value("against", "");
@@ -169,7 +178,7 @@ void read_gate(const CommandLine& line, MatrixChoice& matrix) {
   line.refuse_together("against", {"baseline", "results", "scoreboard", "verify", "tasks", "task"});
   line.refuse_together("baseline", {"results", "scoreboard", "verify", "tasks", "task"});
   if (!line.has("alloc")) throw UsageError("--alloc names the build that is judged");
-  const std::vector<std::string> allocators = line.values("alloc");
+  const std::vector<std::string> allocators = named_allocators(line);
   if (std::count(allocators.begin(), allocators.end(), matrix.against) != 0)
     throw UsageError("--against and --alloc name the same file");
   matrix.limits = line.parsed("fail-if", "time+3%,peak+2%,fragmentation+1%",
@@ -283,7 +292,7 @@ void read_program(const CommandLine& line, Options& options) {
 
 /// Reads the allocators, and what to write about them.
 void read_allocators(const CommandLine& line, Options& options) {
-  options.allocators = line.values("alloc");
+  options.allocators = named_allocators(line);
   if (options.allocators.empty()) options.allocators.emplace_back("libc");
   for (const std::string& name : options.allocators) {
     if (name.empty()) throw UsageError("--alloc needs a name");

@@ -35,6 +35,9 @@ TEST_CASE("options: a number of runs, or a budget") {
 
 TEST_CASE("options: allocators keep their order") {
   CHECK(options({"--alloc=b", "--alloc", "a", "x.cmt"}).allocators == std::vector<std::string>{"b", "a"});
+  CHECK(options({"--alloc=b,c,X=1,d", "--alloc=a", "x.cmt"}).allocators ==
+        std::vector<std::string>{"b", "c,X=1,d", "a"});
+  CHECK_THROWS_WITH_AS(options({"--alloc=b,", "x.cmt"}), "--alloc needs a name", UsageError);
 }
 
 TEST_CASE("options: a dash is standard input") { CHECK(options({"-"}).file == "-"); }

@@ -107,6 +107,20 @@ AllocatorName parse_allocator_name(std::string_view text) {
   return result;
 }
 
+std::vector<std::string> split_allocator_names(const std::string& text) {
+  const std::size_t settings = next_setting(text, 0);
+  std::vector<std::string> names;
+  std::size_t from = 0;
+  if (!fs::exists(text.substr(0, settings))) {
+    for (auto comma = text.find(','); comma < settings; comma = text.find(',', from)) {
+      names.push_back(text.substr(from, comma - from));
+      from = comma + 1;
+    }
+  }
+  names.push_back(text.substr(from));
+  return names;
+}
+
 std::string file_name_of(std::string_view allocator) {
   const AllocatorName parsed = parse_allocator_name(allocator);
   const auto slash = parsed.name.rfind('/');

@@ -35,6 +35,10 @@ struct AllocatorName {
 /// may contain commas.
 AllocatorName parse_allocator_name(std::string_view text);
 
+/// The allocators that such a value names, separated by commas: "libc,jemalloc,MALLOC_CONF=narenas:1" is two. A comma
+/// after a setting begins no name, and a file that exists is one name.
+std::vector<std::string> split_allocator_names(const std::string& text);
+
 /// The allocator's name as a part of a file's name. It is the last part of a path, and characters other than letters,
 /// digits, dots, dashes and underlines are replaced by underlines.
 std::string file_name_of(std::string_view allocator);
