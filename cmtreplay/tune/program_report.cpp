@@ -76,10 +76,14 @@ void warn_of_own_malloc(ProgramRow& row) {
 bool is_apart(const Ratio& ratio) { return ratio.is_known() && (ratio.high < 1 || ratio.low > 1); }
 
 void warn_of_prediction(ProgramRow& row) {
-  const auto warn = [&row](const std::string& figure, const Predicted& predicted) {
+  std::uint64_t processes = 0;
+  for (const ProgramRun& run : row.runs) processes = std::max(processes, run.processes_at_peak);
+  const std::string reason =
+      processes > 1 ? ": the trace is of one process, and at the peak there are " + std::to_string(processes) : "";
+  const auto warn = [&](const std::string& figure, const Predicted& predicted) {
     if (std::abs(predicted.error()) > error_allowed)
       row.warnings.push_back("the " + figure + " is " + fixed(100 * std::abs(predicted.error()), 1) + " % " +
-                             (predicted.error() > 0 ? "above" : "below") + " the replay's prediction");
+                             (predicted.error() > 0 ? "above" : "below") + " the replay's prediction" + reason);
   };
   warn("peak", row.predicted_peak);
   warn("mean", row.predicted_mean);

@@ -42,13 +42,13 @@ struct Sampled {
   }
 };
 
-/// The memory of a process and its descendants.
+/// The memory of a process and its descendants. A child of vfork(2) has its parent's until it executes a program.
 class TreeMemory {
  public:
   explicit TreeMemory(pid_t root) : root_(root) {}
 
   void sample() {
-    std::uint64_t resident = 0, high = 0, anonymous = 0, anonymous_high = 0;
+    std::uint64_t resident = 0, high = 0, anonymous = 0, anonymous_high = 0, count = 0;
     std::vector<int> processes{root_};
     while (!processes.empty()) {
       const int pid = processes.back();
@@ -61,14 +61,17 @@ class TreeMemory {
         high += peak;
         anonymous += status.resident_bytes - file;
         anonymous_high += peak - file;
+        ++count;
         process::write_file(process::path_of(pid, "clear_refs"), "5");
-        const std::vector<int> children = process::read_children(pid);
-        processes.insert(processes.end(), children.begin(), children.end());
+        for (const int child : process::read_children(pid)) {
+          if (!process::share_memory(pid, child)) processes.push_back(child);
+        }
       } catch (const std::system_error&) {  // it has ended, or its mark cannot be reset
       }
     }
     const std::int64_t now = process::now_ns(), passed = now - at_ns_;
     all_.add(resident, high, passed);
+    if (anonymous_high > anonymous_.peak) processes_at_peak_ = count;
     anonymous_.add(anonymous, anonymous_high, passed);
     at_ns_ = now;
   }
@@ -78,12 +81,14 @@ class TreeMemory {
     run.mean_bytes = all_.mean.mean();
     run.peak_anonymous_bytes = anonymous_.peak;
     run.mean_anonymous_bytes = anonymous_.mean.mean();
+    run.processes_at_peak = processes_at_peak_;
   }
 
  private:
   pid_t root_;
   std::int64_t at_ns_ = process::now_ns();
   Sampled all_, anonymous_;
+  std::uint64_t processes_at_peak_ = 0;
 };
 
 /// The files that a process has mapped; empty if they cannot be read.

@@ -30,6 +30,7 @@ struct ProgramRun {
   std::uint64_t minor_faults = 0;
   std::uint64_t peak_bytes = 0, mean_bytes = 0;
   std::uint64_t peak_anonymous_bytes = 0, mean_anonymous_bytes = 0;
+  std::uint64_t processes_at_peak = 0;  ///< when the anonymous memory has its peak
   std::string output_sha256 = {};
   std::string own_malloc =
       {};                  ///< the program's library of malloc, if the C library's was asked for; empty: none is known
@@ -46,6 +47,7 @@ void describe(Visitor& field, R& run) {
   field("mean_resident_bytes", run.mean_bytes, "over the time of the command");
   field("peak_anonymous_bytes", run.peak_anonymous_bytes, "the same, without pages of files");
   field("mean_anonymous_bytes", run.mean_anonymous_bytes, "the same");
+  field("processes_at_peak", run.processes_at_peak, "that had the peak of anonymous memory");
   field("output_sha256", run.output_sha256, "of the standard output, of a server that of the load");
   field("own_malloc", run.own_malloc,
         "the library of the program's own whose malloc served in place of the C library's; empty: none is known");

@@ -46,6 +46,20 @@ import json
 run, = json.load(open("report.json"))["allocators"][0]["runs"]
 assert 60 << 20 <= run["peak_anonymous_bytes"] < 160 << 20, run'
 
+# A child of vfork(2) has its parent's memory until it executes a program: that counts once.
+. "$SOURCE/tests/cmtwatch/common.sh"
+if made_vfork; then
+  cmtreplay --command=./vfork --runs=1 --json > report.json &
+  until_true '[ -e borrowed ]'
+  sleep 0.1
+  touch seen
+  wait $!
+  /usr/bin/python3 -c '
+import json
+run, = json.load(open("report.json"))["allocators"][0]["runs"]
+assert 60 << 20 <= run["peak_anonymous_bytes"] < 100 << 20 and run["processes_at_peak"] == 1, run'
+fi
+
 # Runs that do not count.
 status=0
 cmtreplay --command='test -z "$LD_PRELOAD"' --alloc=libc --alloc="$bump" --runs=2 > table || status=$?
