@@ -230,7 +230,8 @@ int replay(const Options& options, Session& session, const std::function<void(co
                                 .trace = trace,
                                 .interrupts = *session.interrupts,
                                 .options = options,
-                                .on_wait = [&](double share) { progress.wait(share); }};
+                                .on_wait = [&](double share) { progress.wait(share); },
+                                .before_message = [&] { line.clear(); }};
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.until != 0) return verify_until(settings, allocators.front(), options);

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +25,8 @@ struct Allocator {
   std::vector<std::string> settings = {};  ///< "NAME=VALUE" of its environment
   bool null = false;
   std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names
+  /// Its messages that were printed, of all copies. A library repeats its complaint about a setting in every run.
+  std::shared_ptr<std::set<std::string>> printed = std::make_shared<std::set<std::string>>();
 };
 
 /// The value of an --alloc: "jemalloc,MALLOC_CONF=background_thread:true" is a name and settings of its environment.

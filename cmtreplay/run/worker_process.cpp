@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <system_error>
 
 #include "cmtreplay/run/program_clock.h"
@@ -40,6 +42,15 @@ touch touch_of(const std::string& name) {
 /// one that frees it.
 Order order_for(const PreparedTrace& trace, const RunOptions& options) {
   return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
+}
+
+/// A file of fixed size: an allocator that writes a message a call fills it, and loses the others.
+Fd open_messages() {
+  constexpr off_t bytes_max = 1 << 20;
+  Fd file(memfd_create("messages", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (ftruncate(file.get(), bytes_max) != 0 || fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW) != 0)
+    throw std::system_error(errno, std::generic_category(), "a file for an allocator's messages");
+  return file;
 }
 
 /// While it lives, processes that this thread starts get the same addresses each time. Some allocators draw random
@@ -92,6 +103,8 @@ std::string Death::place(std::uint64_t events) const {
 
 WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options)
     : settings_(settings),
+      printed_(allocator.printed),
+      messages_(options.is_debugged ? Fd() : open_messages()),
       order_(order_for(settings.trace, options)),
       slots_("slots", settings.trace.plan().slots * sizeof(void*)),
       stacks_("stacks", 0),
@@ -117,10 +130,24 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
   launch::SpawnOptions spawn = worker_command(settings.worker, std::to_string(region_->fd()), allocator);
   spawn.input_fd = no_input.get();
-  spawn.output_fd = STDERR_FILENO;
+  spawn.output_fd = spawn.error_fd = options.is_debugged ? STDERR_FILENO : messages_.get();
   const FixedAddresses fixed(region_->get().clock_recorded != 0);
   child_ = options.is_debugged ? launch::ChildProcess::become(spawn) : std::make_unique<launch::ChildProcess>(spawn);
   if (!settings.options.cpus.empty()) bind_to_cpus();
+}
+
+WorkerProcess::~WorkerProcess() {
+  child_.reset();
+  if (messages_.get() >= 0) print_messages();
+}
+
+void WorkerProcess::print_messages() const {
+  const off_t bytes = lseek(messages_.get(), 0, SEEK_CUR);  // the worker has moved it
+  if (bytes <= 0) return;
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  if (pread(messages_.get(), text.data(), text.size(), 0) != bytes || !printed_->insert(text).second) return;
+  if (settings_.before_message) settings_.before_message();
+  std::fputs(text.c_str(), stderr);
 }
 
 void WorkerProcess::open_feed(const RunOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct ReplaySettings {
   const command::Interrupts& interrupts;
   const ReplayOptions& options;
   std::function<void(double share)> on_wait = {};  ///< called some times a second in a run, with the share that is done
+  std::function<void()> before_message = {};       ///< called before an allocator's message is printed
 };
 
 /// Whether threads have to share CPUs. Their times then depend on the scheduler more than on the allocator.
@@ -106,6 +108,8 @@ struct RunOptions {
 class WorkerProcess {
  public:
   WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options = {});
+  /// Prints the allocator's messages, unless it had the same ones in a run before.
+  ~WorkerProcess();
 
   void wait_until_ready() { wait_for_byte(); }
   /// Runs until every lane has carried out all operations before a mark, and none after it.
@@ -129,6 +133,7 @@ class WorkerProcess {
   void open_feed(const RunOptions& options);
   void fill_control(const Allocator& allocator, const RunOptions& options);
   void bind_to_cpus();
+  void print_messages() const;
   void resume();
   template <class Missing>
   void wait_for_changes(Missing missing);
@@ -141,6 +146,8 @@ class WorkerProcess {
   [[noreturn]] void throw_death(bool hung);
 
   const ReplaySettings& settings_;
+  std::shared_ptr<std::set<std::string>> printed_;
+  Fd messages_;  ///< the worker's standard error; -1: ours
   Order order_;
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<ControlRegion> region_;

@@ -6,6 +6,7 @@
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
+ *         22,222      writes a line to the standard error.
  *         33,333      forks a child that sleeps, and writes its number to a file "child".
  *         44,444      forks a child that returns from the call, as this process does.
  *         55,555      kills its process group.
@@ -58,6 +59,7 @@ static void sleep_as_child(void) {
 
 EXPORTED void* malloc(size_t size) {
   if (size == 66666 || size > PTRDIFF_MAX) __builtin_trap();
+  if (size == 22222) dprintf(STDERR_FILENO, "22,222 bytes are asked for\n");
   if (size == 33333 && fork() == 0) sleep_as_child();
   if (size == 44444) fork();
   if (size == 55555) kill(0, SIGKILL);

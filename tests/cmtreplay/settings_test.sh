@@ -11,3 +11,8 @@ assert none["settings"] == ["WASTE_KIB=0", "A=b,c"] and inherited["settings"] ==
 for result, kib in ((inherited, 8192), (given, 1024), (none, 0)):
     assert kib << 10 <= result["peak_resident_bytes"] <= (kib << 10) + (64 << 10), (kib, result["peak_resident_bytes"])
 END
+
+# A message that an allocator writes in each run is printed once. So is jemalloc's about an option that it does not know.
+echo 'malloc(22222) = 1000<1>' > message.trace
+cmtreplay --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" --runs=3 message.trace > table 2> words
+test "$(grep -cx '22,222 bytes are asked for' words)" = 1
