@@ -204,8 +204,10 @@ struct Session {
   cmt::terminal::LiveView line{STDERR_FILENO};
 };
 
-/// Replays one trace, and calls `write` with the report. Returns the exit status.
-int replay(const Options& options, Session& session, const std::function<void(const Report&)>& write) {
+/// Replays one trace, and calls `write` with the report. Before anything runs, `check` may throw. Returns the exit
+/// status.
+int replay(const Options& options, Session& session, const std::function<void(const Report&)>& write,
+           const std::function<void(const PreparedTrace&)>& check = {}) {
   const std::vector<Allocator>& allocators = session.allocators;
   cmt::terminal::LiveView& line = session.line;
   TraceSource source(options.file);
@@ -224,6 +226,7 @@ int replay(const Options& options, Session& session, const std::function<void(co
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --clock=recorded)");
 
+  if (check) check(trace);
   session.interrupts.emplace();
   RunProgress progress{line};
   const ReplaySettings settings{.worker = find_worker(),
@@ -296,24 +299,30 @@ int replay_recordings(const Options& given, Session& session) {
   return status;
 }
 
+/// Why a trace has no place for a call of malloc_trim.
+std::string no_trim_text(const Options& options, const std::string& file) {
+  if (!options.trims.mark.empty()) return file + ": has no mark '" + options.trims.mark + "' (--trim-at)";
+  return file + ": has no place for --trim-at='" + options.trim_at + "': it is too short, or has no recorded times";
+}
+
 /// Replays the trace without and with calls of malloc_trim, from a copy of it.
 int replay_with_trims(const Options& given, Session& session) {
   Options options = given;
   TrimReport trims{.file = cmt::command::input_name(given.file), .trim_at = given.trim_at};
   const Fd copy(cmt::open_temporary_file());
   bool is_interrupted = false;
-  const int first = replay(options, session, [&](const Report& report) {
-    is_interrupted = report.results.interrupted;
-    add_figures(trims, report.results.allocators, &TrimmedFigure::without);
-    cmt::Reader reader = report.trace.open();
-    trims.calls = copy_with_trims(reader, options.trims, report.trace.plan().facts.before_teardown_event, copy.get());
-  });
+  const int first = replay(
+      options, session,
+      [&](const Report& report) {
+        is_interrupted = report.results.interrupted;
+        add_figures(trims, report.results.allocators, &TrimmedFigure::without);
+      },
+      [&](const PreparedTrace& trace) {
+        cmt::Reader reader = trace.open();
+        trims.calls = copy_with_trims(reader, options.trims, trace.plan().facts.before_teardown_event, copy.get());
+        if (trims.calls == 0) throw std::runtime_error(no_trim_text(given, trims.file));
+      });
   if (is_interrupted) return 1;
-  if (trims.calls == 0 && !options.trims.mark.empty())
-    throw std::runtime_error(trims.file + ": has no mark '" + options.trims.mark + "' (--trim-at)");
-  if (trims.calls == 0)
-    throw std::runtime_error(trims.file + ": has no place for --trim-at='" + given.trim_at +
-                             "': it is too short, or has no recorded times");
   options.file = "/proc/self/fd/" + std::to_string(copy.get());
   options.has_warned = true;
   const int second = replay(options, session, [&](const Report& report) {

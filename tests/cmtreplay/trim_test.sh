@@ -34,6 +34,14 @@ status=0
 cmtreplay --trim-at=nowhere --runs=1 t.trace > table 2> words || status=$?
 test $status = 1
 grep -qx "cmtreplay: t.trace: has no mark 'nowhere' (--trim-at)" words
+
+# A place that the trace does not have is reported before anything runs: no call of the allocator has ended its process.
+echo 'malloc(99999) = <1> time=1000' > short.trace
+status=0
+cmtreplay --trim-at='every 10s' --alloc="$BUILD/tests/cmtreplay/libfaulty_at_size.so" short.trace > table 2> words || status=$?
+test $status = 1
+echo "cmtreplay: short.trace: has no place for --trim-at='every 10s': it is too short, or has no recorded times" |
+  cmp - words
 status=0
 sed 's/ time=.*//' t.trace > timeless.trace
 cmtreplay --trim-at='every 1s' --runs=1 timeless.trace > table 2> words || status=$?
