@@ -114,7 +114,10 @@ Contributors contributors_of(trace::Trace& trace, const trace::Options& options,
                              const StackTable& stacks, const Uses& uses) {
   Contributors report = find_contributors(stacks, uses, asked.contributors);
   report.name = options.name_with_pool(file_name(options.path));
-  if (asked.slice) report.slice = asked.slice->text;
+  if (asked.slice)
+    report.slice = asked.slice->text;
+  else
+    report.pools_not_counted = trace.pools().not_counted();
   report.clock = options.clock;
   report.defects = trace.complaints().count();
   report.truncated = trace.truncated();

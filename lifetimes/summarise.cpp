@@ -113,3 +113,4 @@ Summary summary_of(const trace::Options& options) {
 }
 
 }  // namespace cmt::lifetimes
+  summary.inputs.back().pools_not_counted = trace.pools().not_counted();

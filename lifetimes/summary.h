@@ -17,6 +17,7 @@
 #include "cmt/event.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
+#include "toolkit/trace/pools.h"
 
 namespace cmt::lifetimes {
 
@@ -43,6 +44,7 @@ struct Input {
   std::uint64_t touched_min = unknown;  ///< unknown if touched pages were not recorded
   Peak peak;
   std::string memory{};  ///< around the process, in words; only in text
+  std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
 };
 
 template <class Visitor, output::DescribedAs<Input> I>
@@ -62,6 +64,8 @@ void describe(Visitor& field, I& input) {
   field(
       "peak_untouched_bytes", output::nullable(input.peak.untouched_bytes),
       "bytes of these blocks that were live at the peak and never touched, by the end of their block or of the trace");
+  field("pools_not_counted", output::omit_if_empty(input.pools_not_counted),
+        "the pools that have events, which are in none of these figures (--pool)");
 }
 
 /// The blocks of one class of sizes.

@@ -15,6 +15,7 @@
 #include "analysis/fates/use.h"
 #include "analysis/groups/group.h"
 #include "toolkit/output/fields.h"
+#include "toolkit/trace/pools.h"
 
 namespace cmt::analysis {
 
@@ -77,6 +78,7 @@ struct Contributors {
   std::vector<Contributor> contributors;
   std::uint64_t left_out = 0;
   std::optional<Sampling> sampling;  ///< empty: the trace has all blocks
+  std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
 };
 
 std::string_view name(By by);
@@ -110,6 +112,8 @@ void describe(Visitor& field, C& report) {
   field("unknown_stacks", report.of_unknown_stacks, "of allocations whose stack is not known");
   field("contributors", report.contributors, "the largest first");
   field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
+  field("pools_not_counted", output::omit_if_empty(report.pools_not_counted),
+        "of a whole trace: the pools that have events, which are in none of these figures (--pool)");
 }
 
 /// Returns the allocations of `uses` by contributor. `stacks` has the frames' names. The caller sets the report's name,

@@ -239,6 +239,7 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
                   .defects = trace.complaints().count(),
                   .unknown_ends = model.unknown_ends(),
                   .marks = model.marks_left_out()};
+  process.pools_not_counted = trace.pools().not_counted();
   return process;
 }
 

@@ -22,6 +22,7 @@
 #include "cmt/event.h"
 #include "cmtreport/model/measures.h"
 #include "toolkit/output/fields.h"
+#include "toolkit/trace/pools.h"
 
 namespace cmt::report {
 
@@ -80,6 +81,7 @@ struct Process {
   std::string ended_by{};
   std::string memory{};
   Lost lost{};
+  std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
 };
 
 template <class Visitor, output::DescribedAs<Process> P>
@@ -111,6 +113,8 @@ void describe(Visitor& field, P& process) {
   field("memory", process.memory,
         "the memory of its control group, the machine or the process at the end, in words; empty: not watched");
   field("lost", process.lost, "what could not be recorded or read");
+  field("pools_not_counted", output::omit_if_empty(process.pools_not_counted),
+        "the pools that have events, which are in none of these figures (--pool)");
 }
 
 struct Thread {

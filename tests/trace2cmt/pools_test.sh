@@ -89,15 +89,23 @@ END
 overhead --summary pools.cmt >out 2>err
 grep -c 'not counted' err >out
 [ "$(cat out)" = 2 ] || complain "what overhead leaves out: $(cat err)"
-overhead --json pools.cmt >out 2>err
-python3 - out <<'END' || complain "what overhead --json leaves out: $(cat out)"
-import json, sys
-pools = json.load(open(sys.argv[1]))["pools_not_counted"]
-assert pools == [
+lifetimes --merge --json pools.json pools.json >merged.json 2>err || complain "--merge: $(cat err)"
+lifetimes --by=function --json pools.cmt >by.json 2>err
+overhead --json pools.cmt >overhead.json 2>err
+cmtreport --json pools.cmt >report.json 2>err
+python3 - <<'END' || complain "what the JSON leaves out"
+import json
+def read(name): return json.load(open(name + ".json"))
+left_out = read("overhead")["pools_not_counted"]
+assert left_out == [
     {"name": "python", "events": 5, "live_blocks": 1, "live_bytes": 512, "peak_live_bytes": 576, "arena_bytes": 262144},
-    {"name": "cache", "events": 1, "live_blocks": 1, "live_bytes": 9, "peak_live_bytes": 9, "arena_bytes": None}], pools
+    {"name": "cache", "events": 1, "live_blocks": 1, "live_bytes": 9, "peak_live_bytes": 9, "arena_bytes": None}], left_out
+for part in read("pools")["inputs"] + read("merged")["inputs"] + [read("by")] + read("report")["processes"]:
+    assert part["pools_not_counted"] == left_out, part
 END
-overhead --json plain.trace 2>err | grep pools_not_counted >out && complain "pools of a trace without any"
+for tool in "lifetimes --summary" "lifetimes --by=function" overhead cmtreport; do
+  $tool --json plain.trace 2>err | grep pools_not_counted >out && complain "$tool: pools of a trace without any"
+done
 cmtreport --text pools.cmt >out 2>err
 grep '^cmtreport: pools.cmt: 5 events of pool python are not counted: ' err >/dev/null || complain "what cmtreport leaves out: $(cat err)"
 cmtreplay --runs=1 --alloc=libc pools.cmt >out 2>&1 || complain "cmtreplay: $(cat out)"
