@@ -30,6 +30,7 @@ old_size UBIGINT
 lifetime_events BIGINT
 lifetime_ns BIGINT
 label VARCHAR
+pool_block UBIGINT
 END
 
 # Each column has the same values as in the CSV, from a file and a pipe, with one row group and with several.

@@ -65,6 +65,17 @@ END
 trace2cmt --to=text --anonymise pools.cmt | grep '^pool_malloc(9, "[0-9]*") = <5>' >/dev/null || complain "a pool's name is not anonymous"
 trace2cmt --to=csv pools.cmt | grep -c ',"python"' >out
 [ "$(cat out)" = 5 ] || complain "rows of CSV: $(cat out)"
+trace2cmt --to=csv pools.cmt | tr -d '\r' | cut -d, -f1,2,16,17 | grep pool_ >out
+diff -u - out <<'END' || complain "the blocks of pools in CSV"
+event,kind,label,pool_block
+1,pool_malloc,"python arenas",1
+3,pool_malloc,"python",2
+4,pool_malloc,"python",3
+7,pool_free,"python",3
+8,pool_malloc,"python",4
+9,pool_malloc,"cache",5
+11,pool_free,"python",4
+END
 for form in legacy rep heaptrack; do
   trace2cmt --to=$form -o out pools.cmt 2>err
   grep '7 events of pools: left out' err >/dev/null || complain "$form: $(cat err)"

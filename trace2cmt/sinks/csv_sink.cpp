@@ -37,6 +37,8 @@ class CsvSink : public LedgerSink {
     }
     // A label is always in quotes, so that an empty label differs from null.
     if (row.label) out += cmt::output::csv_quoted(*row.label);
+    out += ',';
+    if (row.pool_block) cmt::text::append_number(out, *row.pool_block);
     out += line_end;
     output_.flush_if_full();
   }

@@ -51,6 +51,7 @@ EventRow EventRows::next(const cmt::Event& event, const cmt::format::LiveBlock* 
                  where(ends, event_ - birth.event),
                  where(timed, event.time_ns - birth.time_ns)};
   if (kind.labels || cmt::is_of_pool(event.kind)) row.label = event.label;
+  if (cmt::is_of_pool(event.kind)) row.pool_block = event.pool_block;
   return row;
 }
 

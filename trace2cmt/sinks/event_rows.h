@@ -31,7 +31,7 @@ struct ColumnSpec {
   bool may_lack;  ///< null in some rows
 };
 
-inline constexpr std::array<ColumnSpec, 16> event_columns{{
+inline constexpr std::array<ColumnSpec, 17> event_columns{{
     {"event", ColumnType::int64, false},
     {"kind", ColumnType::kind, false},
     {"thread", ColumnType::uint32, false},
@@ -48,13 +48,15 @@ inline constexpr std::array<ColumnSpec, 16> event_columns{{
     {"lifetime_events", ColumnType::int64, true},
     {"lifetime_ns", ColumnType::int64, true},
     {"label", ColumnType::text, true},
+    {"pool_block", ColumnType::uint64, true},
 }};
 
-/// The values of one event. `numbers` are in the order of event_columns; the kind is its number on the wire, and an
-/// empty number is null. The label, the last column, is valid as long as the event's label.
+/// The values of one event, in the order of event_columns. The kind is its number on the wire, and an empty number is
+/// null. The label is valid as long as the event's label.
 struct EventRow {
-  std::array<std::optional<std::uint64_t>, event_columns.size() - 1> numbers;
+  std::array<std::optional<std::uint64_t>, event_columns.size() - 2> numbers;
   std::optional<std::string_view> label;
+  std::optional<std::uint64_t> pool_block;
 };
 
 /// Makes rows of events. The events have to be consistent. Memory: 24 bytes a live block.

@@ -100,9 +100,11 @@ void ParquetSink::write_event(const cmt::Event& event, const cmt::format::LiveBl
   assert(rows_in_group_ < group_rows);
   const EventRow row = rows_.next(event, old);
   for (std::size_t i = 0; i < row.numbers.size(); ++i) columns_[i].add(row.numbers[i]);
-  columns_.back().add(row.label);
+  ParquetColumn& labels = columns_[row.numbers.size()];
+  labels.add(row.label);
+  columns_.back().add(row.pool_block);
   ++rows_in_group_;
-  if (rows_in_group_ == group_rows || columns_.back().bytes() >= group_label_bytes) flush();
+  if (rows_in_group_ == group_rows || labels.bytes() >= group_label_bytes) flush();
 }
 
 void ParquetSink::flush() {
