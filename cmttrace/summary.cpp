@@ -23,7 +23,8 @@ std::string name_file(const launch::RecordedFile& file) {
                                                                       : file.path + " (" + file.program + ")";
 }
 
-/// "app.cmt: 45 allocations by 1 thread, peak 3.20 MiB, 1.10 MiB live at the end". A text has no totals.
+/// "app.cmt: 45 allocations by 1 thread, peak 3.20 MiB, 1.10 MiB live at the end, and beside them 9 blocks of pools". A
+/// text has no totals.
 std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
   const std::string name = is_alone ? file.path : name_file(file), by = counted(file.threads, "thread");
   if (!file.totals) return name + ": " + counted(file.events, "event") + " of " + by;
@@ -32,7 +33,8 @@ std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
            output::with_commas(file.totals->end_live_blocks) + " of them live at the end";
   return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
          output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
-         " live at the end";
+         " live at the end" +
+         (file.pool_blocks == 0 ? "" : ", and beside them " + counted(file.pool_blocks, "block") + " of pools");
 }
 
 /// "2,852 lines of Python named; ", over all traces. Empty: no program was one of Python.

@@ -26,6 +26,19 @@ TEST_CASE("standstill: a collector that reports nothing new for 30 s is named on
   CHECK(standstill.look(traces, begin + seconds(600)).empty());
 }
 
+TEST_CASE("summary: the blocks of pools are named apart, and are no part of malloc's figures") {
+  cmt::launch::RecordedTraces recorded;
+  recorded.events = 5;
+  recorded.files.push_back({.path = "app.cmt", .events = 5, .threads = 1});
+  recorded.files[0].totals = {.allocations = 2, .peak_live_bytes = 10, .end_live_bytes = 8};
+  const auto first_line = [&] { return cmt::trace_launcher::summarise(recorded, {.seconds = 2})[0]; };
+  CHECK(first_line() == "app.cmt: 2 allocations by 1 thread, peak 10 B, 8 B live at the end; 2.00 s; nothing was lost");
+  recorded.files[0].pool_blocks = 2851;
+  CHECK(first_line() ==
+        "app.cmt: 2 allocations by 1 thread, peak 10 B, 8 B live at the end, and beside them 2,851 blocks of pools; "
+        "2.00 s; nothing was lost");
+}
+
 TEST_CASE("summary: how many lines of Python were named, and what was not") {
   cmt::launch::RecordedTraces recorded;
   recorded.events = 5;

@@ -300,6 +300,7 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   if (totals) {
     file.totals = *totals;
     file.threads = totals->threads;
+    file.pool_blocks = totals->by_kind[static_cast<std::size_t>(Kind::pool_malloc)];
   }
   file.events = totals ? totals->events : count_events(reader, file.threads);
   const Repairs repairs = totals ? totals->repairs : reader.repairs();

@@ -125,6 +125,7 @@ struct RecordedFile {
   bool is_finished = true;                ///< it has an end, which no error has caused
   bool is_sampled = false;                ///< all figures are of the samples alone
   std::optional<RunningTotals> totals{};  ///< of a whole .cmt
+  std::uint64_t pool_blocks = 0;          ///< made in pools, of a whole .cmt; the totals have none of them
 };
 
 /// The sums over a command's traces.
