@@ -243,6 +243,8 @@ std::string to_text(const Contributors& report) {
   text += "\nsorted by " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") + "\n";
   if (report.contributors.empty()) return text;
   const Contributor& first = report.contributors.front();
+  if (report.metric == Metric::growth && (report.inclusive ? first.inclusive : first.self).growth <= 0)
+    return text + "nothing grows\n";
   return text + largest_stack_text(first.name, first.stack, first.stack_left_out);
 }
 

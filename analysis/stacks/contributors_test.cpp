@@ -449,6 +449,18 @@ TEST_CASE("of a slice, flows are those within it, and what is live was made befo
   CHECK(to_text(report).find("  -90 B  ") != std::string::npos);
 }
 
+TEST_CASE("where nothing grows, the report has no largest stack of it") {
+  Sample sample;
+  const StackId f = sample.stack({sample.frame({"f"})});
+  sample.free(sample.allocate(10, f));
+  const Contributors none = find_contributors(sample.stacks(), sample.finish(), {.metric = Metric::growth});
+  CHECK(to_text(none).ends_with("\nnothing grows\n"));
+  Sample grown;
+  grown.allocate(10, grown.stack({grown.frame({"f"})}));
+  const Contributors some = find_contributors(grown.stacks(), grown.finish(), {.metric = Metric::growth});
+  CHECK(to_text(some).find("nothing grows") == std::string::npos);
+}
+
 TEST_CASE("reports are text, JSON and CSV") {
   Sample sample;
   sample.allocate(1, sample.stack({sample.frame({"main"}), sample.frame({"f(int, char)"})}));
