@@ -101,6 +101,19 @@ bool is_made_by_loader(const CallTree& tree, NodeNumber node) {
   return outermost != 0 && begins_with_any(library, {"ld-linux", "ld-musl", "ld-2.", "ld64.so", "ld.so"});
 }
 
+/// Whether a node has the pool for exceptions of libstdc++, in a program without symbols that is linked with it
+/// statically. An initialiser of the program, which libc calls before main, asks for one block of the pool's size and
+/// keeps it.
+bool is_nameless_pool(const CallTree& tree, NodeNumber node, const NodeTotals& totals) {
+  constexpr std::uint64_t until_gcc_12 = 72'704, from_gcc_13 = 73'728;
+  const std::uint64_t bytes = totals.sum[Measure::leaked_bytes];
+  if (totals.sum[Measure::allocated_blocks] != 1 || (bytes != until_gcc_12 && bytes != from_gcc_13)) return false;
+  const CallTree::Node& charged = tree.nodes()[tree.charged(node)];
+  const std::string& caller = tree.functions()[tree.nodes()[charged.parent].function].name;
+  return tree.functions()[charged.function].name.find("+0x") != std::string::npos &&
+         (caller == "call_init" || caller == "libc_start_init");  // glibc's, musl's
+}
+
 Stays stays_by_name(const Function& function) {
   const std::string name = analysis::short_name(function.name);
   // libstdc++, in a program that is linked with it statically.
@@ -114,8 +127,9 @@ std::vector<Stays> find_staying(const CallTree& tree, const TotalsByNode& totals
   std::vector<Stays> staying;
   for (const Function& function : tree.functions()) staying.push_back(stays_by_name(function));
   std::vector<bool> has_loaders(staying.size()), has_others(staying.size());
-  totals.for_each([&](NodeNumber node, const NodeTotals&) {
-    (is_made_by_loader(tree, node) ? has_loaders : has_others)[tree.charged_function(node)] = true;
+  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
+    const bool is_of_library = is_made_by_loader(tree, node) || is_nameless_pool(tree, node, own);
+    (is_of_library ? has_loaders : has_others)[tree.charged_function(node)] = true;
   });
   for (std::size_t i = 0; i < staying.size(); ++i) {
     if (has_loaders[i] && !has_others[i]) staying[i] = Stays::library;
