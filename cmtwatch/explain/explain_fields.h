@@ -71,9 +71,9 @@ void describe(Visitor& field, Row& row) {
 /// Malloc's figures of one process.
 struct MallocRow {
   std::string library, version;
-  std::uint64_t arenas = 0, live_bytes = 0, live_blocks = 0, free_bytes = 0, system_bytes = 0, mapped_bytes = 0,
-                mapped_blocks = 0, thread_cache_bytes = 0, fastbin_bytes = 0, trim_bytes = 0, kept_in_tops_bytes = 0,
-                pinned_bytes = 0, partial_pages = 0, swapped_bytes = 0, resyncs = 0;
+  std::uint64_t arenas = 0, live_bytes = 0, live_blocks = 0, largest_block_bytes = 0, free_bytes = 0, system_bytes = 0,
+                mapped_bytes = 0, mapped_blocks = 0, thread_cache_bytes = 0, fastbin_bytes = 0, trim_bytes = 0,
+                kept_in_tops_bytes = 0, pinned_bytes = 0, partial_pages = 0, swapped_bytes = 0, resyncs = 0;
   std::optional<std::uint64_t> mmap_threshold_bytes, trim_threshold_bytes;
   bool is_exact = false;
   std::vector<KeeperRow> keepers;
@@ -89,6 +89,7 @@ void describe(Visitor& field, Row& row) {
   field("live_bytes", row.live_bytes,
         "chunks of live blocks, with headers and padding, resident or not; without mapped blocks");
   field("live_blocks", row.live_blocks, "these blocks");
+  field("largest_block_bytes", row.largest_block_bytes, "of the largest live block, mapped or not");
   field("free_bytes", row.free_bytes, "free chunks, resident or not, as mallinfo2() counts them (fordblks)");
   field("system_bytes", row.system_bytes, "what malloc has from the kernel for its arenas (mallinfo2's arena)");
   field("mapped_bytes", row.mapped_bytes, "blocks with mappings of their own (mallinfo2's hblkhd)");

@@ -63,10 +63,13 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
       break;
   }
   const GlibcHeap& heap = *explanation.heap;
+  const std::uint64_t blocks = heap.figures.live_blocks + heap.mapped.blocks, largest = heap.largest_block_bytes(),
+                      bytes = heap.figures.live_bytes + heap.mapped.bytes;
+  const bool is_in_one = blocks > 1 && largest >= bytes - bytes / 2;
   return "Its malloc is " + version + "'s, with " + output::counted(heap.malloc.arenas.size(), "arena") + ": " +
-         output::counted(heap.figures.live_blocks + heap.mapped.blocks, "live block") + " with " +
-         size_text(heap.figures.live_bytes + heap.mapped.bytes, form) + ", " + size_text(heap.free_bytes(), form) +
-         " free.";
+         output::counted(blocks, "live block") + " with " + size_text(bytes, form) +
+         (is_in_one ? " (" + size_text(largest, form) + " of these in one block)" : "") + ", " +
+         size_text(heap.free_bytes(), form) + " free.";
 }
 
 std::string beside_text(const Explanation& explanation, const ExplainForm& form) {
@@ -212,6 +215,7 @@ ExplanationRow row_of(const Explanation& explanation) {
   malloc.arenas = heap.malloc.arenas.size();
   malloc.live_bytes = figures.live_bytes;
   malloc.live_blocks = figures.live_blocks;
+  malloc.largest_block_bytes = heap.largest_block_bytes();
   malloc.free_bytes = heap.free_bytes();
   malloc.system_bytes = heap.system_bytes();
   malloc.mapped_bytes = heap.mapped.bytes;

@@ -183,9 +183,12 @@ if c++ -O1 -s -o typed typed.cpp 2>err; then
   status_of cmtwatch explain --json --huge-pages $pid
   jq -e '.processes[0] | .huge_zero_bytes as $zeros | (.malloc.keepers_by_type | length == 1 and (.[0] | .type ==
     "app::Session" and .blocks == 500 and .live_bytes == 500 * 112 and .kept_bytes > 100000)) and
+    (.malloc.largest_block_bytes | . > 262144 and . < 270000) and
     ($zeros == null or $zeros == (.huge_page_bytes / 2097152 * 511 * 4096))' out >/dev/null ||
     complain "types and huge pages: exit $status, $(cat out err)"
   status_of cmtwatch explain $pid
+  tr -s ' \n' ' ' <out | grep -qE ' live blocks with [0-9.]+ KiB \([0-9.]+ KiB of these in one block\), .* free\.' ||
+    complain "one large block: $(cat out)"
   tr -s ' \n' ' ' <out | grep -q 'By C++ type: app::Session: 500 blocks keep' || complain "types: exit $status, $(cat out err)"
   end
 fi

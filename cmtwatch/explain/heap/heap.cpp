@@ -262,6 +262,12 @@ class HeapReader {
 
 }  // namespace
 
+std::uint64_t GlibcHeap::largest_block_bytes() const {
+  std::uint64_t largest = figures.largest_live_bytes;
+  for (const Range& range : mapped.ranges) largest = std::max(largest, range.bytes());
+  return largest;
+}
+
 std::uint64_t GlibcHeap::system_bytes() const {
   return std::accumulate(malloc.arenas.begin(), malloc.arenas.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const Arena& arena) { return sum + arena.system_bytes; });

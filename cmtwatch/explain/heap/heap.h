@@ -31,6 +31,8 @@ struct GlibcHeap {
 
   /// The memory that all arenas have from the kernel, as malloc counts it; without mapped blocks.
   std::uint64_t system_bytes() const;
+  /// The size of the largest live block, with malloc's header; 0: there is none.
+  std::uint64_t largest_block_bytes() const;
   /// As mallinfo2() counts it: bins, fastbins and tops, without threads' caches.
   std::uint64_t free_bytes() const { return figures.free_bytes + figures.fast_bytes + figures.top_bytes; }
 };

@@ -50,6 +50,7 @@ void PageBook::book_totals(Range chunk, ChunkState state, const Keeper& keeper) 
     case ChunkState::live: {
       ++figures_.live_blocks;
       figures_.live_bytes += bytes;
+      figures_.largest_live_bytes = std::max(figures_.largest_live_bytes, bytes);
       figures_.by_size[keeper.group].add(bytes);
       if (keeper.type != 0) figures_.by_type[keeper.type].add(bytes);
       if (sites_ != nullptr) figures_.by_site[keeper.site].add(bytes);

@@ -55,6 +55,7 @@ TEST_CASE("page book: a free run gives back its whole pages") {
   book.finish();
   CHECK(made.figures.trim_bytes == 0x2000);
   CHECK(made.figures.live_resident == 0x900);
+  CHECK(made.figures.largest_live_bytes == 0x800);
   CHECK(made.figures.cached_resident == 0x800);
   CHECK(made.figures.pinned_bytes() == 0xf00);
   CHECK(made.figures.partial_pages == 1);
