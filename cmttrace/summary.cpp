@@ -112,6 +112,54 @@ std::string names_of(const launch::RecordedFile& file) {
   return {};
 }
 
+/// The files that `STEM*.cmt` means to a shell, in order.
+std::vector<std::string> matches_of(const std::string& stem) {
+  const std::filesystem::path folder = std::filesystem::path(stem).parent_path();
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
+    const std::string name = entry.path().filename(), path = folder / name;
+    if (!name.starts_with('.') && path.starts_with(stem) && path.ends_with(".cmt")) paths.push_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// The traces of a recording as words of a shell: a pattern that means no other file, or up to three names. Empty:
+/// there are more, among other traces.
+std::string words_of(const launch::RecordedTraces& recorded, const std::string& stem) {
+  constexpr std::size_t named_max = 3;
+  std::vector<std::string> paths;
+  for (const launch::RecordedFile& file : recorded.files) paths.push_back(file.path);
+  std::sort(paths.begin(), paths.end());
+  const std::string folder = std::filesystem::path(stem).parent_path() / "";
+  for (const std::string& prefix : {stem, folder}) {
+    if (matches_of(prefix) == paths) return (prefix.empty() ? "" : command::shell_word(prefix)) + "*.cmt";
+  }
+  std::string words;
+  for (const std::string& path : paths) words += (words.empty() ? "" : " ") + command::shell_word(path);
+  return paths.size() <= named_max ? words : std::string();
+}
+
+/// The command that most people need next: with stacks a report over all traces, or over the largest where these cannot
+/// be named briefly.
+std::string next_command(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
+  const launch::RecordedFile& first = recorded.files[0];
+  std::string traces = command::shell_word(first.path);
+  if (first.is_sampled) return "lifetimes --by=function " + traces;
+  if (!recording.has_stacks) return "cmtreplay " + traces;
+  std::filesystem::path page = std::filesystem::path(first.path).replace_extension(".html");
+  if (recorded.files.size() > 1 && !recording.list.empty()) {
+    const std::string stem = std::filesystem::path(recording.list).replace_extension().replace_extension();
+    const std::string all = words_of(recorded, stem);
+    if (!all.empty()) {
+      traces = all;
+      page = stem + ".html";
+    }
+  }
+  return "cmtreport -o " + command::shell_word(page.string()) + " " + traces;
+}
+
 }  // namespace
 
 std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
@@ -138,16 +186,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;
-  const std::string trace = command::shell_word(first.path);
-  if (first.is_sampled) {
-    lines.push_back("next: lifetimes --by=function " + trace);
-    return lines;
-  }
-  lines.push_back(recording.has_stacks
-                      ? "next: cmtreport -o " +
-                            command::shell_word(std::filesystem::path(first.path).replace_extension(".html").string()) +
-                            " " + trace
-                      : "next: cmtreplay " + trace);
+  lines.push_back("next: " + next_command(recorded, recording));
   return lines;
 }
 

@@ -56,8 +56,12 @@ assert sum(float(row["seconds"]) > 1 for row in rows if row["trace"]) >= 2  # th
 left = [row for row in rows if not row["trace"]]
 print(len(left), sum(int(row["events"]) for row in left))' >counted || complain "the list: $(cat short/*.csv)"
   tr -d , <err | grep -q "; $(sed 's/ / short processes with /' counted) events left out" || complain "left out: $(cat counted err)"
+  [ "$(tail -n 1 err)" = 'cmttrace: next: cmtreport -o short/app.html short/app*.cmt' ] || complain "all traces next: $(cat err)"
   rm short/*.cmt
+  : >short/apple.cmt  # of another recording: no pattern means this one alone
   status_of cmttrace --follow=yes -o short/app.cmt -- short/wrapper
+  tail -n 1 err | grep -qxE 'cmttrace: next: cmtreport -o short/app[0-9.]+html short/app[0-9.]+cmt' || complain "the largest next: $(cat err)"
+  rm short/apple.cmt
   [ "$(ls short/app*.cmt | wc -l)" -ge 6 ] && ! grep -q 'left out' err || complain "--follow=yes: $(ls short; cat err)"
 }
 
