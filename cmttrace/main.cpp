@@ -19,6 +19,7 @@
 
 #include "cmttrace/attach_command.h"
 #include "cmttrace/flight.h"
+#include "cmttrace/node_names.h"
 #include "cmttrace/options.h"
 #include "cmttrace/short_processes.h"
 #include "cmttrace/summary.h"
@@ -69,8 +70,9 @@ sum up the recording.
                     record the call stacks of frees too
   --frames=auto|none
                     auto: where a stack executes Python code, put its functions
-                    and lines in place of the interpreter's loop. none: machine
-                    code only. Default: auto
+                    and lines in place of the interpreter's loop. Of node, list
+                    its functions in /tmp/perf-PID.map, by options in
+                    NODE_OPTIONS. none: machine code only. Default: auto
   --pool=KIND       record blocks of pools as well: python, heaptrack or own.
                     KIND may be several with commas between them. python: what
                     Python's own allocator serves (512 bytes and less); implies
@@ -260,6 +262,8 @@ int run(const CommandLine& line) {
   std::optional<launch::TraceStatusFile> traces(std::in_place, options.has_trace ? output : options.profiles,
                                                 options.has_trace);
   launch::Launch launch = launch_of(options, output, *traces);
+  const std::optional<std::string> node_options = is_there ? named_node_options(options, file) : std::nullopt;
+  if (node_options) launch.environment.emplace_back("NODE_OPTIONS", *node_options);
   std::optional<launch::SharedCollector> shared;
   if (serves_short_processes(launch) && !traces->folder().empty()) shared.emplace(traces->folder(), launch.environment);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
@@ -282,6 +286,7 @@ int run(const CommandLine& line) {
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
     RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.has_trace, options.verbose};
+    figures.names_node = node_options.has_value();
     const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
     for (const std::string& text : summarise(recorded, figures)) say(text);
     for (const std::string& path : recorded.encoding)

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cmttrace/node_names.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
@@ -100,13 +101,15 @@ constexpr RuntimeCompiler runtime_compilers[] = {
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
 /// Empty: there are no such functions.
-std::string names_of(const launch::RecordedFile& file) {
+std::string names_of(const launch::RecordedFile& file, bool names_node) {
   for (const RuntimeCompiler& compiler : runtime_compilers) {
     if (file.program != compiler.program) continue;
     const std::string list = "/tmp/perf-" + std::to_string(file.process) + ".map", functions(compiler.functions);
     std::error_code error;
     const auto bytes = std::filesystem::file_size(list, error);
-    if (!error && bytes != 0) return "names of " + functions + " are in " + list + "; keep it for the reports";
+    if (!error && bytes != 0)
+      return "names of " + functions + " are in " + list + "; keep it for the reports" +
+             (names_node ? " (cmttrace has added " + std::string(node_name_options) + " to NODE_OPTIONS)" : "");
     return functions + " will have no names in call stacks: " + std::string(compiler.advice);
   }
   return {};
@@ -183,7 +186,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (!recording.has_trace) return lines;
-  if (std::string names = recording.has_stacks ? names_of(first) : ""; !names.empty())
+  if (std::string names = recording.has_stacks ? names_of(first, recording.names_node) : ""; !names.empty())
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;
   lines.push_back("next: " + next_command(recorded, recording));

@@ -26,7 +26,8 @@ struct RecordingEnd {
   bool has_stacks = false;
   bool has_trace = true;  ///< or the files are profiles
   bool is_verbose = false;
-  std::string list{};  ///< the file that lists all processes; empty: none
+  std::string list{};       ///< the file that lists all processes; empty: none
+  bool names_node = false;  ///< node_name_options were added to NODE_OPTIONS
 };
 
 /// The lines at the end. The first one has the figures of the trace with the highest peak, and what was lost.

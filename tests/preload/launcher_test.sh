@@ -73,6 +73,28 @@ runtime_compilers() {
   status_of cmttrace -o node.cmt -- ./node -e 'open F, ">", "/tmp/perf-$$.map"; print F "10 20 f\n"; print $$'
   rm -f "/tmp/perf-$(cat out).map"
   grep -qx "cmttrace: names of JavaScript functions are in /tmp/perf-$(cat out).map; keep it for the reports" err || complain "node with names: $(cat err)"
+  for choice in "" --frames=none --calls --keep=1min --sample-bytes=64K; do
+    # A node of its own, which takes the options of names or not.
+    printf '#!/bin/sh\n[ "$1" = --version ] && exit $REFUSED\necho "$NODE_OPTIONS"\n' >node
+    NODE_OPTIONS=-r\ x REFUSED=0 status_of cmttrace $choice -o node.cmt -- ./node x
+    expected='-r x'
+    [ "$choice" != "" ] || expected='-r x --perf-basic-prof --interpreted-frames-native-stack'
+    [ "$(cat out)" = "$expected" ] || complain "names of node $choice: $(cat out err)"
+  done
+  for own in REFUSED=9 NODE_OPTIONS=--no-perf-basic-prof; do
+    env REFUSED=0 $own cmttrace -o node.cmt -- ./node x >out 2>err
+    ! grep -q -- '--perf-basic-prof' out || complain "names of node, $own: $(cat out)"
+  done
+  [ "$(REFUSED=0 cmttrace -o node.cmt -- ./node --perf-basic-prof 2>err)" = "" ] || complain "a node with the option"
+  rm node
+  if LD_PRELOAD= node -e 1 2>err; then
+    status_of cmttrace -o js.cmt -- node -e 'console.log(process.pid)'
+    map=/tmp/perf-$(cat out).map
+    grep -qx "cmttrace: names of JavaScript functions are in $map; keep it for the reports (cmttrace has added .*)" err ||
+      complain "names of a real node: $(cat out err)"
+    rm -f "$map"
+  fi
+  cp "$(command -v perl)" node
   status_of cmttrace --calls -o node.cmt -- ./node -e 1
   ! grep -q JavaScript err || complain "node without stacks: $(cat err)"
 }
