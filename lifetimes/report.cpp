@@ -51,6 +51,12 @@ std::string bounds_text(const Summary& summary) {
          counted(summary.peak_sum().bytes, "byte") + "\n";
 }
 
+std::string moves_text(const Summary& summary) {
+  if (summary.moved == unknown) return {};
+  return counted(summary.moved, "realloc") + " moved the block, and copied at most " +
+         counted(summary.moved_bytes, "byte") + "\n";
+}
+
 std::string totals_text(const Summary& summary) {
   const SizeSummary all = summary.total();
   std::uint64_t chains = 0;
@@ -69,7 +75,7 @@ std::string totals_text(const Summary& summary) {
   row("reallocation chains, the longest of " + with_commas(summary.chain_max), chains, all.allocated.blocks);
   row("frees of unknown blocks", summary.unknown_ends, 0);
   row("refused", summary.failed, 0);
-  return table.text();
+  return table.text() + moves_text(summary);
 }
 
 /// A class of sizes, or all of them. CSV has the fields in another order than JSON, and the unit of lifetimes in keys.

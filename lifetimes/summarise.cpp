@@ -57,9 +57,19 @@ std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlo
   live_by_size_[size_class].change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
   count_untouched(block, fate.untouched_bytes);
-  if (event.makes_block()) return block.reallocations + 1;
+  if (event.makes_block()) {
+    count_move(event, block.size);
+    return block.reallocations + 1;
+  }
   count_chain(block.reallocations);
   return 0;
+}
+
+void Summariser::count_move(const Event& event, std::uint64_t old_bytes) {
+  if (event.address == 0 || event.old_address == 0) return;
+  const bool is_moved = event.address != event.old_address;
+  analysis::add_known(summary_.moved, is_moved);
+  analysis::add_known(summary_.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
 }
 
 void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {
@@ -102,15 +112,15 @@ Summary Summariser::finish(bool truncated) {
 }
 
 Summary summary_of(const trace::Options& options) {
-  trace::Trace trace(options, false);
+  trace::Trace trace(options, true);
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event) { summariser.count_event(event); });
   Summary summary = summariser.finish(trace.truncated());
   summary.inputs.back().memory = command::memory_text(trace.header());
+  summary.inputs.back().pools_not_counted = trace.pools().not_counted();
   summary.inputs.back().name = options.name_with_pool(summary.inputs.back().name);
   trace.complaints().say_count();
   return summary;
 }
 
 }  // namespace cmt::lifetimes
-  summary.inputs.back().pools_not_counted = trace.pools().not_counted();

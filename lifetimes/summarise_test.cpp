@@ -71,6 +71,23 @@ TEST_CASE("summary: the peak is the first moment with the most bytes, and knows 
   CHECK(peak.sizes[SizeClasses::index(50)] == Amount{});
 }
 
+TEST_CASE("summary: reallocs that move a block are counted, with the bytes that they copy at most") {
+  const auto moved = [](Event event, std::uint64_t old_address, std::uint64_t address) {
+    event.old_address = old_address;
+    event.address = address;
+    return event;
+  };
+  const Summary summary =
+      summary_of({malloc(100, 1), moved(realloc(1, 200, 2), 16, 32), moved(realloc(2, 300, 3), 32, 32),
+                  moved(realloc(3, 50, 4), 32, 64), moved(realloc(9, 50, 5), 16, 64)});
+  CHECK(summary.moved == 2);
+  CHECK(summary.moved_bytes == 150);
+  Summary both = summary_of({malloc(8, 1), realloc(1, 16, 2)});
+  CHECK(both.moved == cmt::unknown);
+  both.merge(summary);
+  CHECK(both.moved == 2);
+}
+
 TEST_CASE("summary: a chain of reallocations is counted when its last block is freed or left") {
   const Summary summary = summary_of({malloc(8, 1), realloc(1, 16, 2), realloc(2, 32, 3), malloc(8, 4),
                                       realloc(4, 16, 5), free(3), malloc(8, 6), free(6)});

@@ -77,6 +77,8 @@ void Summary::merge(const Summary& other) {
   for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i].add(other.sizes[i]);
   add_all(chains, other.chains);
   chain_max = std::max(chain_max, other.chain_max);
+  analysis::add_known(moved, other.moved);
+  analysis::add_known(moved_bytes, other.moved_bytes);
 }
 
 }  // namespace cmt::lifetimes

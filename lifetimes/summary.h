@@ -144,7 +144,9 @@ struct Summary {
   std::uint64_t unknown_ends = 0;
   std::array<std::uint64_t, AgeClasses::count> chains{};  ///< reallocation chains by their length; 0 is not counted
   std::uint64_t chain_max = 0;
-  std::vector<SizeSummary> sizes;  ///< by size class
+  std::uint64_t moved = unknown;        ///< reallocs that moved their block; unknown without a realloc with addresses
+  std::uint64_t moved_bytes = unknown;  ///< what these moves copied at most
+  std::vector<SizeSummary> sizes;       ///< by size class
 
   /// Returns the sum over all sizes.
   SizeSummary total() const;
@@ -175,6 +177,10 @@ void describe(Visitor& field, S& summary) {
   field("chain_max", summary.chain_max, "the most reallocations of one block");
   field("chains", output::by_class<AgeClasses>(summary.chains),
         "blocks that were reallocated before they were freed or the trace ended: [reallocations_min, blocks]");
+  field("moved_blocks", output::nullable(summary.moved),
+        "reallocs that moved their block to another address; null without a realloc with addresses");
+  field("moved_bytes", output::nullable(summary.moved_bytes),
+        "what these moves copied at most: of each, the smaller of the old and the new size");
   field("sizes", output::in_use_only(summary.sizes), "the size classes of which blocks were made");
 }
 
