@@ -77,7 +77,7 @@ std::string impossible_text(const finding& found) {
          (aligns(found) && found.alignment > page_bytes ? "aligned" : "large");
 }
 
-/// The error that a call left, and those that it may leave (worker/refusals.c).
+/// The error that a call left, and those that it may leave (worker/verify_end.c).
 std::string error_text(const finding& found) {
   const int error = static_cast<int>(found.other);
   const std::string it =

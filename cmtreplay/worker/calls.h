@@ -105,5 +105,5 @@ int count_usable(struct calls* calls, uint64_t* total);
 int verify(struct calls* calls, uint32_t replaced, struct verification* shared);
 
 /* Called after the replay, on one thread. Checks the blocks that were never freed, makes aligned blocks side by side
- * with the checked `calls`, and makes calls that have to fail (refusals.c). */
+ * with the checked `calls`, and makes calls that have to fail (verify_end.c). */
 void verify_end(struct control* control, const struct calls* calls);

@@ -1,5 +1,4 @@
-/* The two parts of a verification: checks of the recorded calls (verify.c), and calls after the replay that have to
- * fail (refusals.c). */
+/* A verification: the checks of the recorded calls (verify.c), for the calls after the replay (verify_end.c). */
 #pragma once
 
 #include "cmtreplay/worker/calls.h"
@@ -12,8 +11,9 @@ struct finding* verify_report(enum fault fault, const struct block_request* requ
 /* Whether cmtreplay emulates this call, so that it does not keep the allocator's promises. */
 int verify_is_stand_in(enum call call);
 
-/* Notes the call that is made next, after the replay: an allocator may end the process there. */
+/* Notes the call that is made next, after the replay: an allocator may end the process there. trying_nothing: none is.
+ */
 void verify_announce(const struct block_request* request, enum trying trying);
 
-/* Makes calls that have to fail. */
-void verify_refusals(const struct calls* calls);
+/* The replay has ended: checks the blocks that were never freed. Returns the calls that are not checked. */
+const struct calls* verify_live_blocks(struct control* control);

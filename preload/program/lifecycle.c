@@ -12,7 +12,7 @@
 #include "preload/program/launch/restart.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
-#include "preload/program/pools/program_pools.h"
+#include "preload/program/pools/pool_table.h"
 #include "preload/program/pools/python_pool.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
@@ -26,7 +26,6 @@ enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 4096, g
 enum TracerState tracer_state;
 
 static struct {
-  bool is_started;
   bool may_open_files;
   bool ignores_children;
   bool is_paused;  // by the program, or from the start
@@ -57,7 +56,7 @@ static void read_stack_settings(void) {
   stacks.with_interpreters = !setting_is(setting_frames, "none");
   if (sampler_interval() != 0) return;
   if (stacks.are_wanted && setting_has(setting_pool, "python")) python_pool_begin();
-  program_pools_begin(setting_has(setting_pool, "own"), setting_has(setting_pool, "heaptrack"));
+  pool_table_begin(setting_has(setting_pool, "own"), setting_has(setting_pool, "heaptrack"));
 }
 
 // An existing filter of system calls may end the program at a system call that asks about pages. With a filter the
@@ -140,7 +139,7 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   strcpy(control->allocator, allocator_name());
   make_utf8(control->allocator, strlen(control->allocator));
   control->sample_bytes = sampler_interval();
-  program_pools_name(control);
+  pool_table_name(control);
   owners_begin_process(&control->owners_bytes);
   touched_begin_process();
   begin_stacks(control, given_out);
@@ -294,8 +293,8 @@ static void forget_ended_thread(void) {
   self->unwinder = NULL;
 }
 
-bool enter_recording(void) {
-  if (!state.is_started) return false;
+// enter_recording, once a recording has begun.
+static bool enter(void) {
   if (recording_generation() == not_recording && is_still_off()) return false;
   forget_ended_thread();
   if (thread_has_ring_of(&thread_self, recording_generation())) return true;
@@ -316,6 +315,8 @@ bool enter_recording(void) {
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
   return thread_has_ring_of(&thread_self, recording_generation());
 }
+
+static bool is_started(void) { return enter_recording == enter; }
 
 // The kernel forgets what a thread has waited for a processor when the thread ends, so that the collector could not
 // ask. /proc/thread-self/schedstat has "RAN WAITED SLICES". Opening it costs 40 us, as much as a short thread takes.
@@ -358,7 +359,7 @@ void start_recording(void) {
   generation_page_start();
   clock_is_slow = !clock_is_steady();
   stamps_choose(default_stamps());
-  state.is_started = true;
+  enter_recording = enter;
   state.sampler_fault = sampler_begin(setting_bytes(setting_sample_bytes));
   read_stack_settings();
   read_touched_setting();
@@ -435,7 +436,7 @@ void start_collecting(void) {
 // A child that a paused process forks records nothing until it is resumed.
 void pause_recording(bool paused) {
   struct Control* control = tracing.control;
-  if (!state.is_started || tracing.is_stopped) return;
+  if (!is_started() || tracing.is_stopped) return;
   if (paused && recording_is_on()) record_long_label(kind_mark, "cmt_pause");
   state.is_paused = paused;
   if (control && recording_generation() != 0) {
@@ -479,7 +480,7 @@ static void forget_last_recording(void) {
 }
 
 const char* attached_begin(void) {
-  const char* fault = state.is_started ? NULL : start_attached();
+  const char* fault = is_started() ? NULL : start_attached();
   if (fault) return fault;
   fault = sampler_begin(setting_bytes(setting_sample_bytes));
   if (fault) return fault;
@@ -489,7 +490,8 @@ const char* attached_begin(void) {
   tracing.is_stopped = tracing.is_attached = tracing.is_collector_started = true;
   tracing.is_finishing = false;
   tracing.generation++;
-  state.is_started = state.may_open_files = true;
+  enter_recording = enter;
+  state.may_open_files = true;
   state.is_paused = false;
   state.ignores_children = !setting_is(setting_follow, "1");
   thread_session++;

@@ -49,13 +49,6 @@ void notice_forks(void);
 /// From the tracer's constructor on: files can be opened, ends of threads be noticed, and the collector be started.
 void start_collecting(void);
 
-/// Makes the calling thread able to record, if the process is recorded.
-bool enter_recording(void);
-/// Whether the calling thread's events are recorded. Asked before the real function is called.
-static inline bool recording_is_on(void) {
-  return __builtin_expect(thread_has_ring_of(&thread_self, recording_generation()), 1) || enter_recording();
-}
-
 void pause_recording(bool paused);
 
 /// A thread has named another one. From here on each thread reads its name at its end, and records it.

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "preload/program/frames/frames.h"
-#include "preload/program/lifecycle.h"
 #include "preload/program/owners.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/tracing.h"

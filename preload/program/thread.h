@@ -85,6 +85,10 @@ static inline uint32_t thread_mark(uint32_t generation) {
 static inline bool thread_has_ring_of(const struct Thread* self, uint32_t generation) {
   return self->mark == thread_mark(generation);
 }
+/// Whether the calling thread's events are recorded. Asked before the real function is called.
+static inline bool recording_is_on(void) {
+  return __builtin_expect(thread_has_ring_of(&thread_self, recording_generation()), 1) || enter_recording();
+}
 /// Counts the recordings that an attached tracer has made in this process and those before it.
 extern uint16_t thread_session HIDDEN;
 

@@ -19,6 +19,9 @@ enum {
 };
 
 struct Tracing tracing;
+
+static bool has_not_begun(void) { return false; }
+bool (*enter_recording)(void) = has_not_begun;
 _Alignas(4096) uint32_t generation_page[1024];
 
 void generation_page_start(void) { sys(SYS_madvise, generation_page, sizeof generation_page, wipe_on_fork); }

@@ -32,6 +32,10 @@ static inline void set_recording_generation(uint32_t generation) {
   __atomic_store_n(&generation_page[0], generation, __ATOMIC_SEQ_CST);  // is_still_off() relies on it
 }
 
+/// Makes the calling thread able to record, if the process is recorded. lifecycle.c sets it when the first recording
+/// begins; before that nothing is recorded. A pointer, because lifecycle.c uses all that asks for this.
+extern bool (*enter_recording)(void) HIDDEN;
+
 /// Makes the kernel wipe the page in forked children.
 void generation_page_start(void);
 /// Called in a forked child, if libc calls handlers of forks: kernels before 4.14 wipe nothing.

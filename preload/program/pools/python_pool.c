@@ -7,7 +7,6 @@
 
 #include "preload/program/frames/frames.h"
 #include "preload/program/frames/python.h"
-#include "preload/program/lifecycle.h"
 #include "preload/program/record.h"
 #include "preload/program/unwind/modules.h"
 

@@ -3,7 +3,6 @@
 
 #include "preload/program/block_filter.h"
 #include "preload/program/hooks/loads.h"
-#include "preload/program/lifecycle.h"
 #include "preload/program/real.h"
 #include "preload/program/sampling/chance.h"
 #include "preload/program/sampling/probes.h"

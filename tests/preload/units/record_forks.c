@@ -73,7 +73,7 @@ static void claim(struct OneRing* of, uint32_t number, uint32_t generation) {
 
 static void count_reservations(void) { reservations_in_parent += parent.ring.reserved != before_fork.ring.reserved; }
 
-bool enter_recording(void) {
+static bool enter(void) {
   if (generation_page[0] == 0) {
     count_reservations();
     memset(&parent, 0, sizeof parent);
@@ -81,6 +81,7 @@ bool enter_recording(void) {
   }
   return true;
 }
+bool (*enter_recording)(void) = enter;
 
 enum { block_of_thread = 1, block_of_handler, block_behind, blocks };
 static const void* address_of(uintptr_t block) { return (const void*)(0x10000 + block * 64); }

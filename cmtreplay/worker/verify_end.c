@@ -1,5 +1,5 @@
-/* Calls that have to fail, made after the replay. Programs rarely make them, so few traces have one. An allocator that
- * computes the size of a block from such a request often overflows:
+/* Calls made after the replay: aligned blocks side by side, and calls that have to fail. Programs rarely make those, so
+ * few traces have one. An allocator that computes the size of a block from such a request often overflows:
  *
  *     pvalloc(SIZE_MAX - 64)          rounded up to whole pages, this is 0.
  *
@@ -125,7 +125,7 @@ static void refuses_product(size_t count, size_t size) {
   if (!verify_is_stand_in(call_realloc)) refuses((struct block_request){call_reallocarray, size, count, 0});
 }
 
-void verify_refusals(const struct calls* calls) {
+static void verify_refusals(const struct calls* calls) {
   /* No address space has so many bytes. Some overflow when rounded up or added to. The last one is 100 in its lower 32
    * bits. */
   static const size_t sizes[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 64, SIZE_MAX, ((size_t)1 << 62) + small_bytes};
@@ -143,4 +143,29 @@ void verify_refusals(const struct calls* calls) {
   for (int i = 0; i < 5; ++i) refuses_posix_memalign(invalid_alignments[i], small_bytes);
   refuses_alignment((size_t)1 << 62, small_bytes); /* last: an allocator may search for a place without end */
   refuses_alignment((size_t)1 << 63, small_bytes);
+}
+
+/* Makes aligned blocks between others, and keeps all until the end, so that most are in fresh memory. Few traces have
+ * such neighbours, and without them nobody notices that the usable bytes of an aligned block reach too far. */
+static void verify_neighbours(const struct calls* calls) {
+  enum { alignment_min = 32, alignments = 8, pairs = 8 };
+  void* blocks[alignments * pairs * 2];
+  int count = 0;
+  for (size_t alignment = alignment_min; count < alignments * pairs * 2; ++count) {
+    const struct block_request request = {count % 2 ? call_malloc : call_aligned_alloc, alignment, 1, alignment};
+    verify_announce(&request, trying_other);
+    blocks[count] = count % 2 ? calls->malloc(alignment) : calls->aligned_alloc(alignment, alignment);
+    if (count % (pairs * 2) == pairs * 2 - 1) alignment *= 2;
+  }
+  while (count > 0) {
+    verify_announce(&(struct block_request){call_free, 0, 1, 0}, trying_other);
+    calls->free(blocks[--count]);
+  }
+}
+
+void verify_end(struct control* control, const struct calls* calls) {
+  const struct calls* const unchecked = verify_live_blocks(control);
+  verify_neighbours(calls);
+  verify_refusals(unchecked);
+  verify_announce(&(struct block_request){0}, trying_nothing);
 }
