@@ -69,10 +69,12 @@ bool has_stacks(trace::Options options, const std::string& path) {
   return trace::Trace(options, false, true).header().has_stacks;
 }
 
-/// Throws FormatError if a trace breaks off: its figures would be those of its beginning.
+/// Throws FormatError if a trace breaks off: its figures would be those of its beginning. A trace without events is
+/// that of a recording that failed, and would be better than any other.
 void check_whole(const Summary& summary, const std::string& path) {
   for (const Input& input : summary.inputs) {
     if (input.truncated) throw FormatError(command::input_name(path), "breaks off: not judged");
+    if (input.events == 0) throw FormatError(command::input_name(path), "has no events: not judged");
   }
 }
 

@@ -44,6 +44,14 @@ test "$(gate --baseline=old.trace broken.cmt)" = 1
 grep -q 'broken.cmt: breaks off: not judged' words
 test "$(gate --baseline=broken.cmt old.trace)" = 1
 grep -q 'broken.cmt: breaks off: not judged' words
+for none in none.trace none.cmt; do
+  : > none.trace
+  [ $none = none.trace ] || trace2cmt -o none.cmt none.trace 2> /dev/null
+  test "$(gate --baseline=old.trace $none)" = 1
+  grep -q "$none: has no events: not judged" words
+  test "$(gate --baseline=$none old.trace)" = 1
+  grep -q "$none: has no events: not judged" words
+done
 test "$(gate --summary old.trace new.trace)" = 2
 grep -q -- '--summary of several traces needs --json' words
 echo '[]' > empty.json
