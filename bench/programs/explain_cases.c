@@ -231,6 +231,17 @@ static void aligned(void) {
   }
 }
 
+/* Large blocks with advice to the kernel on some of their pages, which splits their mappings. */
+static void advised(void) {
+  const size_t huge = 2 << 20;
+  for (long i = 0; i < scaled(100); ++i) {
+    char* const block = aligned_alloc(huge, 2 * huge);
+    if (!block || madvise(block, huge, MADV_DONTDUMP)) abort();
+    memset(block, 1, huge);
+    touched(50);
+  }
+}
+
 /* One block of 25 survives, of all sizes. */
 static void one_in_25(void) {
   const long count = scaled(600000);
@@ -295,6 +306,7 @@ static const struct {
     {"mappings", mappings},
     {"static_data", static_data},
     {"aligned", aligned},
+    {"advised", advised},
     {"one_in_25", one_in_25},
     {"thread_caches", thread_caches},
     {"small_blocks", small_blocks},

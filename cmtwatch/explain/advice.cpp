@@ -159,16 +159,22 @@ class Adviser {
     for (const Part& part : given_.parts) {
       const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
       if (part.kind == PartKind::owned && is_worth(bytes)) thoughts_.push_back({bytes, owner_text(part, bytes)});
-      if (part.kind == PartKind::anonymous && is_worth(bytes))
-        thoughts_.push_back(
-            {bytes,
-             bytes_text(bytes) + (given_.heap ? std::string(" is anonymous memory that glibc's malloc does not "
-                                                            "hold: of another allocator, of a language's "
-                                                            "runtime, or mapped by the program. malloc_trim and "
-                                                            "malloc's settings do not touch it.")
-                                              : std::string(" is anonymous memory: of its malloc, of a language's "
-                                                            "runtime, or mapped by the program."))});
+      if (part.kind == PartKind::anonymous && is_worth(bytes)) thoughts_.push_back({bytes, anonymous_text(bytes)});
     }
+  }
+
+  std::string anonymous_text(std::uint64_t bytes) const {
+    const std::string begin = bytes_text(bytes) + " is anonymous memory";
+    if (!given_.heap) return begin + ": of its malloc, of a language's runtime, or mapped by the program.";
+    const auto& parameters = given_.heap->malloc.parameters;
+    const std::uint64_t found = given_.heap->mapped.bytes;
+    if (parameters && parameters->mapped_blocks > given_.heap->mapped.blocks && parameters->mapped_bytes > found)
+      return begin + " whose owner is not known. Blocks of malloc that were not found may be in it: it counts " +
+             bytes_text(parameters->mapped_bytes - found) + " more in large blocks.";
+    return begin +
+           " that glibc's malloc does not hold: of another allocator, of a language's runtime, or mapped by the "
+           "program. "
+           "malloc_trim and malloc's settings do not touch it.";
   }
 
   void think_of_answers() {

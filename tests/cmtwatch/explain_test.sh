@@ -28,8 +28,8 @@ info() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" "$said"; }
 equal() { [ "$2" = "$3" ] || complain "$case: $1: $2, not $3: $(jq -c .malloc look.json)"; }  # equal WHAT OURS THEIRS
 
 # Thread arenas that end in a large top. Fastbins, and survivors on each page. A heap that goes on in mappings without a
-# header, also from its first block on. Blocks with mappings of their own, and with gaps before them.
-for case in emptied trees blocked_sbrk no_sbrk aligned; do
+# header, also from its first block on. Blocks with mappings of their own, with gaps before them, and split by madvise.
+for case in emptied trees blocked_sbrk no_sbrk aligned advised; do
   begin $case
   may_read $pid || { echo "skipped: processes may not be read here"; end; exit 77; }
   faults_before=$(faults) resident_before=$(sum Rss)
@@ -65,6 +65,8 @@ begin trees
 status_of cmtwatch explain $pid
 [ "$status" = 0 ] && [ ! -s err ] && grep -q "$pid" out && grep -q glibc out || complain "text: exit $status, $(cat out err)"
 end
+status_of cmtwatch explain --watch $pid
+[ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch explain: process $pid does not exist" ] || complain "an ended process: exit $status, $(cat err)"
 
 # Static data that its program has written to is not memory of an unknown owner. A stopped process has the same parts.
 begin static_data

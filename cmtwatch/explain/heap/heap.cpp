@@ -125,14 +125,25 @@ class HeapReader {
     heap_.heap_resident += memory_.resident_bytes(range);
   }
 
+  // Mappings that touch are searched as one: madvise(2) on pages of a block, for huge pages, splits the block's
+  // mapping.
   void search_mappings(HeapWalker& walker) {
     std::vector<Range> claimed = heap_.heap_ranges;
     claimed.insert(claimed.end(), stacks_.begin(), stacks_.end());
     std::sort(claimed.begin(), claimed.end(), by_begin);
+    Range joined{};
+    const auto search_joined = [&] {
+      for (const Range& range : without(joined, claimed)) search(walker, range);
+    };
     for (const process::Mapping& mapping : memory_.mappings()) {
       if (!is_anonymous(mapping)) continue;
-      for (const Range& range : without({mapping.begin, mapping.end}, claimed)) search(walker, range);
+      if (mapping.begin != joined.end) {
+        search_joined();
+        joined.begin = mapping.begin;
+      }
+      joined.end = mapping.end;
     }
+    search_joined();
   }
 
   using Head = std::array<std::uint64_t, 2>;  // of a chunk: the bytes before, and its size
@@ -237,12 +248,13 @@ class HeapReader {
     if (!parameters)
       doubt("malloc's parameters were not found");
     else if (parameters->mapped_blocks != heap_.mapped.blocks)
-      doubt("malloc counts " + output::with_commas(parameters->mapped_blocks) +
-            " blocks with mappings of their own, and " + output::with_commas(heap_.mapped.blocks) + " were found");
+      doubt("malloc counts " + output::counted(parameters->mapped_blocks, "large block") +
+            " outside of its heaps, and " + output::with_commas(heap_.mapped.blocks) +
+            (heap_.mapped.blocks == 1 ? " was" : " were") + " found");
     // From 2.43 on, mremap adds 16 bytes to malloc's sum.
     else if (parameters->mapped_bytes != heap_.mapped.bytes && heap_.malloc.layout.mapped_header == 0)
       doubt("malloc counts " + output::bytes_text(parameters->mapped_bytes) +
-            " in blocks with mappings of their own, and " + output::bytes_text(heap_.mapped.bytes) + " were found");
+            " in large blocks outside of its heaps, and " + output::bytes_text(heap_.mapped.bytes) + " were found");
     if (heap_.figures.resyncs != 0)
       doubt("the heap's chain of blocks was lost " + output::counted(heap_.figures.resyncs, "time") + ", for " +
             output::bytes_text(heap_.figures.skipped_bytes));
