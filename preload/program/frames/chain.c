@@ -43,7 +43,7 @@ static void remember(struct Chain* chain, int number, uintptr_t frame) {
   const bool is_shim = python_is_shim(frame);
   chain->placed[number] = (struct PlacedFrame){frame, line_of(frame, python.layout, line_offsets())};
   entry->code = is_shim ? 0 : python_code(frame);
-  entry->begins_run = python_begins_run(frame);
+  entry->begins_run = number >= python.base_frames && python_begins_run(frame);
   entry->index = is_shim ? 0 : find_index(chain, entry->code, instruction);
 }
 

@@ -229,7 +229,8 @@ static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThrea
   const struct KeptRuns kept = find_runs(mixed, first, before, native_kept);
   const struct Run* const last = kept.count ? &mixed->run[kept.count - 1] : NULL;
   const int from = last ? last->native + 1 : 0;
-  const bool has_runs = mixed->chain.frames == 0 || (mixed->runs > 0 && mixed->run[0].first == 0);
+  const bool has_runs =
+      mixed->chain.frames <= python.base_frames || (mixed->runs > 0 && mixed->run[0].first == python.base_frames);
   const bool is_placed =
       has_runs && (python.layout == python_counted ? place_by_count(mixed, native, kept.count, from)
                                                    : place_by_anchors(mixed, native, kept.count, from, state));

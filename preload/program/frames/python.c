@@ -114,6 +114,7 @@ static const char* read_debug_offsets(uint32_t version) {
       .code_bytes = (uint16_t)code[9],
       .finalizing = (uint32_t)words[4],
       .code_tag = minor >= 14 ? 7 : 0,
+      .base_frames = minor >= 15,
   };
   return NULL;
 }

@@ -39,7 +39,8 @@ struct PythonOffsets {
   uint16_t function, file;                                ///< of a code object: the strings
   uint32_t current, finalizing;                           ///< of _PyRuntime; current: 0: the thread asks a function
   uint64_t code_tag;                                      ///< bits of a frame's `code` that are no part of the address
-  uint8_t unit;  ///< bytes of one step of `instruction`, where that is a number
+  uint8_t unit;         ///< bytes of one step of `instruction`, where that is a number
+  uint8_t base_frames;  ///< since 3.15: 1: the outermost frame lies in the thread state, and begins no run
 };
 
 /// The interpreter's functions and variables.
