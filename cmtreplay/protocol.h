@@ -195,8 +195,8 @@ struct lane {
   } thread;
 };
 
-/* A moment by the recorded clock, and by the time that the program would have had: run/program_clock.h. Both since the
- * first event. */
+/* A moment by the recorded clock, and by the time that the program would have had: run/control/program_clock.h. Both
+ * since the first event. */
 struct clock_point {
   uint64_t recorded_ns, program_ns;
 };

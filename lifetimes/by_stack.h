@@ -7,7 +7,7 @@
 
 #include "analysis/stacks/contributors.h"
 #include "analysis/stacks/named_stacks.h"
-#include "lifetimes/exports.h"
+#include "lifetimes/exports/exports.h"
 #include "toolkit/trace/trace_tool.h"
 
 namespace cmt::lifetimes {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/stacks/function_names/short_name.h"
 #include "analysis/stacks/labels.h"
 #include "analysis/stacks/named_stacks.h"
 #include "analysis/stacks/native_frames.h"
-#include "analysis/stacks/short_name.h"
 #include "libcmt/text/utf8.h"
 #include "overhead/forms.h"
 #include "toolkit/command/open_trace.h"

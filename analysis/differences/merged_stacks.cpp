@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "analysis/stacks/python_frames.h"
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/python_frames.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "analysis/stacks/stack_tree.h"
 
 namespace cmt::analysis {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/stacks/python_frames.h"
+#include "analysis/stacks/function_names/python_frames.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::analysis {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/stacks/allocation_functions.h"
+#include "analysis/stacks/function_names/allocation_functions.h"
 #include "cmt/stacks.h"
 
 namespace cmt::analysis {

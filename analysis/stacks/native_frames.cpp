@@ -6,7 +6,7 @@
 #include <cassert>
 #include <string>
 
-#include "analysis/stacks/python_frames.h"
+#include "analysis/stacks/function_names/python_frames.h"
 
 namespace cmt::analysis {
 namespace {

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtreplay/plan/assumed_writes.h"
 #include "cmtreplay/plan/teardown.h"
+#include "cmtreplay/plan/written_pages/assumed_writes.h"
 #include "cmtreplay/protocol.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/trace/read_ahead.h"

@@ -9,8 +9,8 @@
 
 #include "cmt/reader.h"
 #include "cmtreplay/plan/chunks.h"
-#include "cmtreplay/plan/page_uses.h"
 #include "cmtreplay/plan/router.h"
+#include "cmtreplay/plan/written_pages/page_uses.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::replay {

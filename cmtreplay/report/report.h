@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtreplay/run/program_clock.h"
+#include "cmtreplay/run/control/program_clock.h"
 #include "cmtreplay/run/runs.h"
 #include "toolkit/output/table.h"
 #include "toolkit/picture/picture.h"

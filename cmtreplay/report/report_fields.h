@@ -13,8 +13,8 @@
 
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/run/control/program_clock.h"
 #include "cmtreplay/run/machine.h"
-#include "cmtreplay/run/program_clock.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/counters.h"
 

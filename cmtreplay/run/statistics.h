@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "cmtreplay/run/control_region.h"
+#include "cmtreplay/run/control/control_region.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::replay {

@@ -16,7 +16,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "cmtreplay/run/program_clock.h"
+#include "cmtreplay/run/control/program_clock.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {

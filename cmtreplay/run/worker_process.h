@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cmtreplay/run/allocator.h"
-#include "cmtreplay/run/feed.h"
-#include "cmtreplay/run/watchdog.h"
+#include "cmtreplay/run/control/feed.h"
+#include "cmtreplay/run/control/watchdog.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/output/fields.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "cmtreplay/run/feed.h"
+#include "cmtreplay/run/control/feed.h"
 
 extern "C" {
 #include "cmtreplay/worker/live_blocks.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "cmtreport/diff/build_diff.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"

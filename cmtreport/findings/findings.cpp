@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "cmtreport/findings/functions.h"
 #include "cmtreport/findings/heap_tops.h"
 #include "cmtreport/findings/trends.h"

@@ -8,8 +8,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "analysis/stacks/python_frames.h"
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/python_frames.h"
+#include "analysis/stacks/function_names/short_name.h"
 
 namespace cmt::report {
 

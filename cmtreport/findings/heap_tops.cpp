@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"

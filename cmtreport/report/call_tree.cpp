@@ -8,8 +8,8 @@
 #include <cassert>
 #include <span>
 
+#include "analysis/stacks/function_names/python_frames.h"
 #include "analysis/stacks/labels.h"
-#include "analysis/stacks/python_frames.h"
 
 namespace cmt::report {
 

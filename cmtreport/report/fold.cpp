@@ -15,7 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "analysis/stacks/short_name.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "libcmt/number_hash.h"
 
 namespace cmt::report {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "analysis/stacks/allocation_functions.h"
+#include "analysis/stacks/function_names/allocation_functions.h"
 #include "cmtreport/report/screen.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/command/command_line.h"

@@ -1,5 +1,5 @@
 // System calls that a pause interrupts return what they would have returned without it.
-#include "toolkit/process/interrupted_calls.h"
+#include "toolkit/process/stopping/interrupted_calls.h"
 
 #include <doctest/doctest.h>
 #include <linux/aio_abi.h>

@@ -6,7 +6,8 @@
 // leaves their pending signals alone. So each pause has a thread of its own, and ends when that thread ends after the
 // measurement. Nothing else ends a pause, so nothing else has to work when we are killed. Two rules follow:
 //
-//   - Stops are looked at and not reaped (toolkit/process/thread_stop.h): a stop that is reaped takes its signal with
+//   - Stops are looked at and not reaped (toolkit/process/stopping/thread_stop.h): a stop that is reaped takes its
+//   signal with
 //     it.
 //
 //   - The ends of processes are not reaped either: their parents wait for them, and we may be a parent.
@@ -37,9 +38,9 @@
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
+#include "toolkit/process/stopping/thread_stop.h"
+#include "toolkit/process/stopping/traceable.h"
 #include "toolkit/process/system.h"
-#include "toolkit/process/thread_stop.h"
-#include "toolkit/process/traceable.h"
 
 namespace cmt::watch {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "toolkit/output/fields.h"
-#include "toolkit/process/interrupted_calls.h"
+#include "toolkit/process/stopping/interrupted_calls.h"
 
 namespace cmt::watch {
 

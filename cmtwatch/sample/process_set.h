@@ -15,8 +15,8 @@
 
 #include "analysis/sampling/estimate.h"
 #include "cmtwatch/sample/group.h"
-#include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/process/stopping/interrupted_calls.h"
 
 namespace cmt::watch {
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "tests/format-spec/trace_fixture.h"
 
 using namespace cmt;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "libcmt/format/sections.h"
-#include "libcmt/format/stack_streams.h"
+#include "libcmt/format/stacks/stack_streams.h"
 #include "tests/format-spec/stack_fixture.h"
 
 using namespace cmt;

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "libcmt/format/sections.h"
-#include "libcmt/format/stack_names.h"
+#include "libcmt/format/stacks/stack_names.h"
 #include "tests/format-spec/stack_fixture.h"
 #include "tests/sampled_places.h"
 

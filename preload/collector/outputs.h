@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cmt/header.h"
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "preload/collector/flight/flight_sink.h"
 #include "preload/protocol.h"
 

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "toolkit/process/traceable.h"
+#include "toolkit/process/stopping/traceable.h"
 #include "toolkit/remote_call/remote_caller.h"
 #include "toolkit/remote_call/safe_thread.h"
 

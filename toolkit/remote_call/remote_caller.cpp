@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/stat.h"
+#include "toolkit/process/stopping/interrupted_calls.h"
 
 namespace cmt::remote_call {
 namespace {

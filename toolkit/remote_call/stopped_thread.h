@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/process/thread_stop.h"
+#include "toolkit/process/stopping/thread_stop.h"
 #include "toolkit/remote_call/unwind/unwind_rules.h"
 
 namespace cmt::remote_call {
@@ -31,7 +31,7 @@ struct SystemCall {
 
 /// A thread of another process that was stopped by PTRACE_SEIZE and PTRACE_INTERRUPT. It goes on when this object is
 /// destroyed, or when the thread that made the object ends, for whatever reason. No signal is seen or lost, and at
-/// every stop a system call that was interrupted is seen to (toolkit/process/thread_stop.h).
+/// every stop a system call that was interrupted is seen to (toolkit/process/stopping/thread_stop.h).
 ///
 /// All is to be called by one thread.
 class StoppedThread {

@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "toolkit/process/stat.h"
-#include "toolkit/process/traceable.h"
+#include "toolkit/process/stopping/traceable.h"
 
 namespace cmt::remote_call {
 namespace {

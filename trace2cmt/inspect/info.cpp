@@ -13,7 +13,7 @@
 #include "libcmt/heap/touched_pages.h"
 #include "libcmt/text/format.h"
 #include "libcmt/text/utf8.h"
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"

@@ -12,7 +12,7 @@
 #include "cmt/header.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/touched_pages.h"
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "trace2cmt/inspect/trace_file.h"
 
 namespace cmt::trace2cmt {

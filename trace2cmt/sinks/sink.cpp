@@ -6,7 +6,7 @@
 #include <array>
 
 #include "cmt/writer.h"
-#include "libcmt/trace/booked_writer.h"
+#include "libcmt/trace/writer/booked_writer.h"
 
 namespace cmt::trace2cmt {
 

@@ -12,8 +12,8 @@
 #include "cmt/header.h"
 #include "cmt/stacks.h"
 #include "libcmt/trace/files.h"
-#include "libcmt/trace/ledger.h"
 #include "libcmt/trace/source.h"
+#include "libcmt/trace/writer/ledger.h"
 
 namespace cmt::trace2cmt {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "analysis/places/mmap_threshold.h"
+#include "analysis/stacks/function_names/python_frames.h"
 #include "analysis/stacks/labels.h"
 #include "analysis/stacks/named_stacks.h"
 #include "analysis/stacks/native_frames.h"
-#include "analysis/stacks/python_frames.h"
 #include "analysis/stacks/stack_tree.h"
 #include "cmt/error.h"
 #include "libcmt/text/utf8.h"

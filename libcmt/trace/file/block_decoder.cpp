@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "libcmt/format/stack_names.h"
+#include "libcmt/format/stacks/stack_names.h"
 
 namespace cmt {
 

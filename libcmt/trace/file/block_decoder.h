@@ -16,7 +16,7 @@
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/format/stack_streams.h"
+#include "libcmt/format/stacks/stack_streams.h"
 #include "libcmt/format/zstd.h"
 
 namespace cmt {

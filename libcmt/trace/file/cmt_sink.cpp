@@ -27,7 +27,7 @@
 #include <utility>
 
 #include "libcmt/format/coding.h"
-#include "libcmt/format/stack_names.h"
+#include "libcmt/format/stacks/stack_names.h"
 
 namespace cmt {
 namespace {

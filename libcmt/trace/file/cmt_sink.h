@@ -15,12 +15,12 @@
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/format/stack_streams.h"
+#include "libcmt/format/stacks/stack_streams.h"
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/file/origin_table.h"
 #include "libcmt/trace/files.h"
-#include "libcmt/trace/sink.h"
 #include "libcmt/trace/task_thread.h"
+#include "libcmt/trace/writer/sink.h"
 
 namespace cmt {
 

@@ -16,7 +16,7 @@
 #include <cassert>
 
 #include "libcmt/format/coding.h"
-#include "libcmt/format/stack_names.h"
+#include "libcmt/format/stacks/stack_names.h"
 
 namespace cmt {
 

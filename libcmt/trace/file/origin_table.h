@@ -12,8 +12,8 @@
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/format/origins.h"
 #include "libcmt/heap/touched_pages.h"
-#include "libcmt/trace/event_batch.h"
-#include "libcmt/trace/sink.h"
+#include "libcmt/trace/writer/event_batch.h"
+#include "libcmt/trace/writer/sink.h"
 
 namespace cmt {
 

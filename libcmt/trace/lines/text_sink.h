@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "libcmt/text/stack_lines.h"
-#include "libcmt/trace/sink.h"
 #include "libcmt/trace/task_thread.h"
+#include "libcmt/trace/writer/sink.h"
 
 namespace cmt {
 

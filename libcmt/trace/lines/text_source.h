@@ -3,8 +3,8 @@
 
 #include "libcmt/text/parser.h"
 #include "libcmt/text/stack_lines.h"
-#include "libcmt/trace/ledger.h"
 #include "libcmt/trace/lines/line_source.h"
+#include "libcmt/trace/writer/ledger.h"
 
 namespace cmt {
 

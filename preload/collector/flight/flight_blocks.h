@@ -35,7 +35,7 @@
 #include "cmt/header.h"
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/file/cmt_sink.h"
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "preload/collector/flight/chunk_file.h"
 #include "preload/collector/flight/live_at_begin.h"
 #include "preload/collector/flight/stack_column.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cmt/text.h"
-#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/writer/ledger.h"
 #include "preload/collector/flight/live_at_begin.h"
 #include "tests/format-spec/trace_fixture.h"
 

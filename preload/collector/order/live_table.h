@@ -20,7 +20,7 @@
 #include "cmt/event.h"
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/prefetch.h"
-#include "libcmt/trace/sink.h"
+#include "libcmt/trace/writer/sink.h"
 
 namespace cmt::collector {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcmt/block_table.h"
-#include "libcmt/trace/event_batch.h"
+#include "libcmt/trace/writer/event_batch.h"
 
 namespace cmt::collector {
 

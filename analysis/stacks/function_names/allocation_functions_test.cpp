@@ -1,0 +1,53 @@
+// Checks which functions count as allocation functions.
+#include "analysis/stacks/function_names/allocation_functions.h"
+
+#include <doctest/doctest.h>
+
+namespace cmt::analysis {
+
+TEST_CASE("functions that only hand memory on are known by their names") {
+  for (const char* const name :
+       {"malloc",
+        "operator new[](unsigned long)",
+        "std::allocator<char>::allocate(unsigned long)",
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&, "
+        "unsigned long)",
+        "void std::__cxx11::basic_string<char>::_M_construct<char const*>(char const*, char const*, "
+        "std::forward_iterator_tag)",
+        "std::__cxx11::basic_string<char>::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)",
+        "std::_Rb_tree<int, std::pair<int const, f(int)>, std::less<int> >::_M_get_node()",
+        "int* std::__1::__libcpp_allocate<int>(unsigned long)",
+        "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)",
+        "v8::internal::Malloced::operator new(unsigned long)",
+        "alloc::alloc::exchange_malloc",
+        "<alloc::alloc::Global>::grow_impl_runtime",
+        "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+        "alloc::raw_vec::RawVec<T,A>::grow_one",
+        "hashbrown::raw::alloc::inner::do_alloc",
+        "<T as alloc::string::ToString>::to_string",
+        "__rust_alloc",
+        "_PyObject_Malloc",
+        "PyMem_RawMalloc",
+        "_PyObject_GC_New",
+        "xmalloc",
+        "xstrdup",
+        "strdup",
+        "g_malloc0_n",
+        "CRYPTO_zalloc",
+        "ruby_xmalloc2",
+        "sqlite3DbMallocRaw",
+        "palloc0"}) {
+    CAPTURE(name);
+    CHECK(is_allocation_function(name));
+  }
+  for (const char* const name :
+       {"my_malloc", "pool::allocate(int)", "std::vector<int>::reserve(unsigned long)", "", "<<<((",
+        "f(std::allocator<int>::allocate)", "PyUnicode_New", "xml_alloc", "std::thread::join()", "main", "mallocs",
+        "core::Engine::start(int)", "<app::Order as core::clone::Clone>::clone",
+        "std::filesystem::__cxx11::path::path(char const*)", "operator newer(int)"}) {
+    CAPTURE(name);
+    CHECK(!is_allocation_function(name));
+  }
+}
+
+}  // namespace cmt::analysis
