@@ -140,7 +140,7 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
   std::uint32_t& index = index_[key];
   if (index == 0) {
     counters_.push_back({.key = key, .allocated = {}, .live = {}});
-    if (is_by_thread_) counters_.back().counts.freed = counters_.back().counts.freed_of_others = 0;
+    if (is_by_thread_) freed_.emplace_back();
     index = static_cast<std::uint32_t>(counters_.size());
   }
   return counters_[index - 1];
@@ -148,7 +148,7 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
 
 /// The blocks that are live now are from before the slice. Their bytes are its first peak.
 void UseCounter::begin_slice() {
-  for (Counter& counter : counters_) counter.at_begin = counter.live.now();
+  for (const Counter& counter : counters_) at_begin_.push_back(counter.live.now());
   peak_bytes_ = live_total_.bytes;
   ++peaks_;
   uses_.peak_event = read_;
@@ -200,17 +200,18 @@ bool UseCounter::count_event(const Event& event) {
 
 void UseCounter::count_free(KeyId key, const Fate& fate) {
   if (place_ != Place::inside) return;
-  Use& counts = counter_of(key).counts;
-  add_known(counts.freed, 1);
-  add_known(counts.freed_of_others, fate.is_of_other_thread);
+  counter_of(key);
+  Freed& freed = freed_[index_[key] - 1];
+  ++freed.blocks;
+  freed.of_others += fate.is_of_other_thread;
 }
 
 void UseCounter::count_move(const Event& event, KeyId key, std::uint64_t old_bytes) {
   if (place_ != Place::inside || event.address == 0 || event.old_address == 0) return;
   const bool is_moved = event.address != event.old_address;
-  Use& counts = counter_of(key).counts;
-  add_known(counts.moved, is_moved);
-  add_known(counts.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
+  Counter& counter = counter_of(key);
+  add_known(counter.moved, is_moved);
+  add_known(counter.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
 }
 
 void UseCounter::count_end(const Block& block, const Fate& fate) {
@@ -219,9 +220,9 @@ void UseCounter::count_end(const Block& block, const Fate& fate) {
   counter.live.change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
   if (place_ != Place::inside) return;
-  if (fate.untouched_bytes != 0) counter.counts.untouched_bytes += fate.untouched_bytes;
-  counter.counts.other_thread += fate.is_of_other_thread;
-  const auto place = static_cast<std::size_t>(&counter - counters_.data());
+  if (fate.untouched_bytes != 0) counter.untouched_bytes += fate.untouched_bytes;
+  counter.other_thread += fate.is_of_other_thread;
+  const std::size_t place = index_[block.key] - std::size_t{1};
   if (block.tag <= newest_early_ && (block.born == unknown || fate.is_temporary)) {
     early_ends_.push_back({block.tag, block.born, fates_.clock().now(), place, block.thread, fate.is_temporary});
   } else {
@@ -232,8 +233,8 @@ void UseCounter::count_end(const Block& block, const Fate& fate) {
 void UseCounter::count_age(std::size_t place, std::uint64_t age, bool is_temporary) {
   Counter& counter = counters_[place];
   counter.longest_lifetime = std::max(counter.longest_lifetime, age);
-  counter.counts.temporary += is_temporary;
-  counter.counts.short_lived += age <= uses_.short_lived_max;
+  counter.temporary += is_temporary;
+  counter.short_lived += age <= uses_.short_lived_max;
   ++lifetimes_[place * AgeClasses::count + AgeClasses::index(age)];
 }
 
@@ -242,11 +243,11 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
   Counter& counter = counter_of(key);
   counter.live.change(peaks_).add_block(size);
   live_total_.add_block(size);
-  if (touched_min_ != 0 && size >= touched_min_) add_known(counter.counts.untouched_bytes, 0);
+  if (touched_min_ != 0 && size >= touched_min_) add_known(counter.untouched_bytes, 0);
   if (place_ != Place::inside) return;
   counter.allocated.add_block(size);
   counter.squared_bytes += static_cast<double>(size) * static_cast<double>(size);
-  counter.counts.reallocated += is_reallocated;
+  counter.reallocated += is_reallocated;
   if (live_total_.bytes <= peak_bytes_) return;
   peak_bytes_ = live_total_.bytes;
   ++peaks_;
@@ -259,7 +260,7 @@ Uses UseCounter::finish(const std::string& path) {
   uses_.end_time_ns = last_time_ns_;
   for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
   fates_.for_each_live([this](const Block& block) {
-    if (const std::uint64_t bytes = fates_.untouched_of(block)) counter_of(block.key).counts.untouched_bytes += bytes;
+    if (const std::uint64_t bytes = fates_.untouched_of(block)) counter_of(block.key).untouched_bytes += bytes;
   });
   list_entries();
   return std::move(uses_);
@@ -273,21 +274,30 @@ void UseCounter::list_entries() {
   for (const std::uint32_t index : index_) {
     if (index == 0) continue;
     const Counter& counter = counters_[index - 1];
-    if (slice_ && counter.allocated.blocks == 0 && counter.at_begin.blocks == 0 &&
-        (!is_by_thread_ || counter.counts.freed == 0))
-      continue;
+    const Amount at_begin = index <= at_begin_.size() ? at_begin_[index - 1] : Amount{};
+    const Freed freed = is_by_thread_ ? freed_[index - 1] : Freed{};
+    if (slice_ && counter.allocated.blocks == 0 && at_begin.blocks == 0 && freed.blocks == 0) continue;
     places[index - 1] = static_cast<std::uint32_t>(uses_.entries.size());
     Uses::Entry& entry = uses_.entries.emplace_back();
     entry.key = counter.key;
-    entry.use = counter.counts;
     entry.use.allocated = counter.allocated;
+    entry.use.temporary = counter.temporary;
+    entry.use.short_lived = counter.short_lived;
+    entry.use.other_thread = counter.other_thread;
+    entry.use.reallocated = counter.reallocated;
+    entry.use.untouched_bytes = counter.untouched_bytes;
+    entry.use.moved = counter.moved;
+    entry.use.moved_bytes = counter.moved_bytes;
+    if (is_by_thread_) entry.use.freed = freed.blocks;
+    if (is_by_thread_) entry.use.freed_of_others = freed.of_others;
     entry.use.peak = counter.live.at_peak(peaks_);
     entry.use.leaked = counter.live.now();
-    entry.use.growth = static_cast<std::int64_t>(entry.use.leaked.bytes - counter.at_begin.bytes);
+    entry.use.growth = static_cast<std::int64_t>(entry.use.leaked.bytes - at_begin.bytes);
     entry.lifetimes.longest = counter.longest_lifetime;
     entry.name = keys_.name(counter.key);
     entry.squared_bytes = counter.squared_bytes;
   }
+  counters_ = {};
   for (const auto& [place_and_age, count] : lifetimes_) {
     assert(place_and_age / AgeClasses::count < places.size());
     uses_.entries[places[place_and_age / AgeClasses::count]].lifetimes.classes.emplace_back(
