@@ -86,7 +86,9 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   std::vector<std::unique_ptr<Filter>> filters;
   if (options.slice)
     filters.push_back(make_slice_filter(*options.slice, options.inputs.size() == 1 ? options.inputs[0] : ""));
-  if (!options.threads.empty()) filters.push_back(make_thread_filter(options.threads));
+  if (!options.threads.empty())
+    filters.push_back(
+        make_thread_filter(options.threads, options.slice ? "" : options.inputs.front()));  // all may be elsewhere
   if (options.anonymise) filters.push_back(make_anonymising_filter());
   if (options.time_step_ns != 0) filters.push_back(make_rounding_filter(options.time_step_ns));
   return filters;
@@ -174,7 +176,7 @@ void convert_events(const Options& options) {
     read_events(inputs, filters, options);
   }
   if (options.symbolise && !begins_with_stacks && stacks.node_count() == 1)
-    throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
+    throw std::runtime_error(options.inputs.front() + ": call stacks were not recorded (needed by --symbolise)");
   filters.finish();
   progress.clear();
   cmt::StackTable named;

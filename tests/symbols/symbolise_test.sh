@@ -87,6 +87,9 @@ done
 
 printf 'malloc(8) = 10<1>\n' >without.trace
 refuses "trace2cmt: without.trace: call stacks were not recorded (needed by --symbolise)" trace2cmt --symbolise -s without.trace
+trace2cmt -o without.cmt without.trace
+trace2cmt --symbolise -s without.cmt >/dev/null 2>messages && complain "a .cmt without call stacks: exit 0"
+[ "$(cat messages)" = "trace2cmt: without.cmt: call stacks were not recorded (needed by --symbolise)" ] || complain "a .cmt without call stacks: $(cat messages)"
 refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace records them, unless --calls is given)" lifetimes --by=function without.trace
 refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace records them, unless --calls is given)" lifetimes --folded without.trace
 refuses "trace2cmt: --symbolise goes with --to=cmt, text or heaptrack: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace

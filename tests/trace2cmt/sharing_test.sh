@@ -35,7 +35,9 @@ trace2cmt -s --thread=2,1,0 three.trace | cmp - three.trace || complain "all thr
 printf '#cmt text=1\nmalloc(8) = 1000<1>\n#stretch elapsed=9 ran=9 waited=0 held=0 busy=9\n' >ran.trace
 [ "$(trace2cmt -s ran.trace | grep -c '^#stretch')" = 1 ] || complain "the times of the threads are left out"
 ! trace2cmt -s --thread=0 ran.trace | grep '^#stretch' || complain "the times of all threads are those of one"
-[ -z "$(trace2cmt -s --thread=9 three.trace | grep -v mark)" ] || complain "a thread that there is not"
+trace2cmt -s --thread=1,9 -o none.trace three.trace 2>err && complain "a thread that there is not: exit 0"
+[ "$(cat err)" = 'trace2cmt: three.trace: no event is of thread 9 (--thread)' ] && [ ! -e none.trace ] || complain "a thread that there is not: $(cat err)"
+[ "$(trace2cmt -s --slice=0:2 --thread=2 three.trace | grep -vc '^#cmt')" = 0 ] || complain "a thread that the slice does not have"
 for thread in 1 2 3; do
   trace2cmt -s --thread=$thread many.trace >out 2>err
   [ ! -s err ] && [ "$(grep -c "malloc.*thread=$thread" out)" = "$(grep -c "malloc.*thread=$thread" many.trace)" ] &&

@@ -1,6 +1,9 @@
 // The filter of --thread. It knows the live blocks of the wanted threads, so that frees by other threads stay.
 
+#include <stdexcept>
+
 #include "libcmt/block_table.h"
+#include "toolkit/command/command_line.h"
 #include "trace2cmt/filters/filter.h"
 
 namespace cmt::trace2cmt {
@@ -8,14 +11,22 @@ namespace {
 
 class ThreadFilter : public Filter {
  public:
-  explicit ThreadFilter(std::set<std::uint32_t> threads) : threads_(std::move(threads)) {}
+  ThreadFilter(std::set<std::uint32_t> threads, std::string path)
+      : threads_(std::move(threads)), path_(std::move(path)), unseen_(threads_) {}
 
   void filter(const cmt::Event& event, const Emit& emit) override {
+    if (!unseen_.empty()) unseen_.erase(event.thread);
     if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
     if (event.kind == cmt::Kind::mark || event.kind == cmt::Kind::sampling_interval) return emit(event);
     if (cmt::is_of_pool(event.kind)) return filter_pool(event, emit);
     if (cmt::is_about_pages(event.kind) && blocks_.find(event.old_tag) != nullptr) return emit(event);
     threads_.contains(event.thread) ? filter_own(event, emit) : filter_other(event, emit);
+  }
+
+  void finish(const Emit&) override {
+    if (!unseen_.empty() && !path_.empty())
+      throw std::runtime_error(command::input_name(path_) + ": no event is of thread " +
+                               std::to_string(*unseen_.begin()) + " (--thread)");
   }
 
  private:
@@ -56,6 +67,8 @@ class ThreadFilter : public Filter {
   }
 
   std::set<std::uint32_t> threads_;
+  std::string path_;
+  std::set<std::uint32_t> unseen_;                  // threads without an event so far
   cmt::BlockTable<OwnBlock> blocks_, pool_blocks_;  // that live, of the chosen threads
   std::uint64_t first_pool_block_ = 0;              // of all threads
   cmt::Tag first_tag_ = cmt::unknown;
@@ -63,8 +76,8 @@ class ThreadFilter : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads) {
-  return std::make_unique<ThreadFilter>(std::move(threads));
+std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads, const std::string& path) {
+  return std::make_unique<ThreadFilter>(std::move(threads), path);
 }
 
 }  // namespace cmt::trace2cmt
