@@ -19,6 +19,7 @@
 #include "cmtreport/held_pages/page_pass.h"
 #include "cmtreport/input/pages_json.h"
 #include "cmtreport/input/read_json.h"
+#include "cmtreport/input/read_recording.h"
 #include "cmtreport/input/read_traces.h"
 #include "cmtreport/page/report_page.h"
 #include "cmtreport/report/screen.h"
@@ -143,6 +144,14 @@ void refuse_replay_of_other(const std::string& path, const Json& replay, const R
   if (events.is_null() || std::any_of(report.processes.begin(), report.processes.end(), is_replayed)) return;
   throw FormatError(path, "is about another trace: of " + events.dump() + " events, not " + report.name + " of " +
                               std::to_string(report.total.events));
+}
+
+/// Says so if a recording of cmtwatch has none of the traces' processes. In a container a process may have another id.
+void say_if_watched_others(const std::string& path, const Report& report) {
+  const auto may_be_there = [&](const Process& process) { return !process.pid || has_process(path, *process.pid); };
+  if (std::any_of(report.processes.begin(), report.processes.end(), may_be_there)) return;
+  command::complain(tool, path + ": no process in it has the id " + std::to_string(*report.processes.front().pid) +
+                              ", as in the trace: is it of another run?");
 }
 
 void write_report(output::JsonWriter& json, const Report& report, const OtherReports& others) {
@@ -343,6 +352,10 @@ int run(const CommandLine& line) {
     outputs.write_samples(estimate_callers(paths.front(), settings));
     return 0;
   }
+  for (const std::string& path : paths) {
+    if (paths.size() > 1 && is_sampled(path))
+      throw FormatError(path, "a sampled trace cannot be added to others; give it alone");
+  }
   OtherReports others = read_others(line);
   std::optional<PageReading> page_reading;
   if (line.has("pages")) page_reading.emplace(paths.front());
@@ -358,6 +371,7 @@ int run(const CommandLine& line) {
   const Report report = build_report(recording, pages);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (others.replay) refuse_replay_of_other(line.value("replay", ""), *others.replay, report);
+  if (others.watch && is_database(line.value("watch", ""))) say_if_watched_others(line.value("watch", ""), report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json())
     outputs.write_json(

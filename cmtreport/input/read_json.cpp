@@ -34,7 +34,7 @@ Json read_object(const std::string& path, std::initializer_list<std::string_view
   try {
     json = Json::parse(text, limit_depth);
   } catch (const Json::parse_error& error) {
-    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON (" + what + " is expected)");
   } catch (const Json::exception& error) {  // such as a number beyond all that a double holds
     throw FormatError(path, std::string("not ") + what + ": " + error.what());
   }
@@ -108,7 +108,8 @@ Json read_overhead(const std::string& path) {
 
 Json read_watch(const std::string& path) {
   if (is_database(path)) return read_recording(path);
-  Json json = read_object(path, {"cmt.watch/1", "cmt.kinds/1", "cmt.recording/1"}, "a report of cmtwatch");
+  Json json =
+      read_object(path, {"cmt.watch/1", "cmt.kinds/1", "cmt.recording/1"}, "a recording or a report of cmtwatch");
   if (json.at("schema") != "cmt.recording/1") return json;
   try {
     return series_of_recording(json);

@@ -122,4 +122,12 @@ Json read_recording(const std::string& path) try {
   throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
 }
 
+bool has_process(const std::string& path, std::uint64_t pid) try {
+  database::Database recording(path, database::Database::Mode::read);
+  return recording.number("select count(*) from process where pid = " + std::to_string(pid)) != 0;
+} catch (const database::DatabaseError& error) {
+  // The text of the error begins with the path, which a FormatError has by itself.
+  throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
+}
+
 }  // namespace cmt::report

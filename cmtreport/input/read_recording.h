@@ -48,4 +48,7 @@ bool is_database(const std::string& path);
 /// works longer than a file of that size warrants. Throws FormatError.
 Json read_recording(const std::string& path);
 
+/// Whether one of the processes of such a database has this id. Throws FormatError.
+bool has_process(const std::string& path, std::uint64_t pid);
+
 }  // namespace cmt::report
