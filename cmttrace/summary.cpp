@@ -181,8 +181,8 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   if (std::string others = others_of(recorded, recording); !others.empty()) lines.push_back(std::move(others));
   for (const launch::BegunTrace& trace : recorded.traces) {
     if (trace.profile_error != 0)
-      lines.push_back(trace.path +
-                      ": its profile cannot be written: " + std::generic_category().message(trace.profile_error));
+      lines.push_back(trace.path + (recording.has_trace ? ": its profile" : "") +
+                      " cannot be written: " + std::generic_category().message(trace.profile_error));
   }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (!recording.has_trace) return lines;

@@ -98,8 +98,10 @@ wait $launcher || complain "exit $?: $(cat said)"
 [ "$(echo full.*)" = 'full.0001.pb.gz full.pb.gz' ] || complain "files: $(echo full.*)"
 
 mkdir end.pb.gz.part
-cmttrace -o all.cmt --pprof=end.pb.gz -- "$kept" 100 1 2>said || complain "exit $?: $(cat said)"
+cmttrace -o all.cmt --pprof=end.pb.gz -- "$kept" 100 1 2>said && complain "the profile cannot be written: exit 0" || [ $? = 125 ] || failed=1
 grep -qx 'cmttrace: all.cmt: its profile cannot be written: Is a directory' said && [ ! -e end.pb.gz ] || complain "at the end: $(cat said)"
+cmttrace -o /dev/null --pprof=end.pb.gz -- "$kept" 100 1 2>said && complain "no profile and no trace: exit 0" || [ $? = 125 ] || failed=1
+grep -qx 'cmttrace: end.pb.gz cannot be written: Is a directory' said || complain "no trace: $(cat said)"
 
 # Without a launcher an existing file stays. Each process has its own files.
 for n in 1 2; do

@@ -493,7 +493,9 @@ void leave_out(RecordedTraces& recorded, const std::function<bool(const Recorded
 
 bool has_failed(const RecordedTraces& recorded) {
   return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
-         recorded.faulty != 0 || recorded.refused != 0;
+         recorded.faulty != 0 || recorded.refused != 0 ||
+         std::any_of(recorded.traces.begin(), recorded.traces.end(),
+                     [](const BegunTrace& trace) { return trace.profile_error != 0; });
 }
 
 std::string list_unrecorded(const RecordedTraces& recorded) {

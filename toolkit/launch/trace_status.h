@@ -163,8 +163,8 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
 /// Moves the files that `is_left_out` chooses, and their traces, to RecordedTraces::left_out.
 void leave_out(RecordedTraces& recorded, const std::function<bool(const RecordedFile&)>& is_left_out);
 
-/// Whether a process was not recorded whose program can be, nothing was, or a trace is incomplete for another reason
-/// than a limit.
+/// Whether nothing was recorded, a process was not recorded whose program can be, or a trace is incomplete for another
+/// reason than a limit. Also whether a last profile could not be written.
 bool has_failed(const RecordedTraces& recorded);
 
 /// "4 programs not recorded: ./a.out (linked statically, 3 times) and sudo (other rights)". Empty if all were.
