@@ -2,13 +2,10 @@
 // so finds the event of each pointer. Only the pointers have to be stored, 8 bytes each.
 #include "cmtreplay/report/new_trace.h"
 
-#include <fcntl.h>
-
-#include <cerrno>
-#include <system_error>
+#include <optional>
 
 #include "cmt/writer.h"
-#include "toolkit/process/proc_file.h"
+#include "toolkit/files/output_file.h"
 
 namespace cmt::replay {
 Event Readdresser::readdress(const Event& original) {
@@ -43,20 +40,19 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
 }
 
 void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path, int output) {
-  process::Fd file;
-  if (!path.empty()) file = process::Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!path.empty() && file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+  std::optional<files::OutputFile> file;
+  if (!path.empty()) output = file.emplace(path).fd();
   Header header = reader.header();
   header.has_addresses = true;
   header.has_usable = false;
   Readdresser readdresser(
       [next = pointers.begin(), end = pointers.end()]() mutable { return next == end ? 0 : *next++; });
-  Writer writer(path.empty() ? output : file.get(), header,
-                {.format = path.ends_with(".cmt") ? Format::cmt : Format::text});
+  Writer writer(output, header, {.format = path.ends_with(".cmt") ? Format::cmt : Format::text});
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));
   }
   writer.finish(reader.repairs(), reader.truncated(), reader.stretches());
+  if (file) file->commit();
 }
 
 }  // namespace cmt::replay

@@ -181,7 +181,8 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
 
 int explain_memory(const command::CommandLine& line) {
   const ExplainOptions options = parse_explain(line);
-  Destination destination(options.output, STDOUT_FILENO);
+  Destination destination(options.output, STDOUT_FILENO,
+                          options.interval_ns ? Destination::Names::at_once : Destination::Names::whole);
   std::optional<picture::PictureFile> picture;
   if (!options.plot.empty()) picture.emplace(options.plot);
   std::optional<explain::BlockSites> sites;
@@ -193,6 +194,7 @@ int explain_memory(const command::CommandLine& line) {
   } else {
     found = look(options, sites ? &*sites : nullptr);
     write(destination, found, options);
+    destination.commit();
   }
   if (picture)
     write_picture(*picture, explain::explain_picture(found), explain::explain_json(found), "cmtwatch explain");

@@ -221,8 +221,9 @@ int export_recording(const command::CommandLine& line) {
   if (!line.has("json")) throw command::UsageError("--json is missing: the form to write");
   database::Database database(path, database::Database::Mode::read);
   check_recording(database, path);
-  Destination destination(line.value("output", ""), STDOUT_FILENO);
+  Destination destination(line.value("output", ""), STDOUT_FILENO, Destination::Names::whole);
   Export(database, destination).write();
+  destination.commit();
   return 0;
 }
 

@@ -18,10 +18,18 @@ constexpr std::size_t columns_kept = 1024;
 
 }  // namespace
 
-Destination::Destination(const std::string& path, int stream)
-    : path_(path.empty() ? "writing" : path),
-      file_(process::create_file(path)),
-      fd_(path.empty() ? stream : file_.get()) {}
+Destination::Destination(const std::string& path, int stream, Names names)
+    : path_(path.empty() ? "writing" : path), fd_(stream) {
+  if (path.empty()) return;
+  if (names == Names::whole)
+    fd_ = whole_.emplace(path).fd();
+  else
+    fd_ = (file_ = process::create_file(path)).get();
+}
+
+void Destination::commit() {
+  if (whole_) whole_->commit();
+}
 
 void Destination::write(const std::string& text) { process::write_all(fd_, text::to_lines(text), path_); }
 

@@ -8,24 +8,32 @@
 #include <string>
 #include <vector>
 
+#include "toolkit/files/output_file.h"
 #include "toolkit/picture/picture.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 
-/// A file that a report is written to while it comes, or one of our own streams.
+/// A file that a report is written to, or one of our own streams.
 class Destination {
  public:
+  /// When the file gets its name: at once, so that others can read rows while they come, or when commit() says that it
+  /// is whole.
+  enum class Names { at_once, whole };
+
   /// Opens `path`, or uses `stream` (1 or 2) if the path is empty. Throws std::system_error.
-  Destination(const std::string& path, int stream);
+  Destination(const std::string& path, int stream, Names names = Names::at_once);
   /// Replaces characters that a terminal would obey, as command::print() does. Throws std::system_error.
   void write(const std::string& text);
   int fd() const { return fd_; }
+  /// To be called once, last. Throws std::system_error.
+  void commit();
 
  private:
   std::string path_;
-  process::Fd file_;  ///< none: it is a stream
+  process::Fd file_;                        ///< none: it is a stream, or has its name later
+  std::optional<files::OutputFile> whole_;  ///< a file that has its name later
   int fd_;
 };
 

@@ -47,6 +47,28 @@ for command in 'lifetimes --pprof' 'lifetimes --speedscope' 'trace2cmt --to=heap
   [ $status = 1 ] && grep -qx "${command%% *}: /dev/full: No space left on device" err || complain "$command=/dev/full: $status $(cat err)"
 done
 
+# A disk that fills up, here a limit of 1 KiB for each file: the message names the file, and an older whole one stays.
+# limited FILE COMMAND...
+limited() {
+  echo old >"$1"
+  (ulimit -f 1 && trap '' XFSZ && exec "${@:2}" >out 2>err </dev/null) && status=0 || status=$?
+  [ $status = 1 ] && [ "$(tail -n 1 err)" = "${said:-$2}: $1: File too large" ] && [ "$(cat "$1")" = old ] ||
+    complain "a file of 1 KiB, ${*:2}: $status $(cat err), $(ls -l "$1")"
+  rm "$1"
+}
+{ echo '#cmt text=1'; for n in $(seq 200); do echo "malloc($n) = $((n * 1000))<$n>"; done; } >many.trace
+limited o.txt lifetimes --annotate -o o.txt many.trace
+limited o.json lifetimes --summary -o o.json many.trace
+limited o.svg lifetimes --plot=o.svg many.trace
+limited o.html overhead --plot=o.html many.trace
+limited o.json overhead -o o.json many.trace
+limited o.json cmtreport -o o.json many.trace
+limited o.html cmtreport -o o.html many.trace
+limited o.txt trace2cmt -o o.txt many.trace
+said='cmtwatch export' limited o.json cmtwatch export --json -o o.json app.db
+said='cmtwatch explain' limited o.json cmtwatch explain --json -o o.json $$
+said='cmtwatch explain' limited o.html cmtwatch explain -o /dev/null --plot=o.html $$
+
 # An output that is an input is refused, by whatever name, and the input stays as it is. trace2cmt converts in place.
 own_output() {
   cmp -s app.trace kept.trace || complain "$*: the input was replaced"

@@ -104,13 +104,20 @@ int end_by_signal(int signal) {
   return 128 + signal;
 }
 
-/// Runs a tool whose standard output goes to a file.
+/// Runs a tool whose standard output goes to a file. Writers know only the descriptor, so errors get the file's name
+/// here.
 int run_into_file(const CommandLine& line, const Tool& tool) {
   refuse_input_as_output(line.standard_output(), line.files());
   files::OutputFile file(line.standard_output());
   if (dup2(file.fd(), STDOUT_FILENO) < 0)
     throw std::system_error(errno, std::generic_category(), line.standard_output());
-  const int status = tool.run(line);
+  int status = 0;
+  try {
+    status = tool.run(line);
+  } catch (const std::system_error& error) {
+    if (!std::string_view(error.what()).starts_with("writing: ")) throw;
+    throw std::system_error(error.code(), line.standard_output());
+  }
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), line.standard_output());
   file.commit();
   return status;

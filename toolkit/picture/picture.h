@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "toolkit/files/output_file.h"
+
 /// The content of a picture as plain data. A tool fills it in; to_svg() and to_html() draw it.
 ///
 ///     Panel panel{.title = "memory", .x = {"time", Unit::ns}, .y = {"bytes", Unit::bytes}};
@@ -136,8 +138,8 @@ std::string to_html(const Picture& picture, std::string_view numbers);
 bool page_zooms();
 
 /// The file that a picture is written to. Its ending chooses the form: .svg, .html, .png or .pdf. rsvg-convert makes
-/// the last two. The constructor opens the file, so that an error shows before the work begins. The destructor removes
-/// a new file that is still empty.
+/// the last two. The constructor opens the file, so that an error shows before the work begins. The picture gets the
+/// name when it is whole, as files::OutputFile describes.
 class PictureFile {
  public:
   enum class Form { svg, html, png, pdf };
@@ -151,9 +153,6 @@ class PictureFile {
   /// `path` must have one of the endings. Throws std::system_error, and std::runtime_error if rsvg-convert is needed
   /// and missing.
   explicit PictureFile(const std::string& path);
-  ~PictureFile();
-  PictureFile(const PictureFile&) = delete;
-  PictureFile& operator=(const PictureFile&) = delete;
 
   /// `numbers` is the JSON that a page contains. Throws as the constructor does.
   void write(const Picture& picture, std::string_view numbers);
@@ -162,14 +161,11 @@ class PictureFile {
   std::string_view remark() const;
 
  private:
-  void convert(std::string_view svg);
-  [[noreturn]] void fail() const;
+  std::string convert(std::string_view svg) const;
 
   std::string path_;
   Form form_;
-  int fd_ = -1;
-  bool is_new_ = false;
-  bool written_ = false;
+  std::optional<files::OutputFile> file_;
 };
 
 }  // namespace cmt::picture

@@ -4,18 +4,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cassert>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "toolkit/command/output_path.h"
 #include "toolkit/launch/spawn.h"
 #include "toolkit/process/proc_file.h"
 
@@ -73,43 +70,26 @@ PictureFile::PictureFile(const std::string& path) : path_(path), form_(form_of(p
                              ": png and pdf need rsvg-convert (Debian: librsvg2-bin), which is not installed; " +
                              "svg and html do not");
   }
-  path_ = command::follow_links(path_);
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  is_new_ = fd_ >= 0;
-  if (fd_ < 0 && errno == EEXIST) fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd_ < 0) fail();
+  file_.emplace(path_);
 }
-
-PictureFile::~PictureFile() {
-  if (fd_ >= 0) ::close(fd_);
-  if (is_new_ && !written_) unlink(path_.c_str());
-}
-
-void PictureFile::fail() const { throw std::system_error(errno, std::generic_category(), path_); }
 
 void PictureFile::write(const Picture& picture, std::string_view numbers) {
-  assert(fd_ >= 0 && !written_);
-  struct stat status {};
-  if (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_, 0) != 0) fail();
-  if (form_ == Form::html)
-    process::write_all(fd_, to_html(picture, numbers), path_);
-  else if (form_ == Form::svg)
-    process::write_all(fd_, to_svg(picture), path_);
-  else
-    convert(to_svg(picture));
-  if (::close(std::exchange(fd_, -1)) != 0) fail();
-  written_ = true;
+  std::string bytes = form_ == Form::html ? to_html(picture, numbers) : to_svg(picture);
+  if (form_ == Form::png || form_ == Form::pdf) bytes = convert(bytes);
+  process::write_all(file_->fd(), bytes, path_);
+  file_->commit();
 }
 
-void PictureFile::convert(std::string_view svg) {
-  const process::Fd in = memory_file(svg);
+std::string PictureFile::convert(std::string_view svg) const {
+  const process::Fd in = memory_file(svg), out = memory_file("");
   const char* const format = form_ == Form::png ? "png" : "pdf";
   const auto status =
-      run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in.get(), fd_);
+      run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in.get(), out.get());
   if (status != 0) {
     throw std::runtime_error(path_ + ": rsvg-convert could not write it, exit status " +
                              std::to_string(status.value_or(127)));
   }
+  return process::read_file("/proc/self/fd/" + std::to_string(out.get()));
 }
 
 std::string_view PictureFile::remark() const {
