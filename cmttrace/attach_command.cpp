@@ -39,6 +39,10 @@ using Clock = std::chrono::steady_clock;
 
 std::string time_text(std::chrono::nanoseconds time) { return output::time_text(static_cast<double>(time.count())); }
 
+std::string pauses_text(const remote_call::Pauses& pauses) {
+  return "stopped for " + time_text(pauses.stopped) + ", and kept from its own work for " + time_text(pauses.kept);
+}
+
 /// The collector, which is our child: it is waited for, but not ended with us.
 class Collector {
  public:
@@ -214,9 +218,8 @@ int record(const Options& options) {
     remote_call::as_tracer([&] { attached = attach::attach(target, files, plan); });
   }
   const auto begin = Clock::now();
-  say("records process " + target.called() + ", of which a thread was stopped for " +
-      time_text(attached.pauses.stopped) + " and did our work for " + time_text(attached.pauses.kept) +
-      "; Ctrl-C ends the recording, and not the process");
+  say("records process " + target.called() + "; a thread of it was " + pauses_text(attached.pauses) +
+      "; Ctrl-C ends the recording, not the process");
   say_what_is_not_seen(target, attached);
   Collector collector(attached.collector);
   Recording recording(target, collector, interrupts, traces, options);
@@ -269,8 +272,7 @@ int run_detach(const Options& options) {
   return refusing([&] {
     remote_call::Target target(options.detach);
     const remote_call::Pauses pauses = end_recording(target);
-    say("process " + target.called() + " is no longer recorded; a thread of it was stopped for " +
-        time_text(pauses.stopped) + " and did our work for " + time_text(pauses.kept));
+    say("process " + target.called() + " is no longer recorded; a thread of it was " + pauses_text(pauses));
     return 0;
   });
 }
