@@ -55,7 +55,8 @@ std::optional<std::string> named_node_options(const Options& options, const std:
   const std::string name = std::filesystem::path(file).filename();
   if (name != "node" && name != "nodejs") return std::nullopt;
   const auto excludes = [](const auto& variable) {
-    return variable.first == "CMTTRACE_SAMPLE_BYTES" || (variable.first == "CMTTRACE_FRAMES" && variable.second == "none");
+    return variable.first == "CMTTRACE_SAMPLE_BYTES" ||
+           (variable.first == "CMTTRACE_FRAMES" && variable.second == "none");
   };
   if (std::any_of(options.environment.begin(), options.environment.end(), excludes)) return std::nullopt;
   const char* const inherited = std::getenv("NODE_OPTIONS");
