@@ -4,7 +4,7 @@ python=${PYTHON:-/usr/bin/python3}
 version=$("$python" -c 'import ctypes, sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
   { echo "skipped: no Python with ctypes"; exit 77; }
 case $version in
-  3.9 | 3.1[0-4]) ;;
+  3.9 | 3.1[0-5]) ;;
   *) echo "skipped: Python $version"; exit 77 ;;
 esac
 
@@ -30,4 +30,10 @@ done
 scene 0 --repeat="${REPEAT:-20}" --seed=7 made
 scene 2 recursion  # in the limit, ctypes may refuse the call
 scene 3 daemons    # one for each thread
+
+# Many lines, of which each has its name.
+for line in $(seq 20000); do echo 'kept = bytearray(600)'; done >many.py
+"$BUILD/cmttrace/cmttrace" --follow=no -o many.cmt -- "$python" many.py 2>said
+grep -q ' lines of Python named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
+! grep -q 'not named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 exit $failed

@@ -193,11 +193,11 @@ trace2cmt -s pages.trace ended.trace 2>/dev/null | grep -q touched_min && compla
 # Tables have the offset, the number of pages and their size. Other forms leave touched pages out and report the loss.
 trace2cmt --to=csv pages.cmt | tr -d '\r' | grep -E 'touch|mallopt' >out
 diff -u - out <<'END_OF_TABLE' || complain "the table"
-6,touch,0,6,8176,3,4096,,,,2,65552,65536,,,
-8,mallopt,0,8,,,,,,,,,,,,"M_TRIM_THRESHOLD=65536"
-10,touch,1,10,20464,1,4096,,,,2,65552,65536,,,
-11,touch,0,11,36848,0,4096,,,,3,262160,40000,,,
-14,touch,0,14,0,1,4096,,,,3,262160,40000,,,
+6,touch,0,6,8176,3,4096,,,,2,65552,65536,,,,
+8,mallopt,0,8,,,,,,,,,,,,"M_TRIM_THRESHOLD=65536",
+10,touch,1,10,20464,1,4096,,,,2,65552,65536,,,,
+11,touch,0,11,36848,0,4096,,,,3,262160,40000,,,,
+14,touch,0,14,0,1,4096,,,,3,262160,40000,,,,
 END_OF_TABLE
 for form in legacy rep; do
   trace2cmt --to=$form -o pages.$form pages.cmt 2>err

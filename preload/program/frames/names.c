@@ -53,10 +53,12 @@ static uint32_t scatter(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7
 // ends looks all of its code objects up.
 static uint32_t first_site(uint64_t key) { return (uint32_t)(key >> 3) + scatter(key >> 21); }
 static uint32_t first_code(uint64_t address) { return (uint32_t)(address >> 8) + scatter(address >> 24); }
-// Where a text or a line is looked for: among few slots at first. None of these is ever freed.
+// Where a text or a line is looked for: among few slots at first, then among the others. None of these is ever freed.
 static uint32_t slot_of(uint32_t hash, int probes) {
-  enum { dense_slots = 2048, dense_probes = 16 };
-  return (probes < dense_probes ? hash & (dense_slots - 1) : hash) + (uint32_t)probes;
+  enum { dense_slots = 2048, dense_probes = 16, dense_end = dense_slots + dense_probes };
+  _Static_assert(lines_max == texts_max, "both tables have as many slots");
+  if (probes < dense_probes) return (hash & (dense_slots - 1)) + (uint32_t)probes;
+  return dense_end + (hash + (uint32_t)probes) % (lines_max - dense_end);
 }
 
 // In a sandbox nobody forks, which would leave a lock of a thread that the child does not have.
@@ -88,7 +90,7 @@ static uint32_t keep_text(const char* text, uint32_t bytes) {
   if (bytes == 0) return 0;
   const uint32_t hash = hash_of_bytes(text, bytes);
   for (int probes = 0; probes < probes_max; probes++) {
-    uint32_t* const slot = &tables->text[slot_of(hash, probes) & (texts_max - 1)];
+    uint32_t* const slot = &tables->text[slot_of(hash, probes)];
     if (*slot && strcmp(share->text + *slot, text) == 0) return *slot;
     if (*slot) continue;
     const uint32_t begin = share->text_used ? share->text_used : 1;
@@ -134,7 +136,7 @@ static uint32_t keep_string(uintptr_t string) {
 static uint32_t keep_line(uint32_t function_at, uint32_t file_at, uint32_t line) {
   const uint32_t hash = scatter(((uint64_t)function_at << 32 | file_at) + (uint64_t)line * 0x2545f4914f6cdd1du);
   for (int probes = 0; probes < probes_max; probes++) {
-    uint32_t* const slot = &tables->line[slot_of(hash, probes) & (lines_max - 1)];
+    uint32_t* const slot = &tables->line[slot_of(hash, probes)];
     const struct InterpreterFrame* const there = &share->frame[*slot];
     if (*slot && there->function_at == function_at && there->file_at == file_at && there->line == line) return *slot;
     if (*slot) continue;
