@@ -67,6 +67,12 @@ TEST_CASE("program: a prediction is the default's memory and the replays' differ
 TEST_CASE("program: a command without a shell's characters is run without a shell") {
   CHECK(command_words("app --x  y") == std::vector<std::string>{"app", "--x", "y"});
   CHECK(command_words("app | wc") == std::vector<std::string>{"/bin/sh", "-c", "app | wc"});
+  const auto shell = [](const std::string& command) { return command_words(command).back(); };
+  CHECK(shell("env A=1 true") == "exec env A=1 true");
+  CHECK(shell("/bin/sh -c 'a; b' > \"x|y\"") == "exec /bin/sh -c 'a; b' > \"x|y\"");
+  for (const char* const several :
+       {"env true; true", "env $(true)", "A=1 env true", "echo 'a'", "nowhere '1'", "env \\'true & '"})
+    CHECK(shell(several) == several);
 }
 
 TEST_CASE("program: a program with a malloc of its own is not served by the C library") {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "cmtreplay/run/worker_process.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/files/sha256.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
@@ -204,6 +206,27 @@ std::string wait_until_ready(const ProgramCommand& command, RunningProgram& prog
   return "it was not ready for " + std::to_string(command.timeout_seconds) + " s";
 }
 
+/// Whether a shell can become the program instead of starting it: nothing outside of quotes joins commands, and the
+/// first word is a program that is no command of the shell itself.
+bool is_one_program(const std::string& command) {
+  constexpr std::array own{"[", "echo", "false", "kill", "printf", "pwd", "test", "true"};
+  char quote = 0;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == '\\' && quote != '\'')
+      ++i;
+    else if (quote != 0)
+      quote = c == quote ? '\0' : quote;
+    else if (c == '\'' || c == '"')
+      quote = c;
+    else if (std::strchr("|&;()`#\n", c))
+      return false;
+  }
+  std::string first;
+  std::istringstream(command) >> first;
+  return std::find(own.begin(), own.end(), first) == own.end() && !launch::find_in_path(first).empty();
+}
+
 /// The last line of a file that has text, or the end of a long one.
 std::string last_line(int file) {
   std::string end(300, '\0');
@@ -241,7 +264,8 @@ std::string run_load(const ProgramCommand& command, RunningProgram& program, con
 }  // namespace
 
 std::vector<std::string> command_words(const std::string& command) {
-  if (command.find_first_of("|&;<>()$`\\\"'*?[]#~=%!{}\n") != command.npos) return {"/bin/sh", "-c", command};
+  if (command.find_first_of("|&;<>()$`\\\"'*?[]#~=%!{}\n") != command.npos)
+    return {"/bin/sh", "-c", (is_one_program(command) ? "exec " : "") + command};
   std::vector<std::string> words;
   std::istringstream stream(command);
   for (std::string word; stream >> word;) words.push_back(word);
