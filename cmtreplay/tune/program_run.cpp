@@ -206,8 +206,8 @@ std::string wait_until_ready(const ProgramCommand& command, RunningProgram& prog
   return "it was not ready for " + std::to_string(command.timeout_seconds) + " s";
 }
 
-/// Whether a shell can become the program instead of starting it: nothing outside of quotes joins commands, and the
-/// first word is a program that is no command of the shell itself.
+/// Whether a shell can become the program instead of starting it. Nothing outside of quotes joins commands then, and
+/// the first word is a program, and no command of the shell itself.
 bool is_one_program(const std::string& command) {
   constexpr std::array own{"[", "echo", "false", "kill", "printf", "pwd", "test", "true"};
   char quote = 0;

@@ -56,8 +56,8 @@ void describe(Visitor& field, R& run) {
         "with a fault, the last line of the standard error, of a server and its load; else empty");
 }
 
-/// The words that start a command: its own if it has no characters that mean something to a shell, else those of sh,
-/// which becomes the program if that is one.
+/// The words that start a command: its own if it has no characters that mean something to a shell, else those of sh.
+/// The shell becomes the program if the command is one.
 std::vector<std::string> command_words(const std::string& command);
 
 /// Runs the command once. Samples the memory every 10 ms and at the end, by the kernel's high-water mark, and resets

@@ -264,7 +264,7 @@ static bool is_sound(const struct UnwindThread* native, uintptr_t thread) {
   uintptr_t state;
   const char* fault = check_state(&state);
   if (!fault && state) fault = check_chain(state, thread);
-  const bool is_empty = !fault && (!state || !python_innermost(state));
+  const bool is_empty = !fault && (!state || python_is_idle(python_innermost(state)));
   if (is_empty && has_loop(native) && ++empty_seen == empty_max) fault = "Python runs, but has no frames";
   if (!fault && !is_empty) __atomic_fetch_sub(&checks_left, 1, __ATOMIC_RELAXED);
   if (fault) give_up(fault);

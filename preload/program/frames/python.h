@@ -97,6 +97,11 @@ static inline uintptr_t python_innermost(uintptr_t state) {
 /// The innermost CFrame of a state.
 static inline uintptr_t python_cframe(uintptr_t state) { return python_word(state + python.thread_cframe); }
 
+/// Whether a thread whose innermost frame that is executes no Python.
+static inline bool python_is_idle(uintptr_t innermost) {
+  return innermost == 0 || (python.base_frames != 0 && python_word(innermost + python.previous) == 0);
+}
+
 /// Changes when the frame goes on to another line.
 static inline uintptr_t python_instruction(uintptr_t frame) {
   const uintptr_t at = frame + python.instruction;
