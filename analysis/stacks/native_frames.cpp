@@ -37,6 +37,13 @@ ModuleId find_interpreter(const StackTable& table, std::span<const StackNode> no
   return *most == 0 ? 0 : static_cast<ModuleId>(most - calls.begin());
 }
 
+/// Returns whether a frame is one that the interpreter puts between a call of a class and its __init__, since 3.13. It
+/// has no line and no file: CPython calls both of its names __init__.
+bool is_call_of_init(const StackTable& table, FrameId frame) {
+  const auto names = table.names(frame);
+  return names.size() == 1 && names[0].line == 0 && names[0].function == "__init__" && names[0].file == "__init__";
+}
+
 std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> nodes) {
   const std::string& interpreter = table.module(find_interpreter(table, nodes)).path;
   std::vector<Part> parts(table.module_count(), Part::other);
@@ -75,6 +82,11 @@ class ShownTable {
       const Part part = parts_[named_.frame(frame).module];
       in_python[id] = part == Part::python || in_python[parent];
       of_start[id] = part != Part::other && of_start[parent];
+      if (part == Part::python && in_python[parent] && is_call_of_init(named_, frame)) {
+        ends[id] = ends[parent];
+        callers[id] = callers[parent];
+        continue;
+      }
       if (part == Part::python) {
         const bool begins_at_start = !in_python[parent] && of_start[parent];
         ends[id] = callers[id] = table_.add_node({begins_at_start ? 0 : callers[parent], frames_[frame]});

@@ -17,6 +17,8 @@
 /// would not serve, because a program that embeds Python may contain it. The modules of the standard library in C are
 /// of it too, since some builds contain them.
 ///
+/// A frame that only leads from a call of a class to its __init__ is left out too.
+///
 /// The frames further outside than all of Python's are the interpreter's start if each is of the interpreter, of a
 /// program "python3", or of the C library. Then they are left out. In a program that embeds Python only the
 /// interpreter's are.

@@ -45,6 +45,8 @@ cat >frames <<'END'
 #name 14 function=_find_and_load file="<frozen importlib._bootstrap>" line=1027
 #frame 15 module=2 address=7f0000002000
 #name 15 function=fopen
+#frame 16 module=3 address=8
+#name 16 function=__init__ file=__init__
 END
 cat >stacks <<'END'
 #node 1 parent=0 frame=1
@@ -67,7 +69,11 @@ cat >stacks <<'END'
 #node 18 parent=17 frame=4
 #node 19 parent=3 frame=14
 #node 20 parent=2 frame=3
-malloc(1000) = a000<1> stack=8
+#node 21 parent=5 frame=16
+#node 22 parent=21 frame=8
+#node 23 parent=22 frame=4
+#node 24 parent=23 frame=5
+malloc(1000) = a000<1> stack=24
 malloc(200) = b000<2> stack=10
 malloc(4000) = c000<3> stack=13
 malloc(30) = d000<4> stack=15
@@ -183,14 +189,14 @@ END
 
 for_other_viewers() {
   lifetimes --pprof=app.pb.gz app.cmt
-  python3 "$SOURCE/tests/analysis/read_pprof.py" app.pb.gz | grep -E '^location (6|7|12|13)|^sample: 1 (4000|30) ' |
+  python3 "$SOURCE/tests/analysis/read_pprof.py" app.pb.gz | grep -E '^location (6|8|13|14)|^sample: 1 (4000|30) ' |
     same "--pprof" /dev/fd/3 3<<'END'
 location 6: 3 1 main.<locals>.run /srv/shop/app.py:52
-location 7: 3 2 load_rows /srv/shop/db/rows.py:41
-location 12: 3 4 make /opt/venv/lib/python3.11/site-packages/grid/shape.py:9
-location 13: 4 7f1000000fff grid_new core.c:12
-sample: 1 4000 1 4000 1 4000 0 at 13 12 6 4
-sample: 1 30 1 30 1 30 0 at 7 13 12 6 4
+location 8: 3 2 load_rows /srv/shop/db/rows.py:41
+location 13: 3 4 make /opt/venv/lib/python3.11/site-packages/grid/shape.py:9
+location 14: 4 7f1000000fff grid_new core.c:12
+sample: 1 4000 1 4000 1 4000 0 at 14 13 6 4
+sample: 1 30 1 30 1 30 0 at 8 14 13 6 4
 END
   lifetimes --speedscope=app.json app.cmt
   tr -d ' \n' <app.json >app.line

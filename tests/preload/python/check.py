@@ -50,6 +50,8 @@ def stack_of(node, modules, names, nodes):
         node, frame = nodes[node]
         if frame == '0':
             return found, native, True
+        if names.get(frame) == ('__init__', '__init__', '0'):  # from a call of a class to its __init__
+            continue
         if modules[frame] == '[python]':
             found.append(names.get(frame, ('?', '?', '?')))
             native.append(inside)
