@@ -12,10 +12,10 @@
 enum { wipe_on_fork = 18, lock_tenths_max = 10 };
 /// How long threads wait, in tenths of a second.
 enum {
-  silence_max = 600,          // for a collector that makes no progress
-  attached_silence_max = 20,  // the same, where the kernel would not report its end
-  patience_max = 6000,        // for room in a ring, although the collector makes progress
-  looks_often = 10,           // until they look every second only: thousands of threads would keep a processor busy
+  silence_max = 600,           // for a collector that makes no progress
+  attached_silence_max = 100,  // the same, where the kernel would not report its end, or it has not begun
+  patience_max = 6000,         // for room in a ring, although the collector makes progress
+  looks_often = 10,            // until they look every second only: thousands of threads would keep a processor busy
 };
 
 struct Tracing tracing;

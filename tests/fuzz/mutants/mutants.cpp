@@ -132,6 +132,8 @@ std::uint64_t peak_bytes() {
 }
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
+volatile std::sig_atomic_t is_interrupted = 0;
+
 class Runner {
  public:
   Runner(std::vector<Line> plan, std::string findings, unsigned seed)
@@ -146,7 +148,8 @@ class Runner {
   bool run(std::size_t mutants) {
     std::map<std::string, std::size_t> lines_of_kind;
     for (const Line& line : plan_) ++lines_of_kind[line.kind];
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { is_interrupted = 1; });
+    for (std::size_t i = 0; i < plan_.size() && !is_interrupted; ++i) {
       const std::size_t share = mutants / lines_of_kind.size() / lines_of_kind[plan_[i].kind] + 1;
       run_line(i, share);
     }
@@ -161,7 +164,7 @@ class Runner {
 
   void run_line(std::size_t line, std::size_t mutants) {
     Figures& figures = figures_[plan_[line].kind];
-    for (std::size_t next = 0; next < mutants;) {
+    for (std::size_t next = 0; next < mutants && !is_interrupted;) {
       const std::size_t end = std::min(next + mutants_a_child, mutants);
       const int status = run_child(line, next, end);
       figures.bytes_most = std::max(figures.bytes_most, progress_->bytes_most);
@@ -169,7 +172,7 @@ class Runner {
       figures.rejected += progress_->rejected;
       figures.mutants += std::min(progress_->next + 1, end) - next;
       next = progress_->next + 1;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+      if (is_interrupted || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) continue;
       judge(figures, line, progress_->next, status);
     }
   }
@@ -208,6 +211,7 @@ class Runner {
 
   /// Runs mutants up to one that breaks a bound. Its status is then 3.
   [[noreturn]] void run_mutants(std::size_t line, std::size_t begin, std::size_t end) {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
     const int nothing = open("/dev/null", O_RDWR);
     const int errors = open((findings_ + "/stderr").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
     dup2(nothing, STDIN_FILENO);
