@@ -84,9 +84,18 @@ class LiveProcess final : public AddressSpace {
     return scan(mapping, scan_huge, scan_present | scan_zero_page, take) ? std::optional(found) : std::nullopt;
   }
 
+  /// Opens a file that /proc names. In a container the path is from its root, but after chroot(2) it is from ours.
+  process::Fd open_mapped(const std::string& path) const {
+    try {
+      return files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
+    } catch (const std::exception&) {
+      return files::open_regular_file(path);
+    }
+  }
+
   bool read_file(const std::string& path, std::uint64_t offset, std::span<char> to) const override {
     try {
-      const process::Fd file = files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
+      const process::Fd file = open_mapped(path);
       return ::pread(file.get(), to.data(), to.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(to.size());
     } catch (const std::exception&) {
       return false;
@@ -95,7 +104,7 @@ class LiveProcess final : public AddressSpace {
 
   std::optional<std::string> file(const std::string& path) const override {
     try {
-      const process::Fd file = files::open_regular_file(path, {.root = process::path_of(pid_, "root")});
+      const process::Fd file = open_mapped(path);
       std::string text;
       process::read_again(file.get(), text);
       return text;
