@@ -71,7 +71,7 @@ TEST_CASE("program: a command without a shell's characters is run without a shel
   CHECK(shell("env A=1 true") == "exec env A=1 true");
   CHECK(shell("/bin/sh -c 'a; b' > \"x|y\"") == "exec /bin/sh -c 'a; b' > \"x|y\"");
   for (const char* const several :
-       {"env true; true", "env $(true)", "A=1 env true", "echo 'a'", "nowhere '1'", "env \\'true & '"})
+       {"env true; true", "env $(true)", "A=1 env true", "A=/b env true", "echo 'a'", "nowhere '1'", "env \\'true & '"})
     CHECK(shell(several) == several);
 }
 

@@ -224,7 +224,9 @@ bool is_one_program(const std::string& command) {
   }
   std::string first;
   std::istringstream(command) >> first;
-  return std::find(own.begin(), own.end(), first) == own.end() && !launch::find_in_path(first).empty();
+  const bool sets_variable = first.find('=') != first.npos;
+  return !sets_variable && std::find(own.begin(), own.end(), first) == own.end() &&
+         !launch::find_in_path(first).empty();
 }
 
 /// The last line of a file that has text, or the end of a long one.

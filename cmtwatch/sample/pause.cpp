@@ -7,8 +7,7 @@
 // measurement. Nothing else ends a pause, so nothing else has to work when we are killed. Two rules follow:
 //
 //   - Stops are looked at and not reaped (toolkit/process/stopping/thread_stop.h): a stop that is reaped takes its
-//   signal with
-//     it.
+//     signal with it.
 //
 //   - The ends of processes are not reaped either: their parents wait for them, and we may be a parent.
 //
