@@ -58,18 +58,11 @@ std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlo
   live_total_.remove_block(block.size);
   count_untouched(block, fate.untouched_bytes);
   if (event.makes_block()) {
-    count_move(event, block.size);
+    analysis::add_move(event, block.size, summary_.moved, summary_.moved_bytes);
     return block.reallocations + 1;
   }
   count_chain(block.reallocations);
   return 0;
-}
-
-void Summariser::count_move(const Event& event, std::uint64_t old_bytes) {
-  if (event.address == 0 || event.old_address == 0) return;
-  const bool is_moved = event.address != event.old_address;
-  analysis::add_known(summary_.moved, is_moved);
-  analysis::add_known(summary_.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
 }
 
 void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {

@@ -37,7 +37,6 @@ class Summariser {
 
   std::uint32_t end_block(const Event& event, const analysis::EndedBlock<Block>& ended);
   void begin_block(const Event& event, std::uint32_t reallocations);
-  void count_move(const Event& event, std::uint64_t old_bytes);
   void count_chain(std::uint32_t reallocations);
   void count_untouched(const Block& block, std::uint64_t bytes);
   void save_peak(const Event& event);

@@ -239,7 +239,7 @@ std::string hint_at_whole_events(const Options& options) {
   }
 }
 
-/// Converts. Replaces "writing" in the error of a failed write by the output's name, which writers do not know.
+/// Converts. Errors name the output.
 void convert(const Options& options) {
   try {
     convert_events(options);
@@ -249,8 +249,8 @@ void convert(const Options& options) {
     say(error.what());
     throw std::runtime_error(hint);
   } catch (const std::system_error& error) {
-    if (options.output == "-" || !std::string_view(error.what()).starts_with("writing: ")) throw;
-    throw std::system_error(error.code(), options.output);
+    if (options.output == "-") throw;
+    cmt::files::throw_with_name(error, options.output);
   }
 }
 

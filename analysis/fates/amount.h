@@ -1,6 +1,7 @@
 /// Small parts that all counts of fates share: amounts, short lifetimes, units, and figures that may be unknown.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -38,6 +39,14 @@ inline std::string_view unit_name(heap::Clock::Unit clock) {
 /// Adds two figures that may be unknown. The sum is unknown only if both are.
 inline void add_known(std::uint64_t& sum, std::uint64_t more) {
   if (more != unknown) sum = sum == unknown ? more : sum + more;
+}
+
+/// Counts a realloc whose addresses are known: whether it moved the block, and what that copied at most.
+inline void add_move(const Event& event, std::uint64_t old_bytes, std::uint64_t& moved, std::uint64_t& moved_bytes) {
+  if (event.address == 0 || event.old_address == 0) return;
+  const bool is_moved = event.address != event.old_address;
+  add_known(moved, is_moved);
+  add_known(moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
 }
 
 }  // namespace cmt::analysis

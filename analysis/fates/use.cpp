@@ -207,11 +207,9 @@ void UseCounter::count_free(KeyId key, const Fate& fate) {
 }
 
 void UseCounter::count_move(const Event& event, KeyId key, std::uint64_t old_bytes) {
-  if (place_ != Place::inside || event.address == 0 || event.old_address == 0) return;
-  const bool is_moved = event.address != event.old_address;
+  if (place_ != Place::inside) return;
   Counter& counter = counter_of(key);
-  add_known(counter.moved, is_moved);
-  add_known(counter.moved_bytes, is_moved ? std::min(old_bytes, event.bytes()) : 0);
+  add_move(event, old_bytes, counter.moved, counter.moved_bytes);
 }
 
 void UseCounter::count_end(const Block& block, const Fate& fate) {

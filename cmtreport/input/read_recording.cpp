@@ -21,6 +21,11 @@ constexpr std::string_view database_magic = "SQLite format 3";
 /// The recordings of cmtwatch have the application id "cmtw", and this version of their tables.
 constexpr std::int64_t application_id = 0x636d7477, recording_version = 2;
 
+/// Throws FormatError. The text of the error begins with the path, which a FormatError has by itself.
+[[noreturn]] void refuse(const std::string& path, const database::DatabaseError& error) {
+  throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
+}
+
 }  // namespace
 
 void RecordedSums::add(std::int64_t tick, std::optional<std::uint64_t> proportional,
@@ -118,16 +123,14 @@ Json read_recording(const std::string& path) try {
   }
   return series;
 } catch (const database::DatabaseError& error) {
-  // The text of the error begins with the path, which a FormatError has by itself.
-  throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
+  refuse(path, error);
 }
 
 bool has_process(const std::string& path, std::uint64_t pid) try {
   database::Database recording(path, database::Database::Mode::read);
   return recording.number("select count(*) from process where pid = " + std::to_string(pid)) != 0;
 } catch (const database::DatabaseError& error) {
-  // The text of the error begins with the path, which a FormatError has by itself.
-  throw FormatError(path, "not a recording of cmtwatch: " + std::string(error.what()).substr(path.size() + 2));
+  refuse(path, error);
 }
 
 }  // namespace cmt::report

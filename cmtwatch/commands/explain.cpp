@@ -156,13 +156,13 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
   command::Interrupts interrupts;
   WatchTable table(options);
   const int pid = options.pids[0];
-  decltype(process::read_stat(pid).start_ticks) start{};
+  // explain_process() reports that there is no such process.
+  const std::uint64_t start = explain::has_ended(pid) ? 0 : process::read_stat(pid).start_ticks;
   for (std::uint64_t looks = 1;; ++looks) {
     explain::Explanation found;
     try {
       if (looks > 1 && process::read_stat(pid).start_ticks != start) return 0;
-      found = explain::explain_process(pid, options.rights);  // it says so if there is no such process
-      if (looks == 1) start = process::read_stat(pid).start_ticks;
+      found = explain::explain_process(pid, options.rights);
     } catch (const std::exception&) {
       if (looks == 1 || !explain::has_ended(pid)) throw;
       return 0;

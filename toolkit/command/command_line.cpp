@@ -104,8 +104,7 @@ int end_by_signal(int signal) {
   return 128 + signal;
 }
 
-/// Runs a tool whose standard output goes to a file. Writers know only the descriptor, so errors get the file's name
-/// here.
+/// Runs a tool whose standard output goes to a file.
 int run_into_file(const CommandLine& line, const Tool& tool) {
   refuse_input_as_output(line.standard_output(), line.files());
   files::OutputFile file(line.standard_output());
@@ -115,8 +114,7 @@ int run_into_file(const CommandLine& line, const Tool& tool) {
   try {
     status = tool.run(line);
   } catch (const std::system_error& error) {
-    if (!std::string_view(error.what()).starts_with("writing: ")) throw;
-    throw std::system_error(error.code(), line.standard_output());
+    files::throw_with_name(error, line.standard_output());
   }
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), line.standard_output());
   file.commit();

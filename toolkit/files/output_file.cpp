@@ -13,6 +13,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -57,6 +58,11 @@ void keep_mode(int fd, const struct stat& replaced) {
   if (own.st_gid != replaced.st_gid && fchown(fd, static_cast<uid_t>(-1), replaced.st_gid) != 0)
     mode = (mode & ~mode_t{070}) | (mode & 07) << 3;  // another group gets what all others have
   fchmod(fd, mode);
+}
+
+void throw_with_name(const std::system_error& error, const std::string& output) {
+  if (std::string_view(error.what()).starts_with("writing: ")) throw std::system_error(error.code(), output);
+  throw;
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : command::follow_links(path)) {

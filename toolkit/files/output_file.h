@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include <string>
+#include <system_error>
 
 namespace cmt::files {
 
 /// Gives a file the mode of the file that it will replace, and its owner and group if that is permitted. A mode of 0600
 /// protects what the file contains, and its replacement contains the same.
 void keep_mode(int fd, const struct stat& replaced);
+
+/// To be called where `error` was caught: throws it again. The error of a failed write gets the output's name in place
+/// of "writing", since writers know only the descriptor.
+[[noreturn]] void throw_with_name(const std::system_error& error, const std::string& output);
 
 /// An output. A regular file gets its name only when it is whole: until then its bytes are in another file of the same
 /// folder. Devices, FIFOs and standard output are written at once.
