@@ -28,7 +28,7 @@ bool is_node(const std::string& path) {
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapped == MAP_FAILED) return false;
   const auto has = [&](std::string_view name) { return memmem(mapped, bytes, name.data(), name.size()) != nullptr; };
-  const bool is_found = has("libnode.so") || has("NODE_OPTIONS");
+  const bool is_found = has("NODE_OPTIONS") || has("libnode.so");
   munmap(mapped, bytes);
   return is_found;
 }

@@ -33,7 +33,7 @@ static inline void set_recording_generation(uint32_t generation) {
 }
 
 /// Makes the calling thread able to record, if the process is recorded. lifecycle.c sets it when the first recording
-/// begins; before that nothing is recorded. A pointer, because lifecycle.c uses all that asks for this.
+/// begins; before that nothing is recorded. It is a pointer since lifecycle.c itself calls the files that call this.
 extern bool (*enter_recording)(void) HIDDEN;
 
 /// Makes the kernel wipe the page in forked children.

@@ -11,9 +11,7 @@
  *         44,444      forks a child that returns from the call, as this process does.
  *         55,555      kills its process group.
  *         66,666      raises a trap.
- *         77,777      never returns, and first makes a file "hanging" in the working directory for the test to wait
- * for.
- *
+ *         77,777      never returns, and first makes a file "hanging", for which the test waits.
  *         88,888      is refused
  *         99,999      kills the process
  *         3,000,000   gets a block of which only the first page can be written
