@@ -70,9 +70,9 @@ sum up the recording.
                     record the call stacks of frees too
   --frames=auto|none
                     auto: where a stack executes Python code, put its functions
-                    and lines in place of the interpreter's loop. Of node, list
-                    its functions in /tmp/perf-PID.map, by options in
-                    NODE_OPTIONS. none: machine code only. Default: auto
+                    and lines in place of the interpreter's loop. For node, add
+                    options to NODE_OPTIONS that list its functions in
+                    /tmp/perf-PID.map. none: machine code only. Default: auto
   --pool=KIND       record blocks of pools as well: python, heaptrack or own.
                     KIND may be several with commas between them. python: what
                     Python's own allocator serves (512 bytes and less); implies

@@ -44,7 +44,7 @@ Order order_for(const PreparedTrace& trace, const RunOptions& options) {
   return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
 }
 
-/// A file of fixed size: an allocator that writes a message a call fills it, and loses the others.
+/// A file of fixed size. An allocator that writes a message at every call fills it, and later ones are lost.
 Fd open_messages() {
   constexpr off_t bytes_max = 1 << 20;
   Fd file(memfd_create("messages", MFD_CLOEXEC | MFD_ALLOW_SEALING));

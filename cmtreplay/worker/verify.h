@@ -1,4 +1,4 @@
-/* A verification: the checks of the recorded calls (verify.c), for the calls after the replay (verify_end.c). */
+/* Checks of the recorded calls (verify.c). The calls after the replay (verify_end.c) use them. */
 #pragma once
 
 #include "cmtreplay/worker/calls.h"
@@ -11,8 +11,8 @@ struct finding* verify_report(enum fault fault, const struct block_request* requ
 /* Whether cmtreplay emulates this call, so that it does not keep the allocator's promises. */
 int verify_is_stand_in(enum call call);
 
-/* Notes the call that is made next, after the replay: an allocator may end the process there. trying_nothing: none is.
- */
+/* Notes the call that is made next, after the replay: an allocator may end the process there. trying_nothing: no more
+ * calls follow. */
 void verify_announce(const struct block_request* request, enum trying trying);
 
 /* The replay has ended: checks the blocks that were never freed. Returns the calls that are not checked. */

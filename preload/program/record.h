@@ -34,8 +34,8 @@
 ///
 /// Calls go one way, with one exception: lifecycle.c -> record.c -> stacks.c, pages/touched.c -> thread.h. The
 /// exception: record.c asks recording_is_on() again after a signal handler has forked within an event. The thread is
-/// then in the child, whose recording begins with this event; and to begin it, lifecycle.c, which enter_recording leads
-/// to (tracing.h), records the ring's owner.
+/// then in the child, whose recording begins with this event. To begin it, enter_recording (tracing.h) calls
+/// lifecycle.c, which records the ring's owner.
 #pragma once
 
 #include <stdbool.h>

@@ -72,8 +72,8 @@ std::unique_ptr<Filter> make_slice_filter(cmt::trace::SliceRange range, const st
 /// | a mark of any thread, or a new sampling interval | itself |
 ///
 /// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
-/// If one of the threads has no event, finish() throws std::runtime_error with the input's `path`; not if that is
-/// empty.
+/// If one of the threads has no event, finish() throws std::runtime_error with the input's `path`. An empty path allows
+/// it.
 std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads, const std::string& path);
 
 /// Rounds times down to multiples of a step, of at least 1 ns. Equal times take nearly no space in a .cmt. Times of

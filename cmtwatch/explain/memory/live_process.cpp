@@ -84,7 +84,7 @@ class LiveProcess final : public AddressSpace {
     return scan(mapping, scan_huge, scan_present | scan_zero_page, take) ? std::optional(found) : std::nullopt;
   }
 
-  /// Opens a file that /proc names. In a container the path is from its root, but after chroot(2) it is from ours.
+  /// Opens a file that /proc names. In a container the path begins at the process's root, after chroot(2) at ours.
   process::Fd open_mapped(const std::string& path) const {
     try {
       return files::open_regular_file(path, {.root = process::path_of(pid_, "root")});

@@ -40,7 +40,7 @@ struct PythonOffsets {
   uint32_t current, finalizing;                           ///< of _PyRuntime; current: 0: the thread asks a function
   uint64_t code_tag;                                      ///< bits of a frame's `code` that are no part of the address
   uint8_t unit;         ///< bytes of one step of `instruction`, where that is a number
-  uint8_t base_frames;  ///< since 3.15: 1: the outermost frame lies in the thread state, and begins no run
+  uint8_t base_frames;  ///< 1 since 3.15: the outermost frame is in the thread state, and begins no run
 };
 
 /// The interpreter's functions and variables.
@@ -97,7 +97,7 @@ static inline uintptr_t python_innermost(uintptr_t state) {
 /// The innermost CFrame of a state.
 static inline uintptr_t python_cframe(uintptr_t state) { return python_word(state + python.thread_cframe); }
 
-/// Whether a thread whose innermost frame that is executes no Python.
+/// Whether a thread with this innermost frame executes no Python.
 static inline bool python_is_idle(uintptr_t innermost) {
   return innermost == 0 || (python.base_frames != 0 && python_word(innermost + python.previous) == 0);
 }

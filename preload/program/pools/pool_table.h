@@ -14,7 +14,7 @@ struct PoolsWanted {
 };
 extern struct PoolsWanted pools_wanted HIDDEN;
 
-/// `own`: record the pools that the program names; `heaptrack`: record the other one.
+/// `own`: record the pools that the program names; `heaptrack`: record heaptrack's pool.
 void pool_table_begin(bool own, bool heaptrack);
 /// Hands a process's collector the names of the pools that there are already.
 void pool_table_name(struct Control* control);

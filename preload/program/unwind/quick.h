@@ -6,8 +6,8 @@
 /// number is. Rules are looked up in a small table of the thread's own (`near`) that nearly always has them.
 ///
 /// The files of a capture call each other in a circle: quick.h, step.h, walk.c, full.c and capture.c. The quick steps
-/// are inline, and call a slow function of another file where a rule is missing. The slow functions go on by the quick
-/// steps. A pointer to the slow functions would only hide this.
+/// are inline, and call a slow function of another file where a rule is missing. The slow functions continue with
+/// the quick steps. A pointer to the slow functions would only hide this.
 #pragma once
 
 #include <emmintrin.h>
