@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace cmt::watch::explain {
 namespace {
@@ -55,20 +56,20 @@ int minor_in(std::string_view text) {
   const auto begin = text.find(banner);
   if (begin == text.npos) return 0;
   const auto at = text.find(version, begin);
-  if (at == text.npos || at - begin > 200) return 0;
+  constexpr std::size_t digits = 2;  // from 2.10 on
+  if (at == text.npos || at - begin > 200 || text.size() - at < version.size() + digits) return 0;
   int minor = 0;
-  std::from_chars(text.data() + at + version.size(), text.data() + std::min(text.size(), at + version.size() + 4),
-                  minor);
+  std::from_chars(text.data() + at + version.size(), text.data() + at + version.size() + digits, minor);
   return minor;
 }
 
-/// Whether a file can be the one that was mapped: its first page is the same, if that can be read.
-bool is_mapped_file(AddressSpace& memory, const std::string& path, const std::string& file) {
+/// Whether a file that begins so can be the one that was mapped: its first page is the same, if that can be read.
+bool is_mapped_file(AddressSpace& memory, const std::string& path, std::string_view begin) {
   for (const process::Mapping& mapping : memory.mappings()) {
     if (mapping.name != path || mapping.offset != 0) continue;
     std::array<char, page_bytes> first;
     if (!memory.read(mapping.begin, first.data(), sizeof first)) return true;
-    return file.size() >= first.size() && std::memcmp(file.data(), first.data(), first.size()) == 0;
+    return begin.size() >= first.size() && std::memcmp(begin.data(), first.data(), first.size()) == 0;
   }
   return true;
 }
@@ -76,8 +77,14 @@ bool is_mapped_file(AddressSpace& memory, const std::string& path, const std::st
 /// The version of the libc at a path. A file that an upgrade has replaced, or another machine's, is looked for in
 /// memory.
 int find_minor(AddressSpace& memory, const std::string& path) {
-  const auto file = memory.file(path);
-  if (file && is_mapped_file(memory, path, *file)) return minor_in(*file);
+  int in_file = 0;
+  bool is_first = true, is_mapped = false;
+  const bool is_read = memory.read_file(path, [&](std::string_view piece) {
+    if (std::exchange(is_first, false)) is_mapped = is_mapped_file(memory, path, piece);
+    in_file = is_mapped ? minor_in(piece) : 0;
+    return is_mapped && in_file == 0;
+  });
+  if (is_read && is_mapped) return in_file;
   for (const process::Mapping& mapping : memory.mappings()) {
     if (mapping.name != path || mapping.permissions[0] != 'r') continue;
     std::vector<std::uint8_t> bytes(mapping.end - mapping.begin);
@@ -89,17 +96,21 @@ int find_minor(AddressSpace& memory, const std::string& path) {
 }
 
 /// The versions that a program may be linked with statically: its text has "2.36" by itself, and names glibc.
-std::vector<int> minors_in_program(std::string_view text) {
+std::vector<int> minors_in_program(const AddressSpace& memory, const std::string& path) {
   constexpr std::string_view begin("\0002.", 3);
   std::vector<int> minors;
-  if (text.find("glibc") == text.npos) return minors;
-  for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
-    const std::string_view digits = text.substr(at + begin.size(), 3);
-    int minor = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), minor).ptr;
-    if (digits.size() == 3 && end == digits.data() + 2 && digits[2] == '\0') minors.push_back(minor);
-  }
-  return minors;
+  bool names_glibc = false;
+  memory.read_file(path, [&](std::string_view piece) {
+    names_glibc = names_glibc || piece.find("glibc") != piece.npos;
+    for (auto at = piece.find(begin); at != piece.npos; at = piece.find(begin, at + 1)) {
+      const std::string_view digits = piece.substr(at + begin.size(), 3);
+      int minor = 0;
+      const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), minor).ptr;
+      if (digits.size() == 3 && end == digits.data() + 2 && digits[2] == '\0') minors.push_back(minor);
+    }
+    return true;
+  });
+  return names_glibc ? minors : std::vector<int>();
 }
 
 /// A module's data, read as words.
@@ -265,9 +276,7 @@ namespace {
 /// Looks for malloc in a program that is linked statically.
 FoundGlibc find_static_glibc(AddressSpace& memory) {
   for (const ModuleData& module : data_of(memory, [](const std::string&) { return true; })) {
-    const auto file = memory.file(module.path);
-    if (!file) continue;
-    for (const int minor : minors_in_program(*file)) {
+    for (const int minor : minors_in_program(memory, module.path)) {
       const auto layout = glibc_layout(minor);
       if (!layout) continue;
       GlibcMalloc malloc;

@@ -2,8 +2,8 @@
 #include "cmtwatch/explain/heap/page_book.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
+#include <span>
 
 namespace cmt::watch::explain {
 namespace {
@@ -19,14 +19,7 @@ bool is_free(ChunkState state) { return state == ChunkState::free || state == Ch
 
 }  // namespace
 
-std::size_t SizeGroups::index(std::uint64_t chunk_bytes) {
-  constexpr std::uint64_t unit = 16;
-  if (chunk_bytes < exact_groups * unit) return chunk_bytes / unit;
-  return exact_groups + static_cast<std::size_t>(std::bit_width(chunk_bytes / (exact_groups * unit))) - 1;
-}
-
 std::uint64_t SizeGroups::least_bytes(std::size_t index) {
-  constexpr std::uint64_t unit = 16;
   return index < exact_groups ? index * unit : exact_groups * unit << (index - exact_groups);
 }
 
@@ -44,18 +37,10 @@ std::uint64_t PageBook::resident(std::uint64_t begin, std::uint64_t end) {
   return end > begin ? memory_.resident_bytes({begin, end}) : 0;
 }
 
-void PageBook::book_totals(Range chunk, ChunkState state, const Keeper& keeper) {
-  const std::uint64_t bytes = chunk.bytes();
+void PageBook::book_other(std::uint64_t bytes, ChunkState state) {
   switch (state) {
-    case ChunkState::live: {
-      ++figures_.live_blocks;
-      figures_.live_bytes += bytes;
-      figures_.largest_live_bytes = std::max(figures_.largest_live_bytes, bytes);
-      figures_.by_size[keeper.group].add(bytes);
-      if (keeper.type != 0) figures_.by_type[keeper.type].add(bytes);
-      if (sites_ != nullptr) figures_.by_site[keeper.site].add(bytes);
+    case ChunkState::live:
       break;
-    }
     case ChunkState::free:
       ++figures_.free_chunks;
       figures_.free_bytes += bytes;
@@ -77,10 +62,9 @@ void PageBook::book_totals(Range chunk, ChunkState state, const Keeper& keeper) 
 
 // malloc_trim gives the whole pages within neighbouring free chunks.
 void PageBook::end_free_run() {
-  if (free_run_.end != 0) {
-    const std::uint64_t first = page_end(free_run_.begin + free_head_bytes);
-    figures_.trim_bytes += resident(first, page_begin(free_run_.end));
-  }
+  if (free_run_.end == 0) return;
+  const std::uint64_t first = page_end(free_run_.begin + free_head_bytes);
+  figures_.trim_bytes += resident(first, page_begin(free_run_.end));
   free_run_ = {};
 }
 
@@ -108,14 +92,15 @@ void PageBook::end_page() {
       ++figures_.partial_pages;
       figures_.partial_free_bytes += free;
       ++figures_.pages_by_use[std::min(live_ + cached_, page_bytes - 1) * 10 / page_bytes];
-      for (const Keeper& keeper : keepers_) {
-        figures_.by_size[keeper.group].pinned_bytes += free / keepers_.size();
-        if (keeper.type != 0) figures_.by_type[keeper.type].pinned_bytes += free / keepers_.size();
-        if (sites_ != nullptr) figures_.by_site[keeper.site].pinned_bytes += free / keepers_.size();
+      for (const Keeper& keeper : std::span(keepers_).first(keepers_count_)) {
+        const std::uint64_t share = free / keepers_count_;
+        figures_.by_size[keeper.group].pinned_bytes += share;
+        if (keeper.type != 0) figures_.by_type[keeper.type].pinned_bytes += share;
+        if (sites_ != nullptr) figures_.by_site[keeper.site].pinned_bytes += share;
       }
     }
   }
-  keepers_.clear();
+  keepers_count_ = 0;
   live_ = cached_ = overhead_ = 0;
 }
 
@@ -125,8 +110,7 @@ void PageBook::book_on_page(Range piece, ChunkState state, const Keeper& keeper)
     page_ = page;
   }
   if (state == ChunkState::live) {
-    live_ += piece.bytes();
-    keepers_.push_back(keeper);
+    keep_page(piece.bytes(), keeper);
   } else if (state == ChunkState::cached) {
     cached_ += piece.bytes();
   } else if (state == ChunkState::overhead) {
@@ -134,24 +118,9 @@ void PageBook::book_on_page(Range piece, ChunkState state, const Keeper& keeper)
   }
 }
 
-void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
-  assert(chunk.begin < chunk.end && chunk.begin >= region_.begin && chunk.end <= region_.end);
-  const bool is_sited = sites_ != nullptr && state == ChunkState::live;
-  const Keeper keeper{SizeGroups::index(chunk.bytes()), type, is_sited ? sites_->site_of(chunk) : 0};
-  book_totals(chunk, state, keeper);
-  if (is_free(state)) {
-    if (free_run_.end == 0) free_run_.begin = chunk.begin;
-    free_run_.end = chunk.end;
-  } else if (state == ChunkState::top) {
-    book_top(chunk, free_run_.end != 0 ? free_run_.begin : chunk.begin);
-    free_run_ = {};
-  } else {
-    end_free_run();
-  }
-  const std::uint64_t second = page_begin(chunk.begin) + page_bytes, last = page_begin(chunk.end - 1);
-  book_on_page({chunk.begin, std::min(chunk.end, second)}, state, keeper);
-  if (last < second) return;
-  const std::uint64_t between = resident(second, last);
+// The whole pages of a chunk between its first and its last.
+void PageBook::book_between(Range chunk, ChunkState state) {
+  const std::uint64_t between = resident(page_begin(chunk.begin) + page_bytes, page_begin(chunk.end - 1));
   if (state == ChunkState::live)
     figures_.live_resident += between;
   else if (state == ChunkState::cached)
@@ -162,7 +131,35 @@ void PageBook::add(Range chunk, ChunkState state, std::uint64_t type) {
     figures_.free_resident += between;
   if (chunk.bytes() >= large_free_min && (is_free(state) || state == ChunkState::top))
     figures_.large_free_resident += between;
-  book_on_page({last, chunk.end}, state, keeper);
+}
+
+void PageBook::add_any(Range chunk, ChunkState state, std::uint64_t type) {
+  assert(chunk.begin < chunk.end && chunk.begin >= region_.begin && chunk.end <= region_.end);
+  Keeper keeper{};
+  if (state == ChunkState::live) {
+    keeper = {type, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())),
+              sites_ != nullptr ? sites_->site_of(chunk) : 0};
+    book_live(chunk.bytes(), keeper.group);
+    if (type != 0) figures_.by_type[type].add(chunk.bytes());
+    if (sites_ != nullptr) figures_.by_site[keeper.site].add(chunk.bytes());
+    end_free_run();
+  } else {
+    book_other(chunk.bytes(), state);
+    if (is_free(state)) {
+      if (free_run_.end == 0) free_run_.begin = chunk.begin;
+      free_run_.end = chunk.end;
+    } else if (state == ChunkState::top) {
+      book_top(chunk, free_run_.end != 0 ? free_run_.begin : chunk.begin);
+      free_run_ = {};
+    } else {
+      end_free_run();
+    }
+  }
+  const std::uint64_t second = page_begin(chunk.begin) + page_bytes;
+  book_on_page({chunk.begin, std::min(chunk.end, second)}, state, keeper);
+  if (chunk.end <= second) return;
+  book_between(chunk, state);
+  book_on_page({page_begin(chunk.end - 1), chunk.end}, state, keeper);
 }
 
 void PageBook::finish() {

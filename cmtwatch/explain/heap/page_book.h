@@ -2,7 +2,10 @@
 /// and which blocks keep the others.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -37,7 +40,10 @@ struct BlockGroup {
 /// Groups of blocks by the size of their chunks: each size below 64 KiB, from there on powers of two.
 class SizeGroups {
  public:
-  static std::size_t index(std::uint64_t chunk_bytes);
+  static std::size_t index(std::uint64_t chunk_bytes) {
+    if (chunk_bytes < exact_groups * unit) return chunk_bytes / unit;
+    return exact_groups + static_cast<std::size_t>(std::bit_width(chunk_bytes / (exact_groups * unit))) - 1;
+  }
   /// The least size in a group.
   static std::uint64_t least_bytes(std::size_t index);
 
@@ -46,7 +52,7 @@ class SizeGroups {
   std::size_t size() const { return groups_.size(); }
 
  private:
-  static constexpr std::size_t exact_groups = 4096, groups = exact_groups + 48;
+  static constexpr std::size_t unit = 16, exact_groups = 4096, groups = exact_groups + 48;
   std::vector<BlockGroup> groups_ = std::vector<BlockGroup>(groups);
 };
 
@@ -92,19 +98,43 @@ class PageBook {
            BlockSites* sites = nullptr);
 
   /// `type`: the block's first word; 0: no type is known.
-  void add(Range chunk, ChunkState state, std::uint64_t type = 0);
+  void add(Range chunk, ChunkState state, std::uint64_t type = 0) {
+    // Most chunks are blocks on the same page as the one before, and nothing more is known of them.
+    const bool is_on_page = chunk.begin >= page_ && chunk.end <= page_ + page_bytes;
+    if (!is_on_page || state != ChunkState::live || free_run_.end != 0 || type != 0 || sites_ != nullptr)
+      return add_any(chunk, state, type);
+    const Keeper keeper{0, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())), 0};
+    book_live(chunk.bytes(), keeper.group);
+    keep_page(chunk.bytes(), keeper);
+  }
   void finish();
 
  private:
   struct Keeper {
-    std::size_t group = 0;
-    std::uint64_t type = 0;
-    SiteId site = 0;
+    std::uint64_t type;
+    std::uint32_t group;
+    SiteId site;
   };
 
+  static constexpr std::size_t keepers_max = page_bytes / chunk_alignment + 1;  // of a page
+
+  void book_live(std::uint64_t bytes, std::size_t group) {
+    ++figures_.live_blocks;
+    figures_.live_bytes += bytes;
+    figures_.largest_live_bytes = std::max(figures_.largest_live_bytes, bytes);
+    figures_.by_size[group].add(bytes);
+  }
+  void keep_page(std::uint64_t bytes, const Keeper& keeper) {
+    assert(keepers_count_ < keepers_.size());
+    live_ += bytes;
+    keepers_[keepers_count_++] = keeper;
+  }
+
+  void add_any(Range chunk, ChunkState state, std::uint64_t type);
   std::uint64_t resident(std::uint64_t begin, std::uint64_t end);
-  void book_totals(Range chunk, ChunkState state, const Keeper& keeper);
+  void book_other(std::uint64_t bytes, ChunkState state);
   void book_on_page(Range piece, ChunkState state, const Keeper& keeper);
+  void book_between(Range chunk, ChunkState state);
   void book_top(Range chunk, std::uint64_t free_from);
   void end_free_run();
   void end_page();
@@ -117,7 +147,8 @@ class PageBook {
   BlockSites* const sites_;
   Range free_run_{};  ///< neighbouring free chunks, which malloc_trim joins first
   std::uint64_t page_ = 0, live_ = 0, cached_ = 0, overhead_ = 0;  ///< bytes on the page at `page_`
-  std::vector<Keeper> keepers_;                                    ///< the live blocks on it
+  std::array<Keeper, keepers_max> keepers_;                        ///< the live blocks on it
+  std::size_t keepers_count_ = 0;
 };
 
 }  // namespace cmt::watch::explain

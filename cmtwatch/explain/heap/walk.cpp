@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace cmt::watch::explain {
 namespace {
 
 constexpr std::uint64_t chunk_bytes_min = 32;
-constexpr std::uint64_t window_bytes_max = 1 << 20;
+constexpr std::uint64_t window_bytes_max = 256 << 10;
 constexpr int chain_of_resync = 8, chain_of_piece = 2, chain_tried = 6;
 
 std::uint64_t word_at(const std::uint8_t* bytes) {
@@ -33,26 +34,12 @@ bool is_fencepost(std::uint64_t size_word) { return size_word == 1 || chunk_byte
 
 HeapWalker::HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures,
                        BlockSites* sites)
-    : memory_(memory),
-      malloc_(malloc),
-      figures_(figures),
-      sites_(sites),
-      window_(memory),
-      cached_(lists.cached.chunks),
-      fast_(lists.fast.chunks),
-      caches_(lists.caches) {}
+    : memory_(memory), malloc_(malloc), figures_(figures), sites_(sites), window_(memory), listed_(lists) {}
 
 void HeapWalker::Window::move_to(Range within) {
   within_ = within;
   held_ = {};
   growth_ = 0;
-}
-
-const std::uint8_t* HeapWalker::Window::at(std::uint64_t address, std::uint64_t bytes) {
-  if (address < held_.begin || address + bytes > held_.end) {
-    if (!fill(address, bytes)) return nullptr;
-  }
-  return bytes_.data() + (address - held_.begin);
 }
 
 bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
@@ -68,13 +55,20 @@ bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
   return false;
 }
 
-void HeapWalker::Cursor::move_to(std::uint64_t address) {
-  at_ = static_cast<std::size_t>(std::lower_bound(addresses_.begin(), addresses_.end(), address) - addresses_.begin());
+HeapWalker::Listed::Listed(const FreeLists& lists) {
+  chunks_.reserve(lists.cached.chunks.size() + lists.fast.chunks.size() + lists.caches.size() + 1);
+  for (const std::uint64_t chunk : lists.cached.chunks) chunks_.push_back({chunk, ChunkState::cached});
+  for (const std::uint64_t chunk : lists.fast.chunks) chunks_.push_back({chunk, ChunkState::fast});
+  for (const std::uint64_t chunk : lists.caches) chunks_.push_back({chunk, ChunkState::overhead});
+  std::stable_sort(chunks_.begin(), chunks_.end(),
+                   [](const Chunk& a, const Chunk& b) { return a.address < b.address; });
+  chunks_.push_back({UINT64_MAX, ChunkState::live});
 }
 
-bool HeapWalker::Cursor::is_at(std::uint64_t address) {
-  while (at_ < addresses_.size() && addresses_[at_] < address) ++at_;
-  return at_ < addresses_.size() && addresses_[at_] == address;
+void HeapWalker::Listed::move_to(std::uint64_t address) {
+  const auto at = std::lower_bound(chunks_.begin(), chunks_.end(), address,
+                                   [](const Chunk& chunk, std::uint64_t wanted) { return chunk.address < wanted; });
+  at_ = static_cast<std::size_t>(at - chunks_.begin());
 }
 
 std::optional<std::uint64_t> HeapWalker::size_word(std::uint64_t chunk) {
@@ -86,22 +80,16 @@ std::optional<std::uint64_t> HeapWalker::size_word(std::uint64_t chunk) {
 std::uint64_t HeapWalker::type_of(std::uint64_t chunk) {
   const std::uint8_t* const head = window_.at(chunk, chunk_head_bytes + 8);
   const std::uint64_t word = head == nullptr ? 0 : word_at(head + chunk_head_bytes);
-  if (word < 1 << 16 || word % 8 != 0 || word >> 47 != 0) return 0;
-  if (last_module_.contains(word)) return word;
-  const bool is_fixed = word >= 0x400000 && word >> 32 == 0;         // of a program that is linked to fixed addresses
-  if (word >> 40 != 0x7f && word >> 44 != 5 && !is_fixed) return 0;  // where the kernel maps modules
-  const process::Mapping* const mapping = memory_.find(word);
-  if (mapping == nullptr || !mapping->name.starts_with("/") || mapping->permissions[2] == 'x') return 0;
-  last_module_ = {mapping->begin, mapping->end};
-  return word;
+  const bool is_fixed = word >= 0x400000 && word >> 32 == 0;  // of a program that is linked to fixed addresses
+  const bool may_be_type = word >> 40 == 0x7f || word >> 44 == 5 || is_fixed;  // where the kernel maps modules
+  return may_be_type && word % 8 == 0 && (last_module_.contains(word) || find_module(word)) ? word : 0;
 }
 
-// `next_size_word` has the flag that this chunk is in use. Lists have free chunks that keep it.
-ChunkState HeapWalker::state_of(std::uint64_t chunk, std::uint64_t next_size_word) {
-  if ((next_size_word & chunk_before_in_use) == 0) return ChunkState::free;
-  if (cached_.is_at(chunk)) return ChunkState::cached;
-  if (fast_.is_at(chunk)) return ChunkState::fast;
-  return caches_.is_at(chunk) ? ChunkState::overhead : ChunkState::live;
+bool HeapWalker::find_module(std::uint64_t address) {
+  const process::Mapping* const mapping = memory_.find(address);
+  if (mapping == nullptr || !mapping->name.starts_with("/") || mapping->permissions[2] == 'x') return false;
+  last_module_ = {mapping->begin, mapping->end};
+  return true;
 }
 
 // Whether eight chunks follow each other, or some up to the end.
@@ -162,12 +150,11 @@ std::uint64_t HeapWalker::pass_fencepost(PageBook& book, const HeapRegion& regio
   return chain;
 }
 
-// Whether a chunk is the top of its arena. The program may have moved the top since its place was read. The last chunk
-// of a heap is a top, or a fencepost.
+// Whether a chunk, at the place of the top or at the region's end, is the top of its arena. The program may have moved
+// the top since its place was read. The last chunk of a heap is a top, or a fencepost.
 bool HeapWalker::is_top(const HeapRegion& region, std::uint64_t chunk, std::uint64_t next) {
   if (region.is_piece) return chunk == region.top;
   if (next == region.end) return true;
-  if (chunk != region.top) return false;
   const auto size = size_word(next);
   const bool leads_on = size && is_sound(*size, next, region.end) &&
                         (next + chunk_bytes(*size) == region.end || is_chain(next, region.end, chunk_bytes_min));
@@ -177,8 +164,9 @@ bool HeapWalker::is_top(const HeapRegion& region, std::uint64_t chunk, std::uint
 // Returns where the chunks end.
 std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) {
   std::uint64_t chunk = region.first;
+  std::uint64_t known_size = 0;  // of this chunk, as the step before has read it; 0: not known
   while (chunk < region.end) {
-    const auto size = size_word(chunk);
+    const auto size = known_size != 0 ? std::optional(std::exchange(known_size, 0)) : size_word(chunk);
     if (!size && region.is_piece) return chunk;
     if (!size) {
       chunk = resync(book, chunk, region);
@@ -198,7 +186,7 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
     ++figures_.chunks;
     const std::uint64_t next = chunk + chunk_bytes(*size);
     const std::uint64_t type = type_of(chunk);  // before the window moves on
-    if (is_top(region, chunk, next)) {
+    if ((chunk == region.top || next == region.end) && is_top(region, chunk, next)) {
       ++figures_.tops;
       book.add({chunk, next}, ChunkState::top);
       return next;
@@ -208,16 +196,18 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
       chunk = pass_unreadable(book, chunk, next, region);
       continue;
     }
-    const ChunkState state = state_of(chunk, *next_size);
+    // Lists have free chunks that keep the flag.
+    const ChunkState state = (*next_size & chunk_before_in_use) == 0 ? ChunkState::free : listed_.state_at(chunk);
     book.add({chunk, next}, state, state == ChunkState::live ? type : 0);
     chunk = next;
+    known_size = *next_size;
   }
   return chunk;
 }
 
 std::uint64_t HeapWalker::walk(const HeapRegion& region) {
   window_.move_to(region.range);
-  for (Cursor* cursor : {&cached_, &fast_, &caches_}) cursor->move_to(region.first);
+  listed_.move_to(region.first);
   const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
   PageBook book(memory_, region.range, figures_, region.is_main && !region.is_piece, step, sites_);
   figures_.swapped_bytes += memory_.swapped_bytes(region.range);

@@ -39,7 +39,10 @@ class HeapWalker {
     explicit Window(AddressSpace& memory) : memory_(memory) {}
     void move_to(Range within);
     /// Null if the bytes are outside, or not resident.
-    const std::uint8_t* at(std::uint64_t address, std::uint64_t bytes);
+    const std::uint8_t* at(std::uint64_t address, std::uint64_t bytes) {
+      const bool is_held = address >= held_.begin && address + bytes <= held_.end;
+      return is_held || fill(address, bytes) ? bytes_.data() + (address - held_.begin) : nullptr;
+    }
 
    private:
     bool fill(std::uint64_t address, std::uint64_t bytes);
@@ -50,21 +53,29 @@ class HeapWalker {
     std::vector<std::uint8_t> bytes_;
   };
 
-  /// A place in a sorted list of addresses that moves with the walk.
-  class Cursor {
+  /// The chunks that lists have, in the order of the walk.
+  class Listed {
    public:
-    explicit Cursor(const std::vector<std::uint64_t>& addresses) : addresses_(addresses) {}
+    explicit Listed(const FreeLists& lists);
     void move_to(std::uint64_t address);
-    bool is_at(std::uint64_t address);
+    /// The state of the chunk at an address, which rises from call to call; live: no list has it.
+    ChunkState state_at(std::uint64_t address) {
+      while (chunks_[at_].address < address) ++at_;
+      return chunks_[at_].address == address ? chunks_[at_].state : ChunkState::live;
+    }
 
    private:
-    const std::vector<std::uint64_t>& addresses_;
+    struct Chunk {
+      std::uint64_t address;
+      ChunkState state;
+    };
+    std::vector<Chunk> chunks_;  // rising; the last is none
     std::size_t at_ = 0;
   };
 
   std::optional<std::uint64_t> size_word(std::uint64_t chunk);
   std::uint64_t type_of(std::uint64_t chunk);
-  ChunkState state_of(std::uint64_t chunk, std::uint64_t next_size_word);
+  bool find_module(std::uint64_t address);
   bool is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t least_bytes);
   std::uint64_t find_chain(PageBook& book, std::uint64_t from, const HeapRegion& region);
   std::uint64_t resync(PageBook& book, std::uint64_t from, const HeapRegion& region);
@@ -78,7 +89,7 @@ class HeapWalker {
   HeapFigures& figures_;
   BlockSites* const sites_;
   Window window_;
-  Cursor cached_, fast_, caches_;
+  Listed listed_;
   Range last_module_{};  ///< where a first word last pointed to a module's data
 };
 

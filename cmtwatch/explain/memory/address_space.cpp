@@ -1,6 +1,8 @@
 // Finds mappings and pages, and keeps pages that lists of free blocks lead to again and again.
 #include "cmtwatch/explain/memory/address_space.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -138,18 +140,36 @@ bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
 
 bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
   assert(range.begin % page_bytes == 0 && range.end % page_bytes == 0 && range.begin <= range.end);
-  std::memset(to, 0, range.bytes());
   std::vector<Piece> pieces;
-  std::uint64_t wanted = 0;
+  std::uint64_t wanted = 0, done = range.begin;
+  const auto clear_up_to = [&](std::uint64_t end) { std::memset(to + (done - range.begin), 0, end - done); };
   each_run(range, [&](const PageRun& run) {
     if (run.state != PageState::resident) return true;
+    clear_up_to(run.range.begin);
     pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
     wanted += run.range.bytes();
+    done = run.range.end;
     return true;
   });
+  clear_up_to(range.end);
   const std::uint64_t before = read_bytes_;
   read_pieces(pieces);
   return read_bytes_ == before + wanted;
+}
+
+bool AddressSpace::read_file(int fd, const TakePiece& take) {
+  constexpr std::size_t overlap = 256;
+  std::array<char, 64 << 10> piece;
+  std::size_t kept = 0;
+  for (off_t at = 0;;) {
+    const ssize_t got = ::pread(fd, piece.data() + kept, piece.size() - kept, at);
+    if (got <= 0) return got == 0;
+    at += got;
+    const std::size_t bytes = kept + static_cast<std::size_t>(got);
+    if (!take({piece.data(), bytes})) return true;
+    kept = std::min(bytes, overlap);
+    std::memmove(piece.data(), piece.data() + bytes - kept, kept);
+  }
 }
 
 }  // namespace cmt::watch::explain

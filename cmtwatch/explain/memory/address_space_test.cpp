@@ -2,6 +2,11 @@
 #include "cmtwatch/explain/memory/address_space.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "cmtwatch/explain/memory/made_up_memory.h"
 
@@ -96,6 +101,28 @@ TEST_CASE("address space: a mapping of 16 TB with few resident pages costs no mo
   CHECK(memory.next_resident({range.begin + 0x6000, range.end}) == range.end - 0x1000);
   CHECK(memory.page(range.begin + 0x4000) == PageState::absent);
   CHECK(memory.page(range.begin + 0x5fff) == PageState::resident);
+}
+
+TEST_CASE("address space: a file is read whole, and each short text is whole in one of the pieces") {
+  const std::string path = "/proc/self/exe";
+  std::ifstream file(path, std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  constexpr std::size_t overlap = 256;
+  REQUIRE(all.size() > 100000);
+  const auto memory = open_process(getpid());
+  std::string joined;
+  std::size_t pieces = 0;
+  CHECK(memory->read_file(std::filesystem::read_symlink(path), [&](std::string_view piece) {
+    const std::size_t again = pieces == 0 ? 0 : overlap;
+    CHECK(joined.substr(joined.size() - again) == piece.substr(0, again));
+    joined += piece.substr(again);
+    ++pieces;
+    return true;
+  }));
+  CHECK(pieces > 1);
+  CHECK(joined.size() == all.size());
+  CHECK((joined == all));
+  CHECK_FALSE(memory->read_file("/no/such/file", [](std::string_view) { return true; }));
 }
 
 }  // namespace

@@ -97,13 +97,11 @@ class CoreFile final : public AddressSpace {
   // This machine's file of that path may be another.
   bool read_file(const std::string&, std::uint64_t, std::span<char>) const override { return false; }
 
-  std::optional<std::string> file(const std::string& path) const override {
+  bool read_file(const std::string& path, const TakePiece& take) const override {
     try {
-      std::string text;
-      process::read_again(files::open_regular_file(path).get(), text);
-      return text;
+      return AddressSpace::read_file(files::open_regular_file(path).get(), take);
     } catch (const std::exception&) {
-      return std::nullopt;
+      return false;
     }
   }
 

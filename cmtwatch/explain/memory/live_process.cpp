@@ -102,14 +102,11 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
-  std::optional<std::string> file(const std::string& path) const override {
+  bool read_file(const std::string& path, const TakePiece& take) const override {
     try {
-      const process::Fd file = open_mapped(path);
-      std::string text;
-      process::read_again(file.get(), text);
-      return text;
+      return AddressSpace::read_file(open_mapped(path).get(), take);
     } catch (const std::exception&) {
-      return std::nullopt;
+      return false;
     }
   }
 

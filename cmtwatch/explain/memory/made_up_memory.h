@@ -87,9 +87,11 @@ class MadeUpMemory final : public AddressSpace {
     return found != files_.end() && found->second.copy(to.data(), to.size(), offset) == to.size();
   }
 
-  std::optional<std::string> file(const std::string& path) const override {
+  bool read_file(const std::string& path, const TakePiece& take) const override {
     const auto found = files_.find(path);
-    return found == files_.end() ? std::nullopt : std::optional(found->second);
+    if (found == files_.end()) return false;
+    take(found->second);
+    return true;
   }
 
  protected:
