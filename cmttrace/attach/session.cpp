@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -90,6 +91,22 @@ class TakenRings {
   Control* control_ = nullptr;
 };
 
+/// Copies the library's own fields that the collector is given. No name of a file or a process is one of them: the
+/// process can write to the rings at any time.
+void copy_numbers(Control& to, const Control& from) {
+  to.process = from.process;
+  to.start_stamp = from.start_stamp;
+  to.start_ns = from.start_ns;
+  to.start_wall = from.start_wall;
+  to.rings_limit = from.rings_limit;
+  to.forked = from.forked;
+  to.stacks_at = from.stacks_at;
+  to.stacks_of_frees = from.stacks_of_frees;
+  to.touched_min = from.touched_min;
+  to.sample_bytes = from.sample_bytes;
+  copy_text(to.allocator, std::string(from.allocator, strnlen(from.allocator, sizeof from.allocator)));
+}
+
 /// Writes the fields that the library left empty, because it does not know our files.
 void describe(Control& control, const remote_call::Target& target, const TraceFiles& files, const AttachPlan& plan) {
   files.describe(control);
@@ -97,8 +114,12 @@ void describe(Control& control, const remote_call::Target& target, const TraceFi
   copy_text(control.command, command_of(target.pid()));
   copy_text(control.status_path, plan.status_path);
   control.process_outside = static_cast<std::uint64_t>(target.pid());
+}
+
+/// Writes the status file's first line about a process.
+void begin_status(const Control& control, const TraceFiles& files, const AttachPlan& plan) {
   if (plan.status_path.empty()) return;
-  std::ofstream(plan.status_path, std::ios::app) << "pid=" + std::to_string(target.pid()) +
+  std::ofstream(plan.status_path, std::ios::app) << "pid=" + std::to_string(process_of(&control)) +
                                                         " start_ns=" + std::to_string(control.start_ns) +
                                                         " begun=1 path=" + files.first_path() + "\n";
 }
@@ -234,11 +255,15 @@ class AttachRun {
   Attached start() {
     Attached attached{.pauses = caller_.pauses(), .words = file_->words(), .message = file_->message()};
     try {
+      const auto description = std::make_unique<Control>();
+      copy_numbers(*description, rings_->control());
+      describe(*description, target_, files_, plan_);
+      begin_status(*description, files_, plan_);
       describe(rings_->control(), target_, files_, plan_);
       std::vector<int> outputs;
       for (const process::Fd& fd : files_.descriptors()) outputs.push_back(fd.get());
       attached.collector =
-          start_collector(plan_.collector, rings_->fd(), target_.descriptor(), outputs, plan_.settings);
+          start_collector(plan_.collector, rings_->fd(), target_.descriptor(), outputs, *description, plan_.settings);
     } catch (const std::exception&) {
       detach_locked(target_);
       throw;

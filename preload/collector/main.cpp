@@ -13,7 +13,9 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,13 +66,20 @@ void set_up_process() {
   set_up_malloc();
 }
 
-int attach() {
+/// `description`: the descriptor of a file with a control block of which only its first fields count (Given); empty:
+/// the program has written it to the memory.
+int attach(const std::string& description) {
   set_up_process();
-  RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
+  std::unique_ptr<Control> described;
+  if (!description.empty()) {
+    described = std::make_unique<Control>();
+    if (::pread(std::atoi(description.c_str()), described.get(), sizeof *described, 0) != ssize_t{sizeof *described})
+      return 1;
+  }
+  RingMemory memory(collector_memory, RingMemory::Access::shared, "rings", described.get());
   const EndMark mark(memory.control(), EndMark::Taking::from_anyone);
   std::vector<int> outputs;
-  for (std::uint32_t i = 0; i < memory.control().outputs; ++i)
-    outputs.push_back(collector_output + static_cast<int>(i));
+  for (std::uint32_t i = 0; i < memory.given().outputs; ++i) outputs.push_back(collector_output + static_cast<int>(i));
   const int process = ::fcntl(collector_process, F_GETFD) < 0 ? -1 : collector_process;
   run_session(memory, outputs, process);
   return 0;
@@ -105,7 +114,7 @@ int serve() {
 // Not toolkit/command: Boost.Program_options would double the time that each start of the collector takes.
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool attaches = words.size() == 1 && words[0] == "--attach",
+  const bool attaches = !words.empty() && words.size() <= 2 && words[0] == "--attach",
              serves = words.size() == 1 && words[0] == "--serve";
   if (!attaches && !serves && (words.size() < 2 || words[0] != "--recover")) {
     complain("libcmttrace.so starts this program; to recover a trace, use 'cmttrace --recover=RINGS'");
@@ -113,7 +122,8 @@ int main(int argc, char** argv) {
   }
   try {
     if (serves) return serve();
-    return attaches ? attach() : run_recovery(words[1], {words.begin() + 2, words.end()});
+    return attaches ? attach(words.size() == 2 ? words[1] : "")
+                    : run_recovery(words[1], {words.begin() + 2, words.end()});
   } catch (const std::exception& error) {
     return attaches || serves ? 1 : complain(error.what());  // standard error is /dev/null; the program reports the end
   }

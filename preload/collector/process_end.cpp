@@ -43,13 +43,13 @@ int read_wait_status(int process_fd, std::uint32_t process) {
 }
 
 /// Whether a process has other words than at the begin of its recording. All may read these.
-bool has_other_words(const Control& control) {
-  std::ifstream file("/proc/" + std::to_string(process_of(&control)) + "/cmdline");
+bool has_other_words(const Given& given) {
+  std::ifstream file("/proc/" + std::to_string(given.process) + "/cmdline");
   std::string words(std::istreambuf_iterator<char>(file), {});
-  words.resize(std::min<std::size_t>(words.size(), sizeof control.command - 1));
+  words.resize(std::min<std::size_t>(words.size(), std::size_t{command_bytes_max} - 1));
   while (!words.empty() && words.back() == 0) words.pop_back();
   std::replace(words.begin(), words.end(), '\0', ' ');
-  return !words.empty() && words != std::string_view(control.command, strnlen(control.command, sizeof control.command));
+  return !words.empty() && words != given.command;
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ bool was_executed(const RingMemory& memory) {
   const RingsMapping rings = find_rings(memory);
   if (rings.is_readable) return rings.address == 0;
   const bool announces = __atomic_load_n(&memory.control().exec_pending, __ATOMIC_ACQUIRE) != 0;
-  return announces && has_other_words(memory.control());
+  return announces && has_other_words(memory.given());
 }
 
 }  // namespace cmt::collector

@@ -54,12 +54,13 @@ class Recovery {
   Recovery(RingMemory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
       : memory_(memory),
         control_(memory.control()),
-        stacks_(memory.stack_share(), control_.stacks_of_frees != 0,
+        given_(memory.given()),
+        stacks_(memory.stack_share(), given_.has_stacks_of_frees,
                 [this](std::uint64_t stamp) { return outputs_.time_of(stamp); }),
         order_(
-            earlier_blocks(control_), [this](EventBatch& batch) { return write_events(batch); },
-            has_stacks() ? &stacks_ : nullptr, control_.touched_min, &control_),
-        outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
+            earlier_blocks(given_), [this](EventBatch& batch) { return write_events(batch); },
+            has_stacks() ? &stacks_ : nullptr, given_.touched_min, &control_),
+        outputs_(given_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
     if (has_stacks()) outputs_.use_stacks(stacks_.table());
   }
@@ -81,13 +82,13 @@ class Recovery {
   }
 
  private:
-  bool has_stacks() const { return control_.stacks_at != 0; }
+  bool has_stacks() const { return given_.stacks_at != 0; }
 
   void restore_trace() {
     const std::uint64_t bytes = control_.saved_bytes[control_.saves & 1][0];
     ReadOptions options;
     options.stacks = has_stacks();
-    Reader reader(copy_first_bytes(control_.paths[0], bytes), control_.paths[0], options);
+    Reader reader(copy_first_bytes(given_.paths[0], bytes), given_.paths[0], options);
     reader.accept_samples();
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       stacks_.restore(reader.stacks());
@@ -106,8 +107,9 @@ class Recovery {
     for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
       const Ring& ring = memory_.ring(i);
       const Saved saved = control_.saves != 0 ? memory_.saved(ring) : Saved{};
-      if (!memory_.has_slots(ring)) ++rings_missing_;
-      const std::uint64_t end = saved.position + ring.slots;
+      const std::uint64_t slots = memory_.slots_of(ring).count;
+      if (slots == 0 && ring.slots != 0) ++rings_missing_;
+      const std::uint64_t end = saved.position + slots;
       for (std::uint64_t position = saved.position, read = 1; read != 0 && position < end; position += read) {
         read = memory_.read(ring, position, end - position, records);
         if (read == 0) read = memory_.skip_unpublished(ring, position, end, records);
@@ -129,6 +131,7 @@ class Recovery {
 
   RingMemory& memory_;
   Control& control_;
+  const Given& given_;
   bool are_from_rings_ = false;  // events have stamps for times
   RingStacks stacks_;
   EventOrder order_;
@@ -142,10 +145,10 @@ class Recovery {
 
 Recovered recover(const std::string& rings, std::vector<std::string> outputs) {
   RingMemory memory(open_file(rings, O_RDONLY), RingMemory::Access::private_copy, rings);
-  Control& control = memory.control();
-  if (control.outputs == 0) throw FormatError(rings, "holds no rings");
+  const Given& given = memory.given();
+  if (given.outputs == 0) throw FormatError(rings, "holds no rings");
   if (outputs.empty()) {
-    for (std::uint32_t i = 0; i < control.outputs; ++i) outputs.push_back(recovered_name(control.paths[i]));
+    for (std::uint32_t i = 0; i < given.outputs; ++i) outputs.push_back(recovered_name(given.paths[i]));
   }
   std::vector<int> descriptors;
   try {

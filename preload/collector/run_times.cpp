@@ -138,7 +138,7 @@ RunStretch ThreadSums::look(std::uint64_t elapsed_ns, const Threads& threads, st
   return {.elapsed_ns = elapsed_ns};
 }
 
-RunTimes::RunTimes(const Control& control) : control_(control), looked_ns_(control.start_ns) { look(); }
+RunTimes::RunTimes(const RingMemory& memory) : memory_(memory), looked_ns_(memory.given().start_ns) { look(); }
 
 void RunTimes::look() {
   const std::lock_guard lock(mutex_);
@@ -159,10 +159,10 @@ std::vector<RunStretch> RunTimes::stretches() {
 /// While nothing runs, the threads are not read: what they wait is known when they run again.
 void RunTimes::look_locked() {
   const std::uint64_t begin_ns = clock_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  const std::uint32_t process = process_of(&control_);
+  const std::uint32_t process = memory_.given().process;
   const auto ran_ns = processor_time(process);
   if (!ran_ns) return;  // it has ended
-  const std::uint64_t held_ns = __atomic_load_n(&control_.held_ns, __ATOMIC_RELAXED);
+  const std::uint64_t held_ns = __atomic_load_n(&memory_.control().held_ns, __ATOMIC_RELAXED);
   const std::uint64_t elapsed_ns = begin_ns - looked_ns_;
   if (*ran_ns == ran_ns_ && held_ns == held_ns_) {
     table_.add({.elapsed_ns = elapsed_ns});
@@ -170,7 +170,7 @@ void RunTimes::look_locked() {
     const ThreadSums::Threads threads = read_threads(process);
     if (threads.empty()) return;  // ended meanwhile, or a kernel without schedstat
     RunStretch stretch =
-        sums_.look(elapsed_ns, threads, *ran_ns, __atomic_load_n(&control_.ended_wait_ns, __ATOMIC_RELAXED));
+        sums_.look(elapsed_ns, threads, *ran_ns, __atomic_load_n(&memory_.control().ended_wait_ns, __ATOMIC_RELAXED));
     stretch.held_ns = held_ns - held_ns_;
     table_.add(stretch, stretch.held_ns / threads.size());
   }

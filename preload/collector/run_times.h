@@ -67,7 +67,7 @@ class ThreadSums {
 /// Looks at the process of a session. Threads: any.
 class RunTimes {
  public:
-  explicit RunTimes(const Control& control);
+  explicit RunTimes(const RingMemory& memory);
   RunTimes(const RunTimes&) = delete;
   RunTimes& operator=(const RunTimes&) = delete;
 
@@ -80,7 +80,7 @@ class RunTimes {
  private:
   void look_locked();
 
-  const Control& control_;
+  const RingMemory& memory_;
   std::mutex mutex_;
   ThreadSums sums_;
   StretchTable table_;

@@ -47,9 +47,9 @@ class WatchThread {
         outputs_(outputs),
         sample_ns_(settings.sample_ns),
         keeps_(settings.keep.is_set()),
-        profiles_(memory.control().pprof_path[0] != 0) {
-    const char* path = memory.control().control_path;
-    if (path[0] != 0) commands_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+        profiles_(!memory.given().pprof_path.empty()) {
+    const std::string& path = memory.given().control_path;
+    if (!path.empty()) commands_fd_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     sigset_t asks{};
     sigaddset(&asks, SIGUSR1);
     if (keeps_ || profiles_) signals_fd_ = ::signalfd(-1, &asks, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -82,13 +82,13 @@ class WatchThread {
       }
       const bool is_gone = process_fd_ >= 0
                                ? (fds[0].revents & POLLIN) != 0
-                               : ::kill(static_cast<pid_t>(process_of(&control)), 0) != 0 && errno == ESRCH;
+                               : ::kill(static_cast<pid_t>(memory_.given().process), 0) != 0 && errno == ESRCH;
       const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
       if (state_.run_times != nullptr && !is_gone) state_.run_times->look_if_due(now);
       if (is_gone) {
         if (state_.run_times != nullptr) state_.run_times->look();
         state_.cpu_ns_at_end = state_.cpu_ns();
-        const EndOfProcess end = find_process_end(process_fd_, process_of(&control));
+        const EndOfProcess end = find_process_end(process_fd_, memory_.given().process);
         state_.wait_status = end.wait_status;
         state_.process_end = end.how;
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
@@ -110,7 +110,7 @@ class WatchThread {
   /// collector goes on as a child of init. This would not help the first process of a container, which would inherit
   /// the collector.
   void end_supervisors_parent_wait() {
-    const auto process = static_cast<int>(process_of(&memory_.control()));
+    const auto process = static_cast<int>(memory_.given().process);
     const int supervisor = ::getppid();
     const bool is_waiting = process != 1 && waits_for_only(process, supervisor);
     if (is_waiting && was_wait_found_) ::kill(supervisor, SIGKILL);
@@ -127,7 +127,7 @@ class WatchThread {
 
   /// The resident memory without the tracer's: its rings, and the owners of pieces.
   void put_sample() {
-    std::ifstream statm(proc_folder(process_of(&memory_.control())) + "/statm");
+    std::ifstream statm(proc_folder(memory_.given().process) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended, all figures are 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -226,7 +226,7 @@ void step_clock(RingMemory& memory) {
   Control& control = memory.control();
   memory.raise_clock(clock_stamp(control));
   const std::uint64_t now = clock_ns();
-  const std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : control.start_ns;
+  const std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : memory.given().start_ns;
   control.clock_step_ns = std::max(control.clock_step_ns, now - raised_ns);
   control.clock_raised_ns = now;
 }

@@ -267,4 +267,19 @@ if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
 else
   echo 'not tested: unshare may not make namespaces here'
 fi
+# A process that names other files in the memory that it shares with its collector: they stay, and the trace is whole.
+echo precious >precious
+mkfifo overwrite
+"$programs/overwrites" names "$PWD/precious" <overwrite &
+target=$!
+started+=("$target")
+exec 3>overwrite
+attach -o overwritten.cmt
+echo now >&3
+ended 0 '^cmttrace: overwritten.cmt: [0-9]+ allocations by 1 thread, .*nothing was lost'
+exec 3>&-
+wait "$target" || complain "overwrites: $?"
+[ "$(cat precious)" = precious ] || complain "a file that the process named: $(ls -l precious; cat precious)"
+trace2cmt --verify overwritten.cmt >verified || complain "overwritten.cmt: $(cat verified)"
+
 exit $failed

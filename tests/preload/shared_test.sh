@@ -99,7 +99,16 @@ forged() {
   status_of cmttrace -o forged/app.cmt --follow=no -- sh -c '
     LD_PRELOAD= /usr/bin/python3 "$SOURCE/tests/preload/checks/hand_over.py" || exit 4
     sh the_shared $PPID >still'
-  [ "$status" = 0 ] && [ -s still ] || complain "forged: $status: $(cat err)"
+  [ "$status" = 0 ] && [ -s still ] && rm still || complain "forged: $status: $(cat err)"
+}
+
+# Programs that write over the memory that they share with the collector: the others have their traces.
+overwritten() {
+  status_of cmttrace -o overwritten/app.cmt --follow=yes -- sh -c '
+    for seed in 1 2 3 4 5 6 7 8; do overwrites words $seed || :; calls all; done
+    sh the_shared $PPID >still'
+  [ -s still ] && [ "$(counts overwritten/app.processes.csv | grep -c "^$(grep ^calls alone/counts | head -n 1)\$")" = 8 ] ||
+    complain "overwritten: $status: $(cat err overwritten/app.processes.csv)"
 }
 
 # A launcher that is killed leaves nothing, and programs go on being recorded.
@@ -114,7 +123,7 @@ launcher_killed() {
 }
 
 with_filter=$SOURCE/tests/preload/checks/with_filter.py
-mkdir alone with over long killed stopped refused forged orphan
+mkdir alone with over long killed stopped refused forged overwritten orphan
 mkfifo goes
 export SOURCE
 behaviour 'the traces are the same as with collectors of their own' same_as_own
@@ -124,5 +133,6 @@ behaviour 'the shared collector is killed' killed
 behaviour 'the shared collector is stopped' stopped
 behaviour 'processes that it cannot serve' refused
 behaviour 'forged recordings' forged
+behaviour 'programs that write over their recordings' overwritten
 behaviour 'the launcher is killed' launcher_killed
 exit $failed

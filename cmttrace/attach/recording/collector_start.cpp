@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <system_error>
 
-#include "preload/protocol.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::attach {
@@ -35,15 +35,25 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
+/// A file in memory with a control block, which nobody else has.
+process::Fd file_of(const Control& description) {
+  process::Fd file(memfd_create("cmttrace", MFD_CLOEXEC));
+  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  process::write_all(file.get(), {reinterpret_cast<const char*>(&description), sizeof description}, "memory");
+  return file;
+}
+
 /// Above all numbers that descriptors are to get, so that none overwrites another.
 constexpr int above_all = 64;
 
 }  // namespace
 
 pid_t start_collector(const std::string& program, int rings, int process, const std::vector<int>& outputs,
-                      const std::vector<std::pair<std::string, std::string>>& settings) {
+                      const Control& description, const std::vector<std::pair<std::string, std::string>>& settings) {
+  const process::Fd described = file_of(description);
   std::vector<int> inherited{rings, process};
   inherited.insert(inherited.end(), outputs.begin(), outputs.end());
+  inherited.push_back(described.get());
   std::vector<process::Fd> high;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -60,8 +70,8 @@ pid_t start_collector(const std::string& program, int rings, int process, const 
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string path = program, word = "--attach";
-  char* const arguments[] = {path.data(), word.data(), nullptr};
+  std::string path = program, word = "--attach", number = std::to_string(collector_output + outputs.size());
+  char* const arguments[] = {path.data(), word.data(), number.data(), nullptr};
   Environment environment(settings);
   pid_t pid = -1;
   const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environment.pointers());

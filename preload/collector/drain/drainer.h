@@ -103,7 +103,8 @@ class Drainer {
   void shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns);
   void set_limit(Ring& ring, RingState& state, std::uint64_t limit);
   bool may_grow(std::uint64_t bytes) const;
-  static RingState initial_state(const Ring& ring);
+  RingState initial_state(const Ring& ring) const;
+  std::uint64_t slots_of(const Ring& ring) const { return memory_.slots_of(ring).count; }
 
   RingMemory& memory_;
   Backlog& backlog_;

@@ -52,19 +52,6 @@ void flush_line(const Slot* line) {
 void flush_line(const Slot*) {}  // on other processors a flush would only cost the program time
 #endif
 
-template <std::size_t bytes>
-bool is_text(const char (&field)[bytes]) {
-  return std::memchr(field, 0, bytes) != nullptr;
-}
-
-/// Whether the fields on which a recovery relies have values that a tracer writes.
-bool is_sound(const Control& control) {
-  return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
-         control.outputs <= outputs_max &&
-         std::all_of(control.paths, control.paths + outputs_max, [](const auto& path) { return is_text(path); }) &&
-         is_text(control.program) && is_text(control.command) && is_text(control.rings_path);
-}
-
 }  // namespace
 
 std::uint64_t clock_ns(clockid_t clock) {
@@ -77,7 +64,7 @@ std::uint64_t clock_stamp(const Control& control) {
   return control.clock_is_ns != 0 ? clock_ns() >> stamp_shift : processor_stamp(true);
 }
 
-RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd) {
+RingMemory::RingMemory(int fd, Access access, const std::string& path, const Control* description) : fd_(fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
   bytes_ = static_cast<std::uint64_t>(status.st_size);
@@ -86,10 +73,12 @@ RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd)
   void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
-  rings_limit_ = control_->rings_limit;
-  const bool is_rings = is_sound(*control_),
-             is_whole = rings_limit_ <= rings_max && rings_control_bytes(rings_limit_) <= bytes_;
-  if (is_rings && is_whole) return;
+  std::optional<Given> given;
+  if (std::memcmp(control_->magic, ring_magic, sizeof control_->magic) == 0)
+    given = Given::read(description != nullptr ? *description : *control_);
+  const bool is_rings = given.has_value();
+  if (is_rings) given_ = *std::move(given);
+  if (is_rings && rings_control_bytes(given_.rings_limit) <= bytes_) return;
   ::munmap(begin, bytes_);
   throw FormatError(path, is_rings ? "is cut off in the table of its rings" : "holds no rings");
 }
@@ -101,11 +90,11 @@ RingMemory::~RingMemory() {
 }
 
 std::uint32_t RingMemory::ring_count() const {
-  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), rings_limit_);
+  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), given_.rings_limit);
 }
 
 const StackShare* RingMemory::stack_share() const {
-  const std::uint64_t at = control_->stacks_at;
+  const std::uint64_t at = given_.stacks_at;
   const bool is_there =
       at != 0 && at % alignof(StackShare) == 0 && bytes_ >= sizeof(StackShare) && at <= bytes_ - sizeof(StackShare);
   return is_there ? reinterpret_cast<const StackShare*>(reinterpret_cast<const char*>(control_) + at) : nullptr;
@@ -115,7 +104,7 @@ const StackShare* RingMemory::stack_share() const {
 InterpreterCounts RingMemory::interpreter_counts() const {
   constexpr std::size_t head_bytes = offsetof(InterpreterFrames, frame);
   alignas(InterpreterFrames) char bytes[head_bytes];
-  const std::uint64_t at = control_->stacks_at + offsetof(StackShare, interpreter);
+  const std::uint64_t at = given_.stacks_at + offsetof(StackShare, interpreter);
   if (stack_share() == nullptr || ::pread(fd_, bytes, head_bytes, static_cast<off_t>(at)) != ssize_t{head_bytes})
     return {};
   InterpreterCounts counts;
@@ -133,20 +122,22 @@ std::uint64_t RingMemory::lost_events() {
   return sum;
 }
 
-bool RingMemory::has_slots(const Ring& ring) const {
-  return ring.slots <= bytes_ / slot_bytes && ring.slots_at <= bytes_ - ring.slots * slot_bytes &&
-         ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
+RingMemory::Slots RingMemory::slots_of(const Ring& ring) const {
+  const Slots slots{__atomic_load_n(&ring.slots_at, __ATOMIC_RELAXED), __atomic_load_n(&ring.slots, __ATOMIC_RELAXED)};
+  const bool are_there = slots.count <= bytes_ / slot_bytes && slots.at <= bytes_ - slots.count * slot_bytes &&
+                         slots.at % slot_bytes == 0 && (slots.count & (slots.count - 1)) == 0;
+  return are_there ? slots : Slots{};
 }
 
 std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
                              std::vector<Slot>* blocks) const {
-  const std::uint64_t count = ring.slots;
-  if (count == 0 || !has_slots(ring)) return 0;
-  const Slot* const slots = ring_slots(control_, &ring);
+  const auto [at, count] = slots_of(ring);
+  if (count == 0) return 0;
+  const Slot* const slots = slots_at(at);
   std::uint64_t position = from;
-  return out.append_while(std::min(count, count_max), [&](Slot& record) {
-    const Slot& slot = slots[position & (count - 1)];
-    if (!slot_is_published(&slot, position++, count)) return false;
+  return out.append_while(std::min(count, count_max), [&, slot_count = count](Slot& record) {
+    const Slot& slot = slots[position & (slot_count - 1)];
+    if (!slot_is_published(&slot, position++, slot_count)) return false;
     record = slot;
     if (slot_kind(record.head) == record_block && blocks != nullptr) blocks->push_back(record);
     if ((position & (line_slots - 1)) == 0) flush_line(&slot);
@@ -155,9 +146,9 @@ std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t
 }
 
 std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
-  const std::uint64_t count = ring.slots;
-  if (count == 0 || !has_slots(ring)) return 0;
-  const Slot* const slots = ring_slots(control_, &ring);
+  const auto [at, count] = slots_of(ring);
+  if (count == 0) return 0;
+  const Slot* const slots = slots_at(at);
   end = std::min({end, ring.reserved, from + count});
   std::uint64_t published = from;
   while (published < end && !slot_is_published(&slots[published & (count - 1)], published, count)) ++published;
@@ -168,8 +159,8 @@ std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, s
 
 /// Calls fallocate(2) for the slots between two positions: twice if the ring's end is between them.
 bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const {
-  const std::uint64_t slots = ring.slots;
-  bool is_done = true;
+  const auto [at, slots] = slots_of(ring);
+  bool is_done = slots != 0;
   if (to - from >= slots) {
     from = 0;
     to = slots;
@@ -177,7 +168,7 @@ bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_
   while (from < to) {
     const std::uint64_t first = from & (slots - 1), count = std::min(to - from, slots - first);
     assert(count != 0);
-    const auto offset = static_cast<off_t>(ring.slots_at + first * slot_bytes);
+    const auto offset = static_cast<off_t>(at + first * slot_bytes);
     int status;
     do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));
     while (status != 0 && errno == EINTR);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "preload/collector/drain/given.h"
 #include "preload/collector/drain/packed.h"
 #include "preload/stack_share.h"
 
@@ -33,23 +34,26 @@ class RingMemory {
     private_copy
   };  ///< with a running program; or a copy of the memory that a program has left
 
-  /// Takes over `fd`, but not where it throws. `path` is for messages. Throws std::system_error, and FormatError if the
-  /// file holds no rings.
-  RingMemory(int fd, Access access, const std::string& path);
+  /// Takes over `fd`, but not where it throws. `path` is for messages. `description`: a control block that the program
+  /// cannot write to, from which the given is read; null: the shared one. Throws std::system_error, and FormatError if
+  /// the file holds no rings.
+  RingMemory(int fd, Access access, const std::string& path, const Control* description = nullptr);
   /// For a test in which this process is the program too: uses rings that it has mapped itself. `fd` remains the
   /// caller's.
   RingMemory(int fd, Control& mapped)
-      : fd_(fd), bytes_(mapped.bytes), control_(&mapped), rings_limit_(mapped.rings_limit), is_owner_(false) {}
+      : fd_(fd), bytes_(mapped.bytes), control_(&mapped), given_(Given::read(mapped).value()), is_owner_(false) {}
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
+  const Given& given() const { return given_; }
+  /// For what the program and the collector write while they run.
   Control& control() { return *control_; }
   const Control& control() const { return *control_; }
   int descriptor() const { return fd_; }
   /// Whether the rings are a file from which a trace can be recovered. A thread may then overwrite only records that
   /// the trace's files have.
-  bool is_recoverable() const { return control_->rings_path[0] != 0; }
+  bool is_recoverable() const { return !given_.rings_path.empty(); }
   /// How much of a ring the trace's files had at the last saved state.
   const Saved& saved(const Ring& ring) const {
     return ring.saved[__atomic_load_n(&control_->saves, __ATOMIC_ACQUIRE) & 1];
@@ -64,8 +68,12 @@ class RingMemory {
   /// The number of events that are in no ring, because the ring was full or there was none.
   std::uint64_t lost_events();
 
-  /// Whether all slots of a ring are in the memory. A file may be cut off or damaged.
-  bool has_slots(const Ring& ring) const;
+  /// Where the slots of a ring are, in bytes from the begin of the memory, and how many, a power of two.
+  struct Slots {
+    std::uint64_t at = 0, count = 0;
+  };
+  /// Returns no slots if they are not all in the memory: a file may be cut off, and the program may write anything.
+  Slots slots_of(const Ring& ring) const;
 
   /// Appends the records that are published from position `from` on, at most `count_max`, and returns how many.
   /// `blocks`, if not null, receives a copy of each record_block.
@@ -100,12 +108,15 @@ class RingMemory {
   static void wake(const void* word);
 
  private:
+  const Slot* slots_at(std::uint64_t at) const {
+    return reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + at);
+  }
   bool change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const;
 
   int fd_;
   std::uint64_t bytes_ = 0;
   Control* control_ = nullptr;
-  std::uint32_t rings_limit_ = 0;  // as it was when it was checked: the program may write to its own
+  Given given_{};
   bool is_owner_ = true;
 };
 

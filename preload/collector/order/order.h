@@ -42,9 +42,9 @@ struct EarlierBlocks {
 
 /// A forked child may have inherited many blocks. In a program to which cmttrace has attached, nearly all blocks may be
 /// earlier ones.
-inline EarlierBlocks earlier_blocks(const Control& control) {
-  if (control.forked == 2) return {100'000'000, true};
-  return control.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
+inline EarlierBlocks earlier_blocks(const Given& given) {
+  if (given.forked == 2) return {100'000'000, true};
+  return given.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
 }
 
 /// Threads: used by one, the encoder.

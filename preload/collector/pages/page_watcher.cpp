@@ -33,7 +33,7 @@ class PageWatcher {
         backlog_(backlog),
         state_(state),
         hints_(hints),
-        map_(static_cast<pid_t>(process_of(&memory.control()))) {}
+        map_(static_cast<pid_t>(memory.given().process)) {}
 
   void run() {
     std::uint64_t looked_ns = clock_ns();
@@ -52,7 +52,7 @@ class PageWatcher {
 
  private:
   std::uint64_t period_ns(std::uint64_t now) const {
-    const std::uint64_t age = now - std::min(memory_.control().start_ns, now);
+    const std::uint64_t age = now - std::min(memory_.given().start_ns, now);
     const std::int64_t debt_ns = credit_ns_ < 0 ? -credit_ns_ : 0;
     return std::max(std::clamp(age / age_share, period_min_ns, period_max_ns),
                     static_cast<std::uint64_t>(debt_ns * cost_share));

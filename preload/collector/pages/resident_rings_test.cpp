@@ -19,7 +19,7 @@ constexpr std::uint32_t ring_count = 3, slots_each = 4096;
 const std::uint64_t stacks_at =
     (rings_control_bytes(ring_count) + ring_count * slots_each * slot_bytes + 4095) & ~std::uint64_t{4095};
 
-int make_shared_rings() {
+int make_shared_rings(std::uint64_t table_at = 0, std::uint32_t process = static_cast<std::uint32_t>(::getpid())) {
   const int fd = ::memfd_create("rings", MFD_CLOEXEC);
   REQUIRE(::ftruncate(fd, static_cast<off_t>(stacks_at + sizeof(StackShare))) == 0);
   void* at = ::mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -30,6 +30,8 @@ int make_shared_rings() {
   control->rings_limit = ring_count;
   control->rings_used = ring_count - 1;
   control->outputs = 1;
+  control->stacks_at = table_at;
+  control->process = process;
   ::munmap(at, sizeof(Control));
   return fd;
 }
@@ -79,8 +81,7 @@ TEST_CASE("resident rings: the count is the kernel's") {
 
 TEST_CASE("resident rings: the table of call stacks counts where it is mapped, and only the pages in use") {
   for (const bool has_own_place : {false, true}) {
-    RingMemory memory(make_shared_rings(), RingMemory::Access::shared, "rings");
-    memory.control().stacks_at = stacks_at;
+    RingMemory memory(make_shared_rings(stacks_at), RingMemory::Access::shared, "rings");
     void* const place = has_own_place ? ::mmap(nullptr, sizeof(StackShare), PROT_READ | PROT_WRITE, MAP_SHARED,
                                                memory.descriptor(), static_cast<off_t>(stacks_at))
                                       : reinterpret_cast<char*>(&memory.control()) + stacks_at;
@@ -102,7 +103,6 @@ TEST_CASE("resident rings: the table of call stacks counts where it is mapped, a
 }
 
 TEST_CASE("resident rings: nothing of a process that has none") {
-  RingMemory memory(make_shared_rings(), RingMemory::Access::shared, "rings");
-  memory.control().process = 1;
+  RingMemory memory(make_shared_rings(0, 1), RingMemory::Access::shared, "rings");
   CHECK(ResidentRings(memory).count() == 0);
 }

@@ -59,7 +59,7 @@ std::uint64_t narrow_to_code(Module& module, const std::string& root) {
   return 0;
 }
 
-void put_tables(ProfileMessage& message, const StackTable& stacks, const Control& control) {
+void put_tables(ProfileMessage& message, const StackTable& stacks, const Given& given) {
   const auto put_named = [&](FrameId id, std::string_view name) {
     const FrameName line{.function = name, .file = {}};
     message.put_location(location_of(id), {}, {&line, 1});
@@ -71,12 +71,11 @@ void put_tables(ProfileMessage& message, const StackTable& stacks, const Control
   }
   put_named(stacks.frame_count(), "[unknown]");
   put_named(stacks.frame_count() + 1, "[other]");
-  const std::uint64_t outside = control.process_outside;  // an attached process may see other files
-  const std::string root = outside != 0 ? "/proc/" + std::to_string(outside) + "/root" : "";
+  const std::string root = given.is_outside ? "/proc/" + std::to_string(given.process) + "/root" : "";
   for (const bool wanted : {true, false}) {
     for (ModuleId id = 1; id < stacks.module_count(); ++id) {
       Module module = stacks.module(id);
-      if ((pprof::base_name(module.path) == pprof::base_name(control.program)) != wanted) continue;
+      if ((pprof::base_name(module.path) == pprof::base_name(given.program)) != wanted) continue;
       const bool has_names = module.is_interpreter();
       const std::uint64_t offset = narrow_to_code(module, root);
       message.put_mapping(id, module, {has_names, has_names, has_names, false}, offset);
@@ -109,8 +108,9 @@ void write_compressed(const std::string& path, const ProfileFiles::Content& cont
 
 }  // namespace
 
-void write_profile(const StackProfile& profile, const StackTable& stacks, const Control& control, std::uint64_t ns,
-                   std::uint64_t events_lost, const std::function<void(std::string_view)>& write) {
+void write_profile(const StackProfile& profile, const StackTable& stacks, const Given& given,
+                   std::uint64_t samples_lost, std::uint64_t ns, std::uint64_t events_lost,
+                   const std::function<void(std::string_view)>& write) {
   ProfileMessage message(write);
   for (const char* const type : {"alloc", "inuse"}) {
     message.put_sample_type(type + std::string("_objects"), "count");
@@ -130,20 +130,20 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
     }
     message.put_sample(locations_of(stacks, entry.stack), values);
   }
-  put_tables(message, stacks, control);
-  message.put_time(static_cast<std::int64_t>(control.start_wall * 1'000'000'000 + ns));
+  put_tables(message, stacks, given);
+  message.put_time(static_cast<std::int64_t>(given.start_wall * 1'000'000'000 + ns));
   message.put_duration(ns);
   const auto comment = [&](const char* name, std::uint64_t value) {
     message.put_comment(name + std::to_string(value));
   };
   comment("sampling_interval=", profile.interval());
-  if (control.sample_bytes != 0) {
-    comment("sampling_interval_at_start=", control.sample_bytes);
+  if (given.sample_bytes != 0) {
+    comment("sampling_interval_at_start=", given.sample_bytes);
     comment("sampling_interval_raised=", profile.raises());
     comment("unseen_below=", static_cast<std::uint64_t>(2.9957 * static_cast<double>(profile.interval())));  // -ln 0.05
     comment("samples_made=", profile.blocks_made());
     comment("samples_live=", profile.blocks_live());
-    comment("samples_lost=", control.samples_lost);
+    comment("samples_lost=", samples_lost);
   }
   comment("events_dropped=", events_lost);
   comment("stacks_joined=", joined);

@@ -16,8 +16,9 @@ namespace cmt::collector {
 /// Calls `write` with pieces of a profile in the form of profile.proto: `ns` after the start, with the types
 /// alloc_objects, alloc_space, inuse_objects and inuse_space. Frames of interpreters have names. All but 16,384 stacks
 /// are joined in one sample.
-void write_profile(const StackProfile& profile, const StackTable& stacks, const Control& control, std::uint64_t ns,
-                   std::uint64_t events_lost, const std::function<void(std::string_view)>& write);
+void write_profile(const StackProfile& profile, const StackTable& stacks, const Given& given,
+                   std::uint64_t samples_lost, std::uint64_t ns, std::uint64_t events_lost,
+                   const std::function<void(std::string_view)>& write);
 
 /// The files of one recording: app.7.0001.pb.gz and so on while it goes on, and app.7.pb.gz at its end. A number is
 /// above all that such files in the folder have: those of an earlier process stay for a while.

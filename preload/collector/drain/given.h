@@ -1,0 +1,33 @@
+// Fields of the control block that the program writes before its collector begins.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "preload/protocol.h"
+
+namespace cmt::collector {
+
+/// A copy of these fields. The hard thing: the program can write to the shared memory at any time, by mistake or on
+/// purpose, and with `cmttrace --attach` it may be another user's. So nothing that names a file or a process is read
+/// there a second time.
+struct Given {
+  std::uint32_t process = 0;      ///< the program, as the collector knows it (process_of)
+  std::uint32_t own_process = 0;  ///< as it knows itself
+  bool is_outside = false;        ///< the program may see other files: cmttrace has attached to it
+  std::uint64_t start_stamp = 0, start_ns = 0, start_wall = 0;
+  std::uint32_t rings_limit = 0, forked = 0, outputs = 0;
+  std::uint64_t stacks_at = 0, touched_min = 0, sample_bytes = 0;
+  bool has_stacks_of_frees = false;
+  bool has_made_control = false;  ///< the FIFO at control_path is the recording's own
+  std::string program{}, allocator{}, command{};
+  std::array<std::string, outputs_max> paths{};  ///< without outputs, the first is that of the profiles
+  std::string rings_path{}, control_path{}, status_path{}, pprof_path{};
+
+  /// Returns nothing if a field has a value that no tracer writes.
+  static std::optional<Given> read(const Control& control);
+};
+
+}  // namespace cmt::collector
