@@ -80,6 +80,21 @@ for stacks in "" "--stacks --stacks-of-frees"; do
     complain "blocks that move, $stacks: $(cat sums)"
 done
 
+# The interpreter frees blocks of malloc by the same functions. They may be next to an arena.
+sed '/^small, large/,$d' moves.py >mapped.py
+cat >>mapped.py <<'END'
+large = []
+for i in range(40):
+    for k in range(500):
+        make(500)
+    large.append(make(200000))
+for i in range(40):
+    end(move(large[i], 300000) if i % 2 else large[i])
+os._exit(0)
+END
+cmttrace --pool=python -o mapped.cmt -- "$python" mapped.py >out 2>messages || complain "$(cat messages)"
+! grep 'unknown blocks' messages >&2 || complain "blocks of malloc are not those of the pool"
+
 mkfifo commands
 "$python" program.py <commands >out &
 program=$!

@@ -114,6 +114,9 @@ bool EventOrder::apply_pool_event(RingEvents& ring, const Event& event, bool for
     return true;
   }
   bool is_applied = append_pool_event(pool, event);
+  // The program cannot always distinguish a block of malloc from one of pymalloc before it is freed.
+  const bool is_mallocs = pool == pool_python && event.kind == Kind::pool_free && live_.find(event.address);
+  if (!is_applied && is_mallocs) return true;
   if (!is_applied && !forced) return block_on(ring, place_in_pool(pool, event.address));
   if (!is_applied && event.kind == Kind::pool_free) {
     ++unseen_pool_blocks_;

@@ -137,6 +137,17 @@ TEST_CASE("order: blocks of pools have numbers of their own, also at the address
   CHECK(t.order.live_blocks().live_blocks() == 0);
 }
 
+TEST_CASE("order: the end of a block of malloc in the pool of Python is not an end of an unknown block") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 600, 10);
+  t.record(0, pool_free_kind, 0x100, 0, 11);
+  t.record(0, free_kind, 0x100, 0, 12);
+  t.order.merge_until(13);  // nothing waits
+  CHECK(t.lines == "malloc(600) = 100<10>; free(100<10>); ");
+  CHECK(t.order.unseen_pool_blocks() == 0);
+  CHECK(t.order.repairs().total() == 0);
+}
+
 TEST_CASE("order: events of pools wait for each other across rings, and ends of unknown blocks are dropped") {
   Threads t;
   t.record(0, pool_malloc_kind, 0x100, 1, 10);

@@ -39,7 +39,8 @@ static struct Allocator first[domains];   // the interpreter's own
 static struct ArenaAllocator arena_before;
 static bool is_wanted;
 
-// A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's.
+// A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's. Malloc may have
+// blocks in such a piece too, whose frees the collector leaves out.
 LARGE_VARIABLE static uint64_t granules[granules_max / 64];
 
 static inline uint64_t* granule_of(const void* block, uint64_t* bit) {
@@ -112,10 +113,11 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
 static void* pool_realloc(void* context, void* old, size_t size) {
   struct PoolCall call;
   const struct Allocator* const real = enter(context, &call);
-  if (call.is_outermost) thread_self.last_made = NULL;
+  if (call.is_outermost) thread_self.last_made = thread_self.last_given = NULL;
   void* const block = real->realloc(real->context, old, size);
   if (!leave(&call) || !block) return block;
-  if (old && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
+  const bool was_mallocs = thread_self.last_given == old;
+  if (old && !was_mallocs && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
   return block;
 }
