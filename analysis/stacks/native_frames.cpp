@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/stacks/function_names/python_frames.h"
+#include "libcmt/call_of_init.h"
 
 namespace cmt::analysis {
 namespace {
@@ -35,13 +36,6 @@ ModuleId find_interpreter(const StackTable& table, std::span<const StackNode> no
   calls[0] = 0;  // code of a JIT compiler
   const auto most = std::max_element(calls.begin(), calls.end());
   return *most == 0 ? 0 : static_cast<ModuleId>(most - calls.begin());
-}
-
-/// Returns whether a frame is one that the interpreter puts between a call of a class and its __init__, since 3.13. It
-/// has no line and no file: CPython calls both of its names __init__.
-bool is_call_of_init(const StackTable& table, FrameId frame) {
-  const auto names = table.names(frame);
-  return names.size() == 1 && names[0].line == 0 && names[0].function == "__init__" && names[0].file == "__init__";
 }
 
 std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> nodes) {
@@ -82,7 +76,7 @@ class ShownTable {
       const Part part = parts_[named_.frame(frame).module];
       in_python[id] = part == Part::python || in_python[parent];
       of_start[id] = part != Part::other && of_start[parent];
-      if (part == Part::python && in_python[parent] && is_call_of_init(named_, frame)) {
+      if (in_python[parent] && is_call_of_init(named_, frame)) {
         ends[id] = ends[parent];
         callers[id] = callers[parent];
         continue;

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "libcmt/call_of_init.h"
 #include "libcmt/pprof/profile_message.h"
 #include "preload/collector/outputs.h"
 
@@ -33,8 +34,10 @@ std::uint64_t location_of(FrameId frame) { return frame + std::uint64_t{1}; }
 std::vector<std::uint64_t> locations_of(const StackTable& stacks, StackId stack) {
   if (stack == 0 || stack == joined_stacks) return {location_of(stacks.frame_count()) + (stack == 0 ? 0 : 1)};
   std::vector<std::uint64_t> locations;
-  for (StackId at = stack; at != 0 && locations.size() < pprof::locations_max; at = stacks.node(at).parent)
-    locations.push_back(location_of(stacks.node(at).frame));
+  for (StackId at = stack; at != 0 && locations.size() < pprof::locations_max; at = stacks.node(at).parent) {
+    const StackNode& node = stacks.node(at);
+    if (node.parent == 0 || !is_call_of_init(stacks, node.frame)) locations.push_back(location_of(node.frame));
+  }
   if (locations.size() == pprof::locations_max) locations.push_back(location_of(0));
   return locations;
 }

@@ -6,7 +6,12 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
+#include <protozero/pbf_reader.hpp>
 #include <random>
+#include <string>
+
+#include "preload/collector/profile/profile_files.h"
 
 using namespace cmt;
 using namespace cmt::collector;
@@ -146,4 +151,32 @@ TEST_CASE("stack profile: the smallest stacks are joined, by live and by allocat
   CHECK(entries[0].stack + entries[1].stack == 5);  // 2, with most allocated bytes, and 3, with most live ones
   CHECK(entries[2].stack == joined_stacks);
   CHECK(entries[2].sums == std::array<double, 4>{4, 9, 2, 2});
+}
+
+TEST_CASE("profile: the frame between the call of a class and its __init__ is left out") {
+  StackTable stacks;
+  const ModuleId python = stacks.add_module({.path = std::string(python_module_path)});
+  StackId stack = 0;
+  std::uint64_t address = 0;
+  for (const FrameName& name : {FrameName{.function = "main", .file = "app.py", .line = 7},
+                                FrameName{.function = "__init__", .file = "__init__", .line = 0},
+                                FrameName{.function = "__init__", .file = "app.py", .line = 3}}) {
+    const FrameId frame = stacks.add_frame({python, ++address, true});
+    stacks.set_names(frame, {&name, 1});
+    stack = stacks.add_node({stack, frame});
+  }
+  ProfiledBlocks fixture(0);
+  fixture.make(1, 100, stack);
+  const auto control = std::make_unique<Control>();
+  std::string message;
+  write_profile(fixture.profile, stacks, *control, 1, 0, [&](std::string_view bytes) { message += bytes; });
+  constexpr protozero::pbf_tag_type sample = 2, location = 1;
+  std::size_t samples = 0;
+  for (protozero::pbf_reader reader(message); reader.next(sample); ++samples) {
+    protozero::pbf_reader fields = reader.get_message();
+    REQUIRE(fields.next(location));
+    const auto ids = fields.get_packed_uint64();
+    CHECK(std::vector<std::uint64_t>(ids.begin(), ids.end()) == std::vector<std::uint64_t>{4, 2});
+  }
+  CHECK(samples == 1);
 }
