@@ -262,8 +262,8 @@ int run(const CommandLine& line) {
   std::optional<launch::TraceStatusFile> traces(std::in_place, options.has_trace ? output : options.profiles,
                                                 options.has_trace);
   launch::Launch launch = launch_of(options, output, *traces);
-  const std::optional<std::string> node_options = is_there ? named_node_options(options, file) : std::nullopt;
-  if (node_options) launch.environment.emplace_back("NODE_OPTIONS", *node_options);
+  const NodeNames node_names = is_there ? node_names_of(options, file) : NodeNames{};
+  if (node_names.state == NodeNames::State::added) launch.environment.emplace_back("NODE_OPTIONS", node_names.options);
   std::optional<launch::SharedCollector> shared;
   if (serves_short_processes(launch) && !traces->folder().empty()) shared.emplace(traces->folder(), launch.environment);
   if (const std::string why = launch::why_not_recordable(options.command[0]); !why.empty()) say(why);
@@ -286,7 +286,7 @@ int run(const CommandLine& line) {
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
     RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.has_trace, options.verbose};
-    figures.names_node = node_options.has_value();
+    figures.node_names = node_names.state;
     const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
     for (const std::string& text : summarise(recorded, figures)) say(text);
     for (const std::string& path : recorded.encoding)

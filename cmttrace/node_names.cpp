@@ -50,21 +50,23 @@ bool takes_options(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> named_node_options(const Options& options, const std::string& file) {
-  if (!options.has_stacks || !options.has_trace || options.keeps) return std::nullopt;
+NodeNames node_names_of(const Options& options, const std::string& file) {
+  if (!options.has_stacks || !options.has_trace || options.keeps) return {};
   const std::string name = std::filesystem::path(file).filename();
-  if (name != "node" && name != "nodejs") return std::nullopt;
+  if (name != "node" && name != "nodejs") return {};
   const auto excludes = [](const auto& variable) {
     return variable.first == "CMTTRACE_SAMPLE_BYTES" ||
            (variable.first == "CMTTRACE_FRAMES" && variable.second == "none");
   };
-  if (std::any_of(options.environment.begin(), options.environment.end(), excludes)) return std::nullopt;
+  if (std::any_of(options.environment.begin(), options.environment.end(), excludes)) return {};
   const char* const inherited = std::getenv("NODE_OPTIONS");
   std::string value = inherited ? inherited : "";
   const auto chooses = [](std::string_view text) { return text.find("perf-basic-prof") != text.npos; };
-  if (chooses(value) || std::any_of(options.command.begin(), options.command.end(), chooses)) return std::nullopt;
-  if (!is_node(file) || !takes_options(file)) return std::nullopt;
-  return value + (value.empty() ? "" : " ") + node_name_options;
+  if (!is_node(file)) return {};
+  if (chooses(value) || std::any_of(options.command.begin(), options.command.end(), chooses))
+    return {NodeNames::State::chosen};
+  if (!takes_options(file)) return {NodeNames::State::refused};
+  return {NodeNames::State::added, value + (value.empty() ? "" : " ") + node_name_options};
 }
 
 }  // namespace cmt::trace_launcher

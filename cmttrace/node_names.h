@@ -2,7 +2,6 @@
 /// and lists them in /tmp/perf-PID.map if two options ask for it. They cost a server some 1 % more memory.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cmttrace/options.h"
@@ -11,12 +10,20 @@ namespace cmt::trace_launcher {
 
 inline constexpr const char* node_name_options = "--perf-basic-prof --interpreted-frames-native-stack";
 
-/// The value of NODE_OPTIONS for a command whose program is `file`: that of our environment, with node_name_options.
-/// Nothing if the program is no node that takes these options, or if the names are not wanted.
+/// Whether NODE_OPTIONS gets node_name_options.
+struct NodeNames {
+  /// `chosen`: the command or NODE_OPTIONS has --perf-basic-prof or --no-perf-basic-prof itself. `refused`: this node
+  /// does not take the options.
+  enum class State { not_wanted, chosen, refused, added };
+
+  State state = State::not_wanted;
+  std::string options{};  ///< if added: the value of NODE_OPTIONS, with that of our environment
+};
+
+/// Decides for a command whose program is `file`.
 ///
 /// A recording without stacks or with --frames=none needs no names. One with --keep or --sample-bytes may go on for
-/// weeks, and the list would grow. The command, or NODE_OPTIONS, may choose --perf-basic-prof or
-/// --no-perf-basic-prof itself.
-std::optional<std::string> named_node_options(const Options& options, const std::string& file);
+/// weeks, and the list would grow.
+NodeNames node_names_of(const Options& options, const std::string& file);
 
 }  // namespace cmt::trace_launcher

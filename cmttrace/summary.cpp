@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cmttrace/node_names.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
@@ -24,7 +23,7 @@ std::string name_file(const launch::RecordedFile& file) {
                                                                       : file.path + " (" + file.program + ")";
 }
 
-/// "app.cmt: 45 allocations by 1 thread, peak 3.20 MiB, 1.10 MiB live at the end, and beside them 9 blocks of pools". A
+/// "app.cmt: 45 allocations by 1 thread, peak 3.20 MiB, 1.10 MiB live at the end; pools: 9 blocks allocated". A
 /// text has no totals.
 std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
   const std::string name = is_alone ? file.path : name_file(file), by = counted(file.threads, "thread");
@@ -35,7 +34,7 @@ std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
   return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
          output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
          " live at the end" +
-         (file.pool_blocks == 0 ? "" : ", and beside them " + counted(file.pool_blocks, "block") + " of pools");
+         (file.pool_blocks == 0 ? "" : "; pools: " + counted(file.pool_blocks, "block") + " allocated");
 }
 
 /// "2,852 lines of Python named; ", over all traces. Empty: no program was one of Python.
@@ -92,8 +91,11 @@ std::string details_of(const launch::RecordedTraces& recorded) {
 struct RuntimeCompiler {
   std::string_view program, functions, advice;
 };
+constexpr std::string_view javascript = "JavaScript functions",
+                           node_advice = "set NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'";
 constexpr RuntimeCompiler runtime_compilers[] = {
-    {"node", "JavaScript functions", "set NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"},
+    {"node", javascript, node_advice},
+    {"nodejs", javascript, node_advice},
     {"java", "Java methods",
      "with Java 17 or later, set JAVA_TOOL_OPTIONS='-XX:+UnlockDiagnosticVMOptions "
      "-XX:+DumpPerfMapAtExit'; before, load perf-map-agent"},
@@ -101,7 +103,8 @@ constexpr RuntimeCompiler runtime_compilers[] = {
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
 /// Empty: there are no such functions.
-std::string names_of(const launch::RecordedFile& file, bool names_node) {
+std::string names_of(const launch::RecordedFile& file, NodeNames::State node_names) {
+  using State = NodeNames::State;
   for (const RuntimeCompiler& compiler : runtime_compilers) {
     if (file.program != compiler.program) continue;
     const std::string list = "/tmp/perf-" + std::to_string(file.process) + ".map", functions(compiler.functions);
@@ -109,8 +112,14 @@ std::string names_of(const launch::RecordedFile& file, bool names_node) {
     const auto bytes = std::filesystem::file_size(list, error);
     if (!error && bytes != 0)
       return "names of " + functions + " are in " + list + "; keep it for the reports" +
-             (names_node ? " (cmttrace has added " + std::string(node_name_options) + " to NODE_OPTIONS)" : "");
-    return functions + " will have no names in call stacks: " + std::string(compiler.advice);
+             (node_names == State::added
+                  ? " (cmttrace has added " + std::string(node_name_options) + " to NODE_OPTIONS)"
+                  : "");
+    const std::string lacking = functions + " will have no names in call stacks: ";
+    if (functions != javascript || node_names == State::not_wanted) return lacking + std::string(compiler.advice);
+    if (node_names == State::refused) return lacking + "this node does not take " + node_name_options;
+    return lacking + "node has not written " + list +
+           (node_names == State::added ? ", though NODE_OPTIONS has " + std::string(node_name_options) : "");
   }
   return {};
 }
@@ -186,7 +195,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (!recording.has_trace) return lines;
-  if (std::string names = recording.has_stacks ? names_of(first, recording.names_node) : ""; !names.empty())
+  if (std::string names = recording.has_stacks ? names_of(first, recording.node_names) : ""; !names.empty())
     lines.push_back(std::move(names));
   if (first.events == 0) return lines;
   lines.push_back("next: " + next_command(recorded, recording));

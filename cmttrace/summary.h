@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cmttrace/node_names.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/launch/trace_status.h"
 #include "toolkit/terminal/terminal.h"
@@ -26,8 +27,8 @@ struct RecordingEnd {
   bool has_stacks = false;
   bool has_trace = true;  ///< or the files are profiles
   bool is_verbose = false;
-  std::string list{};       ///< the file that lists all processes; empty: none
-  bool names_node = false;  ///< node_name_options were added to NODE_OPTIONS
+  std::string list{};                                          ///< the file that lists all processes; empty: none
+  NodeNames::State node_names = NodeNames::State::not_wanted;  ///< of the command
 };
 
 /// The lines at the end. The first one has the figures of the trace with the highest peak, and what was lost.

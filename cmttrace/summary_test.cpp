@@ -35,8 +35,25 @@ TEST_CASE("summary: the blocks of pools are named apart, and are no part of mall
   CHECK(first_line() == "app.cmt: 2 allocations by 1 thread, peak 10 B, 8 B live at the end; 2.00 s; nothing was lost");
   recorded.files[0].pool_blocks = 2851;
   CHECK(first_line() ==
-        "app.cmt: 2 allocations by 1 thread, peak 10 B, 8 B live at the end, and beside them 2,851 blocks of pools; "
+        "app.cmt: 2 allocations by 1 thread, peak 10 B, 8 B live at the end; pools: 2,851 blocks allocated; "
         "2.00 s; nothing was lost");
+}
+
+TEST_CASE("summary: why functions of node have no names") {
+  using State = cmt::trace_launcher::NodeNames::State;
+  cmt::launch::RecordedTraces recorded;
+  recorded.files.push_back({.path = "app.cmt", .program = "nodejs", .process = 1 << 30, .threads = 1});
+  const auto advice = [&](State state) {
+    return cmt::trace_launcher::summarise(recorded, {.has_stacks = true, .node_names = state}).back();
+  };
+  const std::string lacking = "JavaScript functions will have no names in call stacks: ";
+  const std::string options = cmt::trace_launcher::node_name_options, list = "/tmp/perf-1073741824.map";
+  CHECK(advice(State::not_wanted) == lacking + "set NODE_OPTIONS='" + options + "'");
+  CHECK(advice(State::refused) == lacking + "this node does not take " + options);
+  CHECK(advice(State::added) == lacking + "node has not written " + list + ", though NODE_OPTIONS has " + options);
+  CHECK(advice(State::chosen) == lacking + "node has not written " + list);
+  recorded.files[0].program = "java";
+  CHECK(advice(State::added).starts_with("Java methods will have no names in call stacks: with Java 17"));
 }
 
 TEST_CASE("summary: how many lines of Python were named, and what was not") {
