@@ -138,7 +138,7 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
   Export exported(stack_options.exported);
   const bool is_export = stack_options.exported.form != ExportForm::none;
   const bool needs_stacks = is_export || is_of_stacks(asked.by);
-  trace::Trace trace(options, false, needs_stacks, command::Samples::accepted);
+  trace::Trace trace(options, shows_moves(asked.metric, options), needs_stacks, command::Samples::accepted);
   const std::uint64_t touched_min = trace.header().touched_min();
   if (trace.header().sampled() != 0) refuse_unestimated(options.path, asked.metric, options.clock);
   if (asked.metric == Metric::untouched && touched_min == 0)

@@ -25,7 +25,7 @@ trace::Options with_path(trace::Options options, const std::string& path) {
 ComparedTrace::ComparedTrace(const CompareOptions& options, const std::string& path)
     : asked_(options),
       options_(with_path(options.trace, path)),
-      trace_(options_, false, options.reads_stacks, options.samples) {}
+      trace_(options_, shows_moves(options.groups.metric, options_), options.reads_stacks, options.samples) {}
 
 void ComparedTrace::count(const std::vector<By>& kinds) {
   assert(std::count_if(kinds.begin(), kinds.end(), is_of_stacks) <= 1);

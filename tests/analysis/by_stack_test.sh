@@ -201,6 +201,16 @@ sorted() {
 }
 behaviour "--sort and --top choose the contributor with the largest figure" sorted
 
+moved() {
+  printf 'malloc(8) = 1000<1>\nrealloc(1000<1>, 20) = 2000<2>\nrealloc(2000<2>, 30) = 2000<3>\n' >moved.trace
+  trace2cmt -o moved.cmt moved.trace
+  lifetimes --by=size --sort=reallocated moved.cmt | grep -q 'copied at most' || complain "--sort=reallocated has no moves"
+  for form in '--by=size .total' '--by=size --diff=moved.trace .contributors[].self.after'; do
+    [ "$(lifetimes --json ${form% *} moved.cmt | jq -r "${form##* } | .moved_bytes" | paste -sd+ | bc)" = 8 ] || complain "moves of a .cmt: $form"
+  done
+}
+behaviour "moved blocks of a .cmt are known without touched pages" moved
+
 as_csv() {
   lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,29 | same /dev/fd/3 3<<'END'
 name,allocated_blocks,allocated_bytes,peak_blocks,peak_bytes,stack
@@ -262,7 +272,7 @@ wrong_values() {
   refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
   refuses "--folded: expected $figures, not 'x'" --folded=x
   refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
-  refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not 'x'" --by=line --slice=x
+  refuses "--slice: expected FROM:TO, FROM not above TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not 'x'" --by=line --slice=x
   refuses "app.trace: the trace has no mark \"x\"; it has none" --by=line --slice=@x:
   refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
 }
