@@ -153,10 +153,10 @@ class WatchTable {
 /// Looks again and again until the process ends, or Ctrl-C.
 int watch_parts(const ExplainOptions& options, Destination& destination,
                 std::vector<explain::Explanation>& looks_done) {
-  command::Interrupts interrupts;
+  const command::Interrupts interrupts;
   WatchTable table(options);
   const int pid = options.pids[0];
-  // explain_process() reports that there is no such process.
+  // explain_process() reports that the process has just ended.
   const std::uint64_t start = explain::has_ended(pid) ? 0 : process::read_stat(pid).start_ticks;
   for (std::uint64_t looks = 1;; ++looks) {
     explain::Explanation found;
@@ -175,12 +175,13 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
     if (looks == options.count) return 0;
     pollfd waits{interrupts.fd(), POLLIN, 0};
     const timespec interval{*options.interval_ns / 1'000'000'000, *options.interval_ns % 1'000'000'000};
-    if (::ppoll(&waits, 1, &interval, nullptr) > 0) return 128 + interrupts.take();
+    if (::ppoll(&waits, 1, &interval, nullptr) > 0) return 0;
   }
 }
 
 int explain_memory(const command::CommandLine& line) {
   const ExplainOptions options = parse_explain(line);
+  for (const int pid : options.pids) check_process(pid, "/proc");
   Destination destination(options.output, STDOUT_FILENO,
                           options.interval_ns ? Destination::Names::at_once : Destination::Names::whole);
   std::optional<picture::PictureFile> picture;

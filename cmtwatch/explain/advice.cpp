@@ -169,8 +169,8 @@ class Adviser {
     const auto& parameters = given_.heap->malloc.parameters;
     const std::uint64_t found = given_.heap->mapped.bytes;
     if (parameters && parameters->mapped_blocks > given_.heap->mapped.blocks && parameters->mapped_bytes > found)
-      return begin + " whose owner is not known. Blocks of malloc that were not found may be in it: it counts " +
-             bytes_text(parameters->mapped_bytes - found) + " more in large blocks.";
+      return begin + " whose owner is not known. Blocks of malloc that were not found may be in it: malloc counts " +
+             bytes_text(parameters->mapped_bytes - found) + " more in its mapped blocks.";
     return begin + " that glibc's malloc does not hold: of another allocator, of a language's runtime, or mapped by " +
            "the program. malloc_trim and malloc's settings do not touch it.";
   }

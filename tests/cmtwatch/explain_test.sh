@@ -64,9 +64,14 @@ done
 begin trees
 status_of cmtwatch explain $pid
 [ "$status" = 0 ] && [ ! -s err ] && grep -q "$pid" out && grep -q glibc out || complain "text: exit $status, $(cat out err)"
+cmtwatch explain --watch=60s $pid >out 2>err &
+watch=$!
+until_true 'grep -q "^ *0" out || ! kill -0 $watch'
+kill -INT $watch
+wait $watch && [ "$(wc -l <out)" = 2 ] && [ ! -s err ] || complain "--watch, Ctrl-C: $?, $(cat out err)"
 end
 status_of cmtwatch explain --watch $pid
-[ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch explain: process $pid does not exist" ] || complain "an ended process: exit $status, $(cat err)"
+[ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch explain: there is no process $pid" ] || complain "an ended process: exit $status, $(cat err)"
 
 # Static data that its program has written to is not memory of an unknown owner. A stopped process has the same parts.
 begin static_data
@@ -197,6 +202,13 @@ fi
 
 # A process that has ended is an error.
 status_of cmtwatch explain $pid
-[ "$status" = 1 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "process $pid does not exist" err ||
+[ "$status" = 1 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "there is no process $pid" err ||
   complain "an ended process: exit $status, $(cat out err)"
+sh -c 'true & exec sleep 300' &
+pid=$!
+until_true 'zombie=$(pgrep -P $pid) && grep -q "^State:.Z" /proc/$zombie/status'
+status_of cmtwatch explain $zombie
+[ "$status" = 1 ] && grep -qx "cmtwatch explain: $zombie (.*) has ended, and waits for its parent: its memory is gone" err ||
+  complain "a zombie: exit $status, $(cat out err)"
+end
 exit $failed
