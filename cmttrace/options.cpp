@@ -14,11 +14,14 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "cmttrace/flight.h"
 #include "preload/protocol.h"
 #include "preload/settings_list.h"
+#include "preload/text.h"
+#include "toolkit/launch/trace_paths.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::trace_launcher {
@@ -267,6 +270,9 @@ Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
   if (options.output.empty()) throw UsageError("--output: a name is missing");
+  const std::string output = launch::absolute_templates(options.output);
+  if (std::any_of(output.begin(), output.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    throw UsageError("--output: a name, or its folder's, has control characters");
   if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
     throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   const std::string follow = line.word("follow", {"auto", "yes", "no"});

@@ -72,11 +72,47 @@ static void report(const struct Control* control, long fd, const char* event, co
   if (fd >= 0) sys(SYS_write, fd, line, end - line);
 }
 
+// Whether a line of `text` reports that this process has begun a trace by the name in `path`.
+static bool has_line_of_path(const struct Control* control, const char* text) {
+  static const char middle[] = " begun=1 path=";
+  char begin[48];
+  *put_decimal(stpcpy(begin, "pid="), control->process) = 0;
+  for (const char* at = text; (at = strstr(at, path)); at++) {
+    const char* line = at;
+    while (line > text && line[-1] != '\n') line--;
+    const bool is_own = strncmp(line, begin, strlen(begin)) == 0 && line[strlen(begin)] == ' ';
+    const bool is_begin = at - line > (long)sizeof middle && memcmp(at - strlen(middle), middle, strlen(middle)) == 0;
+    if (is_own && is_begin && at[strlen(path)] == '\n') return true;
+  }
+  return false;
+}
+
+// Whether the trace of the name that this process may have is of a program that it executed before. Then the launcher's
+// file reports it. Another launcher may record to the same name.
+static bool has_earlier_trace(const struct Control* control) {
+  struct stat status;
+  const char* const name = status_path();
+  if (!path_expand(path, 0, (int)control->process) || sys_stat(path, &status) != 0) return false;
+  const long file = name ? sys_open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+  if (file < 0) return true;
+  const size_t bytes = sys(SYS_fstat, file, &status) == 0 ? (size_t)status.st_size : 0;
+  char* const text = sys_map(bytes + 1);
+  size_t length = 0;
+  for (long got = 1; text && got > 0 && length<bytes; length += got> 0 ? (size_t)got : 0)
+    got = sys(SYS_read, file, text + length, bytes - length);
+  sys(SYS_close, file);
+  const bool has = text && has_line_of_path(control, text);
+  if (text) sys(SYS_munmap, text, bytes + 1);
+  return has;
+}
+
 static long create_outputs(struct Control* control, int descriptors[outputs_max], long status) {
   control->outputs = 0;
   if (settings_want_no_trace()) return strcpy(control->paths[0], control->pprof_path), 0;
+  const bool moves = has_earlier_trace(control);
   for (uint32_t i = 0; i < trace_path_count(); i++) {
-    if (path_move_aside(path, i, (int)control->process) == 0 && i == 0) report(control, status, " renamed=1", path);
+    if (moves && path_move_aside(path, i, (int)control->process) == 0 && i == 0)
+      report(control, status, " renamed=1", path);
     long fd = create_trace(i, (int)control->process);
     struct stat taken;
     if (fd == -EEXIST && sys_stat(path, &taken) == 0 && !S_ISREG(taken.st_mode))

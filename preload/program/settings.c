@@ -470,13 +470,19 @@ bool path_is_given(uint32_t which) {
   return (given_paths >> which & 1) != 0;
 }
 
+// The name of a program may have characters that a launcher reads in no path.
+static char* put_program(char* out) {
+  for (const char* at = program; *at; at++) *out++ = (unsigned char)*at < ' ' || *at == 0x7f ? '_' : *at;
+  return out;
+}
+
 static char* fill_template(char* out, const char* end, const char* template, int process) {
   for (const char* t = template; *t; t++) {
     if (end - out < (long)sizeof program) return NULL;
     if (t[0] == '%' && t[1] == 'p')
       out = put_decimal(out, (uint64_t)process), t++;
     else if (t[0] == '%' && t[1] == 'n')
-      out = stpcpy(out, program), t++;
+      out = put_program(out), t++;
     else if (t[0] == '%' && t[1] == '%')
       *out++ = *t++;
     else

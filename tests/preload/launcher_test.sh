@@ -147,6 +147,24 @@ exec_and_children() {
   grep -qE '^cmttrace: x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err && grep -qE '^cmttrace: [4-8] more traces: (x/x\.[0-9.]*cmt \((sh|perl)\),? ){3}and [1-5] others?; ' err || complain "the largest: $(cat err)"
 }
 
+# A launcher checks the name before its command starts. Here another recording takes the name after that.
+same_name_at_once() {
+  mkdir -p twice
+  for n in 1 2; do
+    N=$n bash -c 'CMTTRACE_OUT=twice/x.cmt CMTTRACE_OUT_OF=$$ CMTTRACE_STATUS=twice/status$N CMTTRACE_WAIT=1 LD_PRELOAD=$TRACER perl -e $N; :'
+  done
+  [ "$(echo twice/x*)" = 'twice/x.2.cmt twice/x.cmt' ] && [ "$(trace2cmt -s twice/x.cmt | grep -c 'command="perl -e 1"')" = 1 ] || complain "$(ls twice)"
+}
+
+# A launcher reads no path with control characters.
+control_characters() {
+  status_of cmttrace -o $'a\tb.cmt' -- true
+  [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --output: a name, or its folder's, has control characters" ] || complain "$status $(cat err)"
+  cp "$(command -v perl)" $'a\nb'
+  status_of cmttrace -o %n.cmt -- $'./a\nb' -e 1
+  [ "$status" = 0 ] && grep -q '^cmttrace: a_b.cmt: .*; nothing was lost$' err || complain "$status $(cat err)"
+}
+
 # Text by its ending; without -o the compact form, named after program and process.
 form_and_name() {
   status_of cmttrace -o t.trace -- true
@@ -511,6 +529,8 @@ behaviour "a second run with -o replaces the trace, the tracer alone does not" s
 behaviour "a trace that is being written is not replaced" busy_output
 behaviour "a trace behind a symbolic link is the link's target" symbolic_link
 behaviour "the first process's last program has the name, others have their ids" exec_and_children
+behaviour "a recording leaves the trace of another one with the same name" same_name_at_once
+behaviour "control characters are in no name of a trace" control_characters
 behaviour "the name's ending chooses the form, and there is a name without -o" form_and_name
 behaviour "relative names are of the launcher's folder" other_folder
 behaviour "children are recorded" children

@@ -291,6 +291,9 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
     return add_file({.path = path, .bytes = 0, .is_finished = false}, trace, recorded);
   }
   Reader reader(fd, path, {.addresses = false, .times = false, .usable = false});
+  const auto start = reader.header().find("start_monotonic_ns");
+  if (start && trace.start_ns != 0 && *start != std::to_string(trace.start_ns))
+    throw std::runtime_error(path + ": another recording has replaced the trace");
   RecordedFile file{.path = path, .bytes = bytes};
   file.program = reader.header().find("program").value_or("");
   file.command = reader.header().find("command").value_or("");
