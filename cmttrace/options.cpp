@@ -66,7 +66,7 @@ struct PassedOn {
 
 const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
     kept_at{"kept-at"}, interpreters{"interpreters"}, positive{"positive"}, pools{"pools"}, interval{"interval"},
-    byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
+    size_limit{"size limit"}, count_limit{"count limit"}, time_limit{"time limit"};
 
 /// Returns what cmttrace passes on for an option, and the values that the option accepts, by the form of its setting.
 PassedOn passed_on_as(SettingForm form, const char* option, const char* variable) {
@@ -93,12 +93,14 @@ PassedOn passed_on_as(SettingForm form, const char* option, const char* variable
       return {option, variable, nullptr, kept};
     case form_mark:
       return {option, variable, nullptr, kept_at};
-    case form_bytes:
-      return {option, variable, nullptr, byte_count};
-    case form_count:
-      return {option, variable, nullptr, {""}};
     case form_files:
       return {option, variable, nullptr, positive};
+    case form_size_limit:
+      return {option, variable, nullptr, size_limit};
+    case form_count_limit:
+      return {option, variable, nullptr, count_limit};
+    case form_time_limit:
+      return {option, variable, nullptr, time_limit};
     default:
       return {option, variable, nullptr};
   }
@@ -172,13 +174,18 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
     });
     return std::to_string(ns) + "ns";
   }
-  if (passed.units == duration) {
-    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", command::parse_duration)) +
-           "ns";
+  if (passed.units == duration || passed.units == time_limit) {
+    const auto ns = line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", command::parse_duration);
+    if (ns == 0 && passed.units == time_limit) command::refuse_value(passed.option, "a time above 0", value);
+    return std::to_string(ns) + "ns";
   }
-  const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-  const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
-  if (value.empty() || !fits) throw UsageError("--" + passed.option + " cannot be '" + value + "'");
+  for (const auto& [form, units, wanted] : {std::tuple(&size_limit, units_of_size, "a size above 0, such as 100M"),
+                                            std::tuple(&count_limit, units_of_count, "a number above 0")}) {
+    std::uint64_t limit = 0;
+    if (passed.units == *form && (!read_quantity(value.c_str(), units, &limit) || limit == 0))
+      command::refuse_value(passed.option, wanted, value);
+  }
+  if (value.empty()) throw UsageError("--" + passed.option + " cannot be ''");
   return value;
 }
 

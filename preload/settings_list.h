@@ -27,9 +27,9 @@
   X(pprof, "CMTTRACE_PPROF", "pprof", path, "", "the files of profiles for pprof") \
   X(pprof_every, "CMTTRACE_PPROF_EVERY", "pprof-every", duration, "never", "how often a profile is written") \
   X(pprof_files, "CMTTRACE_PPROF_FILES", "pprof-files", files, "60", "how many profiles of a running program are kept") \
-  X(max_bytes, "CMTTRACE_MAX_BYTES", "max-bytes", bytes, "", "the largest trace") \
-  X(max_events, "CMTTRACE_MAX_EVENTS", "max-events", count, "", "the most events") \
-  X(max_time, "CMTTRACE_MAX_TIME", "max-time", duration, "", "the longest recording") \
+  X(max_bytes, "CMTTRACE_MAX_BYTES", "max-bytes", size_limit, "", "the largest trace") \
+  X(max_events, "CMTTRACE_MAX_EVENTS", "max-events", count_limit, "", "the most events") \
+  X(max_time, "CMTTRACE_MAX_TIME", "max-time", time_limit, "", "the longest recording") \
   X(on_full, "CMTTRACE_ON_FULL", "", full, "wait", "what a thread does whose ring is full") \
   X(spill, "CMTTRACE_SPILL", "", bytes, "4G, but at most a quarter of the disk's free space", \
     "the most bytes that the collector queues in a file") \
@@ -75,6 +75,9 @@ enum SettingForm {
   form_bytes,         ///< a size
   form_count,         ///< a number
   form_files,         ///< a number from 1 on
+  form_size_limit,    ///< a size above 0
+  form_count_limit,   ///< a number above 0
+  form_time_limit,    ///< a time above 0
   form_full,          ///< wait or drop
   form_follow,        ///< 0 or 1, of a process that is attached to
 };

@@ -60,6 +60,9 @@ static const struct Form forms[] = {
     [form_bytes] = {.units = units_of_size},
     [form_count] = {.units = units_of_count},
     [form_files] = {.units = units_of_count, .least = 1},
+    [form_size_limit] = {.units = units_of_size, .least = 1},
+    [form_count_limit] = {.units = units_of_count, .least = 1},
+    [form_time_limit] = {.units = units_of_time, .least = 1},
     [form_full] = {.words = {"wait", "drop"}},
     [form_follow] = {.words = {"0", "1"}, .is_of_attached = true},
 };

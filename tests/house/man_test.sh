@@ -21,7 +21,7 @@ done
 # The recorder's settings are environment variables. The page has the variables of the list, and each default of it.
 list=$SOURCE/preload/settings_list.h page=$SOURCE/man/libcmttrace.1
 sed -n 's/^\.It Ev \(CMTTRACE_[A-Z_]*\).*/\1/p' "$page" | sort -u >in_page
-sed -nE 's/^  X\([a-z_]+, "(CMTTRACE_[A-Z_]+)", "[^"]*", [a-z]+, "([^"]*)", .*/\1 \2/p' "$list" >settings
+sed -nE 's/^  X\([a-z_]+, "(CMTTRACE_[A-Z_]+)", "[^"]*", [a-z_]+, "([^"]*)", .*/\1 \2/p' "$list" >settings
 [ "$(wc -l <settings)" = "$(grep -c '^  X(' "$list")" ] || complain "not all lines of $list were read"
 cut -d ' ' -f 1 settings | sort -u >in_list
 diff in_list in_page >difference || complain "libcmttrace: the list of settings (<) and the manual page (>) differ:

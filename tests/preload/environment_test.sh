@@ -14,8 +14,8 @@ refused() {
   [ "$(cat err)" = "libcmttrace: $line" ] || complain "$*: said: $(cat err)"
   [ -z "$(ls t)" ] || complain "$*: left $(ls t)"
 }
-for setting in ON_FULL=stop START=pause TIME=yes TIME=5 TIME=1us STAMPS=some USABLE=2 STACKS=2 STACK_FRAMES=0 STACK_FRAMES=4097 STACKS_OF_FREES=yes WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d 'MAX_TIME= 1s' \
-  MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=18014398509481984K MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
+for setting in ON_FULL=stop START=pause TIME=yes TIME=5 TIME=1us STAMPS=some USABLE=2 STACKS=2 STACK_FRAMES=0 STACK_FRAMES=4097 STACKS_OF_FREES=yes WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d MAX_TIME=0s 'MAX_TIME= 1s' \
+  MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=0 MAX_BYTES=18014398509481984K MAX_EVENTS=0 MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
   CHILD_OF=me OUT=a,b,c,d,e; do
   refused "CMTTRACE_${setting%=*} cannot be '${setting#*=}'; the program goes on untraced" "CMTTRACE_$setting"
 done
