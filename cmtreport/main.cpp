@@ -150,8 +150,8 @@ void refuse_replay_of_other(const std::string& path, const Json& replay, const R
 void say_if_watched_others(const std::string& path, const Report& report) {
   const auto may_be_there = [&](const Process& process) { return !process.pid || has_process(path, *process.pid); };
   if (std::any_of(report.processes.begin(), report.processes.end(), may_be_there)) return;
-  command::complain(tool, path + ": no process in it has the id " + std::to_string(*report.processes.front().pid) +
-                              ", as in the trace: is it of another run?");
+  command::complain(tool, path + ": no recorded process has the id " + std::to_string(*report.processes.front().pid) +
+                              " of the trace: is the recording of another run?");
 }
 
 void write_report(output::JsonWriter& json, const Report& report, const OtherReports& others) {

@@ -47,7 +47,7 @@ std::vector<Summary> read_json(const std::string& path) {
     if (summaries.empty()) throw std::invalid_argument("an empty list");
     return summaries;
   } catch (const Json::parse_error& error) {
-    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "not valid JSON");
   } catch (const Json::exception& error) {
     throw FormatError(path, std::string("not a summary: ") + error.what());
   } catch (const std::invalid_argument& error) {

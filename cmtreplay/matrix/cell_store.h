@@ -15,7 +15,7 @@ Cell read_cell(const std::string& path);
 /// A file that is no cell, or is damaged.
 struct DamagedFile {
   std::string path = {};
-  std::string fault = {};  ///< with the place: "cells/a.json:3: no JSON"
+  std::string fault = {};  ///< with the place: "cells/a.json:3: not valid JSON"
 };
 
 struct ReadCells {

@@ -34,7 +34,7 @@ auto read_json_file(const std::string& path, const char* what, Read read) {
   try {
     return read(Json::parse(text));
   } catch (const Json::parse_error& error) {
-    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "not valid JSON");
   } catch (const Json::exception& error) {
     fail(error);
     throw;

@@ -80,13 +80,13 @@ void warn_of_prediction(ProgramRow& row) {
   for (const ProgramRun& run : row.runs) processes = std::max(processes, run.processes_at_peak);
   const std::string reason =
       processes > 1 ? ": the trace is of one process, and at the peak there are " + std::to_string(processes) : "";
-  const auto warn = [&](const std::string& figure, const Predicted& predicted) {
+  const auto warn = [&](const std::string& figure, const Predicted& predicted, const std::string& why) {
     if (std::abs(predicted.error()) > error_allowed)
       row.warnings.push_back("the " + figure + " is " + fixed(100 * std::abs(predicted.error()), 1) + " % " +
-                             (predicted.error() > 0 ? "above" : "below") + " the replay's prediction" + reason);
+                             (predicted.error() > 0 ? "above" : "below") + " the replay's prediction" + why);
   };
-  warn("peak", row.predicted_peak);
-  warn("mean", row.predicted_mean);
+  warn("peak", row.predicted_peak, reason);
+  warn("mean", row.predicted_mean, "");
   if (row.predicted_cpu && is_apart(*row.predicted_cpu) && is_apart(row.cpu) &&
       (row.predicted_cpu->high < 1) != (row.cpu.high < 1))
     row.warnings.push_back("the program takes " + std::string(row.cpu.high < 1 ? "less" : "more") +

@@ -50,6 +50,16 @@ TEST_CASE("program: runs with another output are left out, unless the default's 
   CHECK(report.rows[1].good_runs() == 3);
 }
 
+TEST_CASE("program: the number of processes at the peak is a reason for the peak alone") {
+  ProgramReport report = report_of(run_of(100, 50, 1000, "a"), run_of(100, 50, 800, "a"), 6);
+  report.rows[1].runs[3].processes_at_peak = 3;
+  const Prediction replay{.peak_bytes = 100, .mean_bytes = 50, .default_peak_bytes = 500, .default_mean_bytes = 250};
+  fill_rows(report, {Prediction(), replay});
+  REQUIRE(report.rows[1].warnings.size() == 2);
+  CHECK(report.rows[1].warnings[0].ends_with("and at the peak there are 3"));
+  CHECK(report.rows[1].warnings[1].ends_with("the replay's prediction"));
+}
+
 TEST_CASE("program: a prediction is the default's memory and the replays' difference; one that is wrong is reported") {
   ProgramReport report = report_of(run_of(100, 50, 1000, "a"), run_of(50, 100, 800, "a"), 6);
   const Prediction replay{

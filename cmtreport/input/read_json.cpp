@@ -34,7 +34,7 @@ Json read_object(const std::string& path, std::initializer_list<std::string_view
   try {
     json = Json::parse(text, limit_depth);
   } catch (const Json::parse_error& error) {
-    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON (" + what + " is expected)");
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "not valid JSON; expected " + what);
   } catch (const Json::exception& error) {  // such as a number beyond all that a double holds
     throw FormatError(path, std::string("not ") + what + ": " + error.what());
   }

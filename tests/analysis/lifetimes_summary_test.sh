@@ -85,8 +85,8 @@ head -c 1000 events.json >cut.json
 refused 1 'bytes.json: its lifetimes are by another clock than those of events.json' --merge events.json bytes.json
 refused 1 'later.json: not a summary: not of schema cmt.lifetimes/1' --merge later.json
 refused 1 'short.json: not a summary: no "refused_calls"' --merge short.json
-refused 1 'cut.json: offset 0x3e8: no JSON' --merge cut.json
-refused 1 'a.trace: offset 0x0: no JSON' --merge a.trace
+refused 1 'cut.json: offset 0x3e8: not valid JSON' --merge cut.json
+refused 1 'a.trace: offset 0x0: not valid JSON' --merge a.trace
 refused 1 'none.json: No such file or directory' --merge none.json
 refused 2 '--leaks does not go with --summary' --summary --leaks a.trace
 refused 2 '--summary does not go with --counts' --counts --summary a.trace

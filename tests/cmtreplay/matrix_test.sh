@@ -148,9 +148,9 @@ test "$(fails --scoreboard=mixed)" = 1
 grep -q 'replayed with different options' words
 echo '{' > res/damaged.json
 test "$(fails --scoreboard=res)" = 1
-grep -q '^cmtreplay: res/damaged.json.*no JSON$' words
+grep -q '^cmtreplay: res/damaged.json.*not valid JSON$' words
 grep -q '^a  *1.00  *[0-9]' out
-grep -q '^could not be read: res/damaged.json.*no JSON$' out
+grep -q '^could not be read: res/damaged.json.*not valid JSON$' out
 test "$(fails --scoreboard=nowhere)" = 1
 mkdir empty
 test "$(fails --scoreboard=empty)" = 1

@@ -318,7 +318,7 @@ printf '{"schema": "cmt.replay/1", "trace": {"file": "leaky.cmt", "events": 6001
 refused 1 'another trace: of 6001 events, not leaky.cmt of 6000' --replay=other.json leaky.cmt
 refused 2 '--overhead is about one trace' --overhead=watch.json leaky.cmt leaky.cmt
 refused 1 'not a recording or a report of cmtwatch' --watch=replay.json leaky.cmt
-refused 1 'no JSON (a recording or a report of cmtwatch is expected)' --watch=leaky.trace leaky.cmt
+refused 1 'not valid JSON; expected a recording or a report of cmtwatch' --watch=leaky.trace leaky.cmt
 refused 1 'sampled.cmt: a sampled trace cannot be added to others; give it alone' leaky.cmt "$SOURCE/format-spec/vectors/sampled.cmt"
 refused 1 'No such file' --replay=missing.json leaky.cmt
 refused 1 'No such file' -o missing/page.html leaky.cmt
@@ -350,7 +350,7 @@ cmp -s real.db.out real.json.out && jq -e '.bytes | length > 1 and max > 100000'
 for pid in 4194304 $(jq '.processes[0].pid' real.json); do
   printf '#cmt text=1\n#cmt pid=%s\nmalloc(8) = 10<1>\n#cmt end=complete\n' "$pid" >watched.trace
   cmtreport --watch=real.db watched.trace >out 2>err || complain "process $pid: $(cat err)"
-  [ "$(cat err)" = "$([ "$pid" != 4194304 ] || echo 'cmtreport: real.db: no process in it has the id 4194304, as in the trace: is it of another run?')" ] || complain "process $pid: $(cat err)"
+  [ "$(cat err)" = "$([ "$pid" != 4194304 ] || echo 'cmtreport: real.db: no recorded process has the id 4194304 of the trace: is the recording of another run?')" ] || complain "process $pid: $(cat err)"
 done
 changed() { cp real.db changed.db && sqlite "$1" && refused 1 "$2" --watch=changed.db leaky.cmt; }
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect("changed.db"); c.executescript(sys.argv[1]); c.commit()' "$1"; }

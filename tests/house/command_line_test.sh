@@ -69,6 +69,7 @@ refuses() {  # refuses STATUS MESSAGE TOOL ARGUMENT...
 }
 refuses 2 ": unknown command 'rnu'; did you mean 'run'?" cmtwatch rnu --watch
 refuses 2 ": --clock: expected events, time or bytes, not 'evnts'; did you mean 'events'?" lifetimes --clock=evnts
+refuses 2 ": --slice: expected FROM:TO, FROM not above TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not '5:1'" trace2cmt --slice=5:1
 refuses 2 ": --touch: expected page, none, first or all, not 'pages'; did you mean 'page'?" cmtreplay --touch=pages
 refuses 2 ": --timeout: expected a time of at least 1s, such as 2min, not '60'; its unit is missing" cmtreplay --timeout=60
 refuses 2 " get: --interval: expected a time such as 10ms or 2s, not '100'; its unit is missing" cmtwatch get --interval=100 1

@@ -78,7 +78,7 @@ says() {  # says STATUS WORDS ARGUMENT...
   [ "$status" = "$1" ] && [ "$(head -n 1 err)" = "trace2cmt: $2" ] || complain "${*:3}: $status, $(cat err)"
 }
 for wrong in 5 5: : a:b 3:2 1s:7 1.5:2 -1:2 1s:0.5s 1e3s:2e3s 1x:2x 99999999999h:; do
-  [ $wrong = 5: ] || says 2 "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not '$wrong'" --slice=$wrong many.cmt
+  [ $wrong = 5: ] || says 2 "--slice: expected FROM:TO, FROM not above TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load, not '$wrong'" --slice=$wrong many.cmt
 done
 says 1 "many.cmt: the trace ends before --slice=30001:" -o out.cmt --slice=30001: many.cmt
 says 1 "many.cmt: the trace ends before --slice=1h:" -o out.cmt --slice=1h: many.cmt

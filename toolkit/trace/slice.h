@@ -45,7 +45,7 @@ struct SliceRange {
 
 /// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =
-    "FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load";
+    "FROM:TO, FROM not above TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load";
 
 /// Decides for each event of a trace whether it is in a slice.
 class SliceProgress {
