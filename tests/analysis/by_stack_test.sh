@@ -204,9 +204,10 @@ behaviour "--sort and --top choose the contributor with the largest figure" sort
 moved() {
   printf 'malloc(8) = 1000<1>\nrealloc(1000<1>, 20) = 2000<2>\nrealloc(2000<2>, 30) = 2000<3>\n' >moved.trace
   trace2cmt -o moved.cmt moved.trace
+  echo 'malloc(1) = 10<1>' >other.trace
   lifetimes --by=size --sort=reallocated moved.cmt | grep -q 'copied at most' || complain "--sort=reallocated has no moves"
-  for form in '--by=size .total' '--by=size --diff=moved.trace .contributors[].self.after'; do
-    [ "$(lifetimes --json ${form% *} moved.cmt | jq -r "${form##* } | .moved_bytes" | paste -sd+ | bc)" = 8 ] || complain "moves of a .cmt: $form"
+  for form in '--by=size .total' '--by=size --diff=other.trace .contributors[].self.after'; do
+    [ "$(lifetimes --json ${form% *} moved.cmt | jq "[${form##* } | .moved_bytes] | add")" = 8 ] || complain "moves of a .cmt: $form"
   done
 }
 behaviour "moved blocks of a .cmt are known without touched pages" moved
