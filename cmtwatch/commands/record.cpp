@@ -1,13 +1,17 @@
 // cmtwatch record: writes moments into a recording until the processes end, a limit of the options is reached, or a
 // signal comes.
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +27,7 @@
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -92,6 +97,15 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
 ProcessSet::Includes includes(const RecordOptions& options) {
   if (options.all) return ProcessSet::Includes::all;
   return options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named;
+}
+
+/// Returns a descriptor that keeps other recorders away. SQLite has locks of its own, so readers do not see this one.
+/// Throws std::runtime_error if another recorder has the file.
+process::Fd lock_recording(const std::string& path) {
+  process::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() >= 0 && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw std::runtime_error(path + ": another cmtwatch record is writing it");
+  return file;
 }
 
 /// A recording while it is made.
@@ -167,6 +181,7 @@ class RecordingSession {
 
  private:
   database::Database& prepared() {
+    lock_ = lock_recording(options_.path);
     prepare_recording(database_, options_.path);
     return database_;
   }
@@ -311,6 +326,7 @@ class RecordingSession {
   std::int64_t begin_ns_ = process::now_ns();
   std::int64_t offset_ns_ = 0;
   std::unique_ptr<picture::PictureFile> picture_;  ///< opened first, so that an error comes early
+  process::Fd lock_;  ///< closed after the database: closing it ends the process's locks of SQLite
   database::Database database_;
   RecordingWriter writer_;
   Recorder recorder_;

@@ -66,6 +66,8 @@ for signal in INT TERM HUP QUIT; do
 done
 cmtwatch record -o killed.db --interval=1ms "$parent" 9>&- &
 until_true '[ $(moments killed.db) -ge 3 ]'
+status_of cmtwatch record -o killed.db --count=1 "$parent"
+[ "$status" = 1 ] && [ "$(cat err)" = 'cmtwatch record: killed.db: another cmtwatch record is writing it' ] || complain "two recorders: $status, $(cat err)"
 kill -KILL $!
 wait $! 2>/dev/null || true
 whole killed.db
