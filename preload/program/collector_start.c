@@ -98,8 +98,11 @@ static bool has_earlier_trace(const struct Control* control) {
   const size_t bytes = sys(SYS_fstat, file, &status) == 0 ? (size_t)status.st_size : 0;
   char* const text = sys_map(bytes + 1);
   size_t length = 0;
-  for (long got = 1; text && got > 0 && length<bytes; length += got> 0 ? (size_t)got : 0)
-    got = sys(SYS_read, file, text + length, bytes - length);
+  while (text && length < bytes) {
+    const long got = sys(SYS_read, file, text + length, bytes - length);
+    if (got <= 0) break;
+    length += (size_t)got;
+  }
   sys(SYS_close, file);
   const bool has = text && has_line_of_path(control, text);
   if (text) sys(SYS_munmap, text, bytes + 1);

@@ -167,9 +167,8 @@ TEST_CASE("profile: the frame between the call of a class and its __init__ is le
   }
   ProfiledBlocks fixture(0);
   fixture.make(1, 100, stack);
-  const auto control = std::make_unique<Control>();
   std::string message;
-  write_profile(fixture.profile, stacks, *control, 1, 0, [&](std::string_view bytes) { message += bytes; });
+  write_profile(fixture.profile, stacks, {}, 0, 1, 0, [&](std::string_view bytes) { message += bytes; });
   constexpr protozero::pbf_tag_type sample = 2, location = 1;
   std::size_t samples = 0;
   for (protozero::pbf_reader reader(message); reader.next(sample); ++samples) {
