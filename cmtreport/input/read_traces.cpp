@@ -327,7 +327,8 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     cut_bytes += trace.process.lost.cut_stack_bytes;
     all_bytes += trace.process.allocated_bytes;
   }
-  tree.finish("[cut: " + output::percent_text(cut_bytes, all_bytes) + " of all bytes lack their outer callers]");
+  tree.finish("[cut: " + output::percent_text(cut_bytes, all_bytes) +
+              " of all allocated bytes lack their outer callers]");
   return Recording(unit, std::move(tree), std::move(traces));
 }
 

@@ -199,7 +199,7 @@
     /// A long name loses its middle where it has no room, as in the graph: templates differ at their ends.
     functionButton(id) {
       const {name, short} = this.model.functions[id];
-      const text = short.length > 44 ? [el("span", {class: "cut"}, short.slice(0, -18)), el("span", {class: "tail"}, short.slice(-18))] : short;
+      const text = short.length > 24 ? [el("span", {class: "cut"}, short.slice(0, -18)), el("span", {class: "tail"}, short.slice(-18))] : short;
       const language = this.model.hasPython ? ` language ${this.model.functions[id].isPython ? "python" : "native"}` : "";
       return el("button", {type: "button", class: "name" + language + (this.matches?.[id] ? " found" : ""), title: `${name}\n${this.placeOf(id)}`, onclick: () => this.choose(id)}, text);
     }

@@ -4,6 +4,12 @@
   const {el, plain} = cmt.elements;
   const shownFirst = 12;
 
+  /// The words of a headline that has no room are cut around the function's name: "of all alloc… in main, thr…".
+  const headlineOf = (text) => {
+    const [, before, where, after] = /^(.*? )(in .+?)((?: for [\d.]+ %)?(?:, through .+)?)$/.exec(text) ?? [null, "", text, ""];
+    return el("span", {class: "headline"}, [["before", before], ["where", where], ["after", after]].map(([part, words]) => (words ? el("span", {class: part}, words) : null)));
+  };
+
   /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding has a headline, and may have a
   /// figure and urgent, which is what one must look at.
   const cards = (list, words, follow) => {
@@ -19,7 +25,7 @@
         },
       }, "Show it");
       return el("li", {"data-kind": finding.kind, class: finding.urgent === true ? "urgent" : null}, el("details", {},
-        el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure)), el("span", {class: "headline"}, headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
+        el("summary", {title: headline}, el("b", {class: "figure"}, plain(finding.figure)), headlineOf(headline), el("span", {class: "kind"}, plain(words(finding.kind)))),
         el("p", {class: "text"}, plain(finding.text)), link));
     };
     const items = list.map(card);

@@ -47,8 +47,10 @@
     const own = at ? known.filter((i) => at[i] !== at[i - 1]) : known;
     const samples = own.map((i) => ({x: at ? at[i] : axis.at[i], resident: resident[i], live: live[i]}));
     const points = axis.at.map((x, i) => ({x, live: moments.live_bytes[i]})).concat(at ? samples : []).sort((a, b) => a.x - b.x);
+    const {share: least = 0} = model.report.folded ?? {};
+    const others = "other functions" + (least > 0 ? `, and calls below ${+(100 * least).toPrecision(2)} %` : "");
     const series = model.liveByFunction().map(({id, values}) => ({
-      name: id < 0 ? "other functions" : shorten(model.functions[id].short, 40), form: "band", x: axis.at, y: [...values], colour: colours.ofFunction(id),
+      name: id < 0 ? others : shorten(model.functions[id].short, 40), form: "band", x: axis.at, y: [...values], colour: colours.ofFunction(id),
     }));
     series.push({name: "all live bytes", form: "line", x: points.map(({x}) => x), y: points.map((point) => point.live), look: 2});
     if (processes.length < 2) series.push({name: "peak in the interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
@@ -58,7 +60,7 @@
     return series;
   };
 
-  /// Lines and names of marks; a name that would lie upon another is left out.
+  /// Lines and names of marks. A name that has no room on the right of its line is on the left or a row below, or left out.
   const drawMarks = (u, marks) => {
     const {ctx, bbox} = u, scale = devicePixelRatio;
     ctx.save();
@@ -66,20 +68,24 @@
     ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
     ctx.strokeStyle = cmt.panels.look("axis", "stroke");
-    ctx.fillStyle = getComputedStyle(document.body).color;
+    const {color: ink, backgroundColor: ground} = getComputedStyle(document.body);
     ctx.setLineDash([3 * scale, 3 * scale]);
-    let free = -Infinity;
+    const rows = [[], [], []], right = bbox.left + bbox.width, isFree = (row, from, to) => from >= bbox.left && to <= right + 1 && row.every(([a, b]) => to <= a || from >= b);
     for (const {at, text} of marks) {
       const x = Math.round(u.valToPos(at, "x", true)) + 0.5;
-      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      if (x < bbox.left || x > right + 1) continue;
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
       const width = ctx.measureText(text).width + 8 * scale;
-      if (x < free || x + width > bbox.left + bbox.width) continue;
-      ctx.fillText(text, x + 4 * scale, bbox.top + 12 * scale);
-      free = x + width;
+      const [row, from] = rows.flatMap((_, i) => [[i, x], [i, x - width]]).find(([i, begin]) => isFree(rows[i], begin, begin + width)) ?? [];
+      if (row == null) continue;
+      ctx.fillStyle = ground;
+      ctx.fillRect(from + 2 * scale, bbox.top + (12 * row + 2) * scale, width - 4 * scale, 12 * scale);
+      ctx.fillStyle = ink;
+      ctx.fillText(text, from + 4 * scale, bbox.top + 12 * (row + 1) * scale);
+      rows[row].push([from, from + width]);
     }
     ctx.restore();
   };

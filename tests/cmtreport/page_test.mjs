@@ -312,6 +312,8 @@ const checkCards = async (page, name, json) => {
     check(text.length === finding.text.length, `${name}: the text of card ${i} is ${text}`);
   });
   if (closed.length === 0) return;
+  const cut = await page.$$eval(".where", (all) => all.filter((where) => where.scrollWidth > where.clientWidth && where.previousSibling?.clientWidth > 20).map((where) => where.textContent));
+  check(cut.length === 0, `${name}: functions that are cut although the words before them have room: ${cut}`);
   await page.focus(".findings summary");
   await page.keyboard.press("Enter");
   const [first] = await cards();
@@ -319,6 +321,27 @@ const checkCards = async (page, name, json) => {
   await page.keyboard.press("Enter");
   const scrolls = await page.$eval(".head", (head) => [head, ...head.querySelectorAll("*")].filter((one) => ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).length);
   check(scrolls === 0, `${name}: ${scrolls} elements of the head scroll`);
+};
+
+/// The peak has its name, wherever it is, and a function's name that has no room is cut where one sees it.
+const checkCuts = async (page, name, json) => {
+  const {width} = page.viewport();
+  const drawn = await page.evaluate(async () => {
+    const texts = [], {prototype} = CanvasRenderingContext2D, {fillText} = prototype;
+    prototype.fillText = function (text, ...place) { texts.push(text); return fillText.call(this, text, ...place); };
+    cmt.shown.memory.plots[0].plot.redraw();
+    await new Promise((done) => setTimeout(done, 50));
+    prototype.fillText = fillText;
+    return texts;
+  });
+  check(!(json.peak?.moment > 0) || drawn.includes("peak"), `${name}: the peak has no name; drawn is ${drawn}`);
+  await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
+  for (const pixels of [1100, 1440, width]) {
+    await page.setViewport({width: pixels, height: 900});
+    await settled(page);
+    const cut = await page.$$eval("td.function .name", (all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).textOverflow !== "ellipsis").map((one) => one.textContent));
+    check(cut.length === 0, `${name}: cut at ${pixels} pixels, without a sign: ${cut.join(" ")}`);
+  }
 };
 
 /// Keys of the page, and the table that follows search and zoom.
@@ -487,6 +510,7 @@ for (const name of process.argv.slice(2)) {
   await settled(page);
   await checkOpening(page, name, json);
   await checkCards(page, name, json);
+  await checkCuts(page, name, json);
   await checkSums(page, name, json);
   if (json.moments.event.length > 3) {
     await checkMouse(page, name, json);
