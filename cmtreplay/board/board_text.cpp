@@ -194,6 +194,9 @@ std::vector<std::string> notes(const Board& board) {
       lines.push_back(cell.trace + ": " + cell.allocator + ": broke " + output::counted(*cell.faults, "promise") +
                       " (--verify)" + (cell.finding ? ": " + *cell.finding : ""));
   }
+  const auto is_broken = [](const BoardCell& cell) { return cell.faults.value_or(0) != 0; };
+  if (std::any_of(board.summaries.begin(), board.summaries.end(), is_broken))
+    lines.push_back("--verify of one allocator on one trace lists its faults, and how to stop before the first in gdb");
   add_missing(board, lines);
   if (board.left_out != 0)
     lines.push_back(output::counted(board.left_out, "cell") +

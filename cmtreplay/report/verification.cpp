@@ -192,7 +192,9 @@ std::string verification_text(const Verification& verified, std::uint64_t events
   }
   const std::optional<Death>& death = verified.death;
   if (death) text += name + ": died " + death->place(events) + ": " + death->text() + "\n";
-  if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
+  if (verified.checked_nothing())
+    return text + name + ": " + verified.refused_all_text() + "\n" +
+           (verified.findings.empty() ? "" : debugger_text(verified, events, again));
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
          (verified.faults == 1 ? " fault in " : " faults in ") + checked_text(verified, events) +
          output::counted(verified.blocks, "block") + ", " + output::bytes_text(verified.bytes) +

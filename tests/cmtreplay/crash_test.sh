@@ -82,6 +82,7 @@ cmtreplay --verify --alloc=$refusing --alloc=libc few.trace > lines 2> words || 
 test $status = 1
 head -1 lines | grep -qx "$refusing: event 1: malloc(10) = NULL: was not refused when it was recorded"
 grep -qx "$refusing: refused all 3 calls for memory: nothing was verified" lines
+grep -q "^$refusing: to stop before event 1: gdb .* --until=1$" lines
 grep -q '^libc: no faults in 5 events' lines
 status=0
 cmtreplay --verify --alloc=$refusing --results=refusing few.trace > table 2> words || status=$?

@@ -119,6 +119,7 @@ test $status = 1
 grep -q '^faults  *libc  *libbroken_overlap.so$' table
 grep -q '^odd  *0  *[1-9]' table
 grep -q 'odd: libbroken_overlap.so: broke [0-9,]* promises* (--verify)' table
+grep -qx -- '--verify of one allocator on one trace lists its faults, and how to stop before the first in gdb' table
 
 cmtreplay --verify --json --results=verified bad.trace > bad.json 2> words || status=$?
 /usr/bin/python3 -c '
