@@ -92,7 +92,8 @@ struct RuntimeCompiler {
   std::string_view program, functions, advice;
 };
 constexpr std::string_view javascript = "JavaScript functions",
-                           node_advice = "set NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'";
+                           node_advice =
+                               "set NODE_OPTIONS='--perf-basic-prof-only-functions --interpreted-frames-native-stack'";
 constexpr RuntimeCompiler runtime_compilers[] = {
     {"node", javascript, node_advice},
     {"nodejs", javascript, node_advice},

@@ -69,7 +69,7 @@ print(len(left), sum(int(row["events"]) for row in left))' >counted || complain 
 runtime_compilers() {
   cp "$(command -v perl)" node
   status_of cmttrace -o node.cmt -- ./node -e 1
-  grep -q '^cmttrace: JavaScript functions will have no names in call stacks: set NODE_OPTIONS=.--perf-basic-prof' err || complain "node: $(cat err)"
+  grep -q '^cmttrace: JavaScript functions will have no names in call stacks: set NODE_OPTIONS=.--perf-basic-prof-only-functions' err || complain "node: $(cat err)"
   status_of cmttrace -o node.cmt -- ./node -e 'open F, ">", "/tmp/perf-$$.map"; print F "10 20 f\n"; print $$'
   rm -f "/tmp/perf-$(cat out).map"
   grep -qx "cmttrace: names of JavaScript functions are in /tmp/perf-$(cat out).map; keep it for the reports" err || complain "node with names: $(cat err)"
@@ -78,7 +78,7 @@ runtime_compilers() {
     printf '#!/bin/sh\n[ "$1" = --version ] && exit $REFUSED\necho "$NODE_OPTIONS"\n' >node
     NODE_OPTIONS=-r\ x REFUSED=0 status_of cmttrace $choice -o node.cmt -- ./node x
     expected='-r x'
-    [ "$choice" != "" ] || expected='-r x --perf-basic-prof --interpreted-frames-native-stack'
+    [ "$choice" != "" ] || expected='-r x --perf-basic-prof-only-functions --interpreted-frames-native-stack'
     [ "$(cat out)" = "$expected" ] || complain "names of node $choice: $(cat out err)"
   done
   for own in REFUSED=9 NODE_OPTIONS=--no-perf-basic-prof; do
@@ -92,6 +92,7 @@ runtime_compilers() {
     map=/tmp/perf-$(cat out).map
     grep -qx "cmttrace: names of JavaScript functions are in $map; keep it for the reports (cmttrace has added .*)" err ||
       complain "names of a real node: $(cat out err)"
+    ! ls isolate-*.log 2>/dev/null || complain "node left a log of V8"
     rm -f "$map"
   fi
   cp "$(command -v perl)" node
