@@ -1,7 +1,6 @@
 /// Makes node list its functions, so that call stacks have their names. V8 compiles functions while the program runs,
 /// and lists them in /tmp/perf-PID.map if two options ask for it. A server makes some 0.3 % more allocations with them.
-/// The option
-/// --perf-basic-prof also leaves a file isolate-*-v8.log in the folder where node was started.
+/// The option --perf-basic-prof also leaves a file isolate-*-v8.log in the folder where node was started.
 #pragma once
 
 #include <string>
