@@ -113,10 +113,14 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
 static void* pool_realloc(void* context, void* old, size_t size) {
   struct PoolCall call;
   const struct Allocator* const real = enter(context, &call);
-  if (call.is_outermost) thread_self.last_made = thread_self.last_given = NULL;
+  if (call.is_outermost) {
+    thread_self.last_made = NULL;
+    thread_self.has_reallocated = false;
+  }
   void* const block = real->realloc(real->context, old, size);
   if (!leave(&call) || !block) return block;
-  const bool was_mallocs = thread_self.last_given == old;
+  // Then malloc's realloc was given the old block. One that the pool makes for itself returns another block.
+  const bool was_mallocs = thread_self.has_reallocated && thread_self.last_made == block;
   if (old && !was_mallocs && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
   return block;
