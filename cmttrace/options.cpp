@@ -277,9 +277,10 @@ Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
   if (options.output.empty()) throw UsageError("--output: a name is missing");
-  const std::string output = launch::absolute_templates(options.output);
-  if (std::any_of(output.begin(), output.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
-    throw UsageError("--output: a name, or its folder's, has control characters");
+  for (const std::string option : {"output", "pprof"}) {
+    if (launch::has_controls(launch::absolute_templates(option == "output" ? options.output : line.value(option, ""))))
+      throw UsageError("--" + option + ": a name, or its folder's, has control characters");
+  }
   if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
     throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   const std::string follow = line.word("follow", {"auto", "yes", "no"});

@@ -109,12 +109,12 @@ void describe(Visitor& field, U& use) {
 enum class By { function, caller, line, library, thread, size, phase };
 
 /// Returns whether a report by this property needs call stacks.
-/// Whether a report of uses has Use::moved, which needs the addresses of the trace.
+constexpr bool is_of_stacks(By by) { return by <= By::library; }
+
+/// Returns whether a report of uses has Use::moved, which needs the addresses of the trace.
 inline bool shows_moves(Metric metric, const trace::Options& options) {
   return metric == Metric::reallocated || options.form != trace::Options::Form::text;
 }
-
-constexpr bool is_of_stacks(By by) { return by <= By::library; }
 
 /// The number of a set of allocations that are counted together: of a stack, a thread, a size class or a phase.
 using KeyId = std::uint32_t;

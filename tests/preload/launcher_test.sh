@@ -161,6 +161,8 @@ same_name_at_once() {
 control_characters() {
   status_of cmttrace -o $'a\tb.cmt' -- true
   [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --output: a name, or its folder's, has control characters" ] || complain "$status $(cat err)"
+  status_of cmttrace --pprof=$'a\tb.pb.gz' -o /dev/null -- true
+  [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --pprof: a name, or its folder's, has control characters" ] || complain "$status $(cat err)"
   cp "$(command -v perl)" $'a\nb'
   status_of cmttrace -o %n.cmt -- $'./a\nb' -e 1
   [ "$status" = 0 ] && grep -q '^cmttrace: a_b.cmt: .*; nothing was lost$' err || complain "$status $(cat err)"

@@ -65,8 +65,6 @@ std::optional<std::string> without_piece(const std::string& path, IsPiece is_pie
   return std::nullopt;
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
-
 /// Whether these are the first bytes of a trace in either form, or there are none yet.
 bool begins_as_trace(std::string_view bytes) {
   return bytes.empty() || bytes.starts_with("#cmt") || bytes.starts_with(format::magic);
@@ -99,10 +97,14 @@ struct stat status_of(const process::Fd& file, const std::string& path) {
 
 }  // namespace
 
+bool has_controls(std::string_view path) {
+  return std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
 TracePaths::TracePaths(std::string_view output) : template_(absolute_templates(output.substr(0, output.find(',')))) {}
 
 std::optional<std::string> TracePaths::find(std::string_view stated, int pid) const {
-  if (std::any_of(stated.begin(), stated.end(), is_control)) return std::nullopt;
+  if (has_controls(stated)) return std::nullopt;
   constexpr int numbers_max = 2;  // app.PID.2.cmt
   std::optional<std::string> path(stated);
   for (int numbers = 0; path && numbers <= numbers_max; ++numbers) {

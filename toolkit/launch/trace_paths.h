@@ -28,6 +28,10 @@ class TracePaths {
   std::string template_;
 };
 
+/// Whether a path has control characters. Processes report the names of their traces in lines of text, so such a path
+/// is found in none.
+bool has_controls(std::string_view path);
+
 /// Makes templates of CMTTRACE_OUT and its kin absolute. A per cent sign in the current folder is doubled.
 std::string absolute_templates(std::string_view list);
 std::string absolute_template(std::string_view path);

@@ -79,7 +79,7 @@ std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
   RingState& state = states_[number];
   if (state.limit == 0) {
     state = initial_state(ring);
-    if (state.is_fully_backed) fully_backed_bytes_ += slots_of(ring) * slot_bytes;
+    if (state.is_fully_backed) fully_backed_bytes_ += state.slots * slot_bytes;
   }
   const std::size_t moved = read_records(ring, state);
   if (memory_.is_recoverable()) raise_limit_to_saved(ring, state);
@@ -120,21 +120,22 @@ std::size_t Drainer::read_records(Ring& ring, RingState& state) {
     moved += read;
     state.tail += read;
     if (read == piece && state.is_fully_backed && !memory_.is_recoverable())
-      set_limit(ring, state, state.tail + slots_of(ring));
-  } while (read == piece && moved < slots_of(ring));
+      set_limit(ring, state, state.tail + state.slots);
+  } while (read == piece && moved < state.slots);
   return moved;
 }
 
 Drainer::RingState Drainer::initial_state(const Ring& ring) const {
-  RingState state{.tail = ring.tail, .limit = ring.limit, .quiet_since_ns = clock_ns()};
-  state.is_fully_backed = state.limit - state.tail == slots_of(ring);
+  RingState state{
+      .slots = memory_.slots_of(ring).count, .tail = ring.tail, .limit = ring.limit, .quiet_since_ns = clock_ns()};
+  state.is_fully_backed = state.limit - state.tail == state.slots;
   state.is_crowded = !state.is_fully_backed && state.limit - state.tail <= ring_slots_crowded;
   return state;
 }
 
 void Drainer::raise_limit_to_saved(Ring& ring, RingState& state) {
-  state.is_fully_backed = state.is_fully_backed || memory_.allocate(ring, 0, slots_of(ring));
-  const std::uint64_t limit = memory_.saved(ring).position + slots_of(ring);
+  state.is_fully_backed = state.is_fully_backed || memory_.allocate(ring, 0, state.slots);
+  const std::uint64_t limit = memory_.saved(ring).position + state.slots;
   if (state.is_fully_backed && limit > state.limit) set_limit(ring, state, limit);
 }
 
@@ -152,7 +153,7 @@ bool Drainer::may_grow(std::uint64_t bytes) const {
 void Drainer::back_next_page(Ring& ring, RingState& state) {
   const bool is_read = state.tail == state.limit;
   const std::uint64_t limit = (is_read ? page_of(state.tail) : state.limit) + page_records;
-  if (limit > state.tail + slots_of(ring) || !memory_.allocate(ring, state.limit, limit)) return;
+  if (limit > state.tail + state.slots || !memory_.allocate(ring, state.limit, limit)) return;
   memory_.release(ring, state.released, state.tail);
   state.released = page_of(state.tail);
   set_limit(ring, state, limit);
@@ -160,18 +161,18 @@ void Drainer::back_next_page(Ring& ring, RingState& state) {
 
 // A ring that the pass found a quarter full gets memory for all of its slots.
 void Drainer::raise_limit(Ring& ring, RingState& state, std::size_t moved) {
-  const std::uint64_t allowed = state.is_fully_backed ? slots_of(ring) : state.limit - (state.tail - moved);
+  const std::uint64_t allowed = state.is_fully_backed ? state.slots : state.limit - (state.tail - moved);
   pace_.note_ring(moved, allowed);
   const std::uint32_t processor = __atomic_load_n(&ring.processor, __ATOMIC_RELAXED);
   if (moved * 16 >= allowed && processor != 0) CPU_SET(processor - 1, &busy_);
-  if (!state.is_fully_backed && moved * 4 >= allowed && may_grow(slots_of(ring) * slot_bytes) &&
-      memory_.allocate(ring, 0, slots_of(ring))) {
+  if (!state.is_fully_backed && moved * 4 >= allowed && may_grow(state.slots * slot_bytes) &&
+      memory_.allocate(ring, 0, state.slots)) {
     state.is_fully_backed = true;
-    fully_backed_bytes_ += slots_of(ring) * slot_bytes;
+    fully_backed_bytes_ += state.slots * slot_bytes;
   }
   state.is_shrinking = false;
   if (state.is_fully_backed) {
-    set_limit(ring, state, state.tail + slots_of(ring));
+    set_limit(ring, state, state.tail + state.slots);
     return;
   }
   if (state.is_crowded) {
@@ -200,7 +201,7 @@ void Drainer::set_limit(Ring& ring, RingState& state, std::uint64_t limit) {
 /// event is at the tail.
 void Drainer::shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns) {
   if (!state.is_fully_backed || now_ns - state.quiet_since_ns < quiet_ns) return;
-  const bool is_small = slots_of(ring) <= ring_slots_at_rest;
+  const bool is_small = state.slots <= ring_slots_at_rest;
   const std::uint64_t limit = is_small ? page_of(state.tail) + 2 * page_records : state.tail + ring_slots_at_rest;
   state.quiet_since_ns = now_ns;
   if (!state.is_shrinking) {
@@ -211,8 +212,8 @@ void Drainer::shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns
   state.is_shrinking = state.is_fully_backed = false;
   state.is_crowded = is_small;
   state.released = page_of(state.tail);
-  fully_backed_bytes_ -= slots_of(ring) * slot_bytes;
-  memory_.release(ring, limit, state.tail + slots_of(ring));
+  fully_backed_bytes_ -= state.slots * slot_bytes;
+  memory_.release(ring, limit, state.tail + state.slots);
 }
 
 void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread) {

@@ -86,6 +86,7 @@ class Drainer {
  private:
   /// How much of a ring is read, writable and backed by memory, as positions.
   struct RingState {
+    std::uint64_t slots = 0;  ///< as they were first: the program may write to its own number
     std::uint64_t tail = 0;
     std::uint64_t limit = 0;  ///< as in the ring
     std::uint64_t quiet_since_ns = 0;
@@ -104,7 +105,6 @@ class Drainer {
   void set_limit(Ring& ring, RingState& state, std::uint64_t limit);
   bool may_grow(std::uint64_t bytes) const;
   RingState initial_state(const Ring& ring) const;
-  std::uint64_t slots_of(const Ring& ring) const { return memory_.slots_of(ring).count; }
 
   RingMemory& memory_;
   Backlog& backlog_;

@@ -131,13 +131,13 @@ RingMemory::Slots RingMemory::slots_of(const Ring& ring) const {
 
 std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
                              std::vector<Slot>* blocks) const {
-  const auto [at, count] = slots_of(ring);
-  if (count == 0) return 0;
-  const Slot* const slots = slots_at(at);
+  const Slots own = slots_of(ring);
+  if (own.count == 0) return 0;
+  const Slot* const slots = slots_at(own.at);
   std::uint64_t position = from;
-  return out.append_while(std::min(count, count_max), [&, slot_count = count](Slot& record) {
-    const Slot& slot = slots[position & (slot_count - 1)];
-    if (!slot_is_published(&slot, position++, slot_count)) return false;
+  return out.append_while(std::min(own.count, count_max), [&](Slot& record) {
+    const Slot& slot = slots[position & (own.count - 1)];
+    if (!slot_is_published(&slot, position++, own.count)) return false;
     record = slot;
     if (slot_kind(record.head) == record_block && blocks != nullptr) blocks->push_back(record);
     if ((position & (line_slots - 1)) == 0) flush_line(&slot);
