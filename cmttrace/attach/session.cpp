@@ -91,8 +91,8 @@ class TakenRings {
   Control* control_ = nullptr;
 };
 
-/// Copies the library's own fields that the collector is given. No name of a file or a process is one of them: the
-/// process can write to the rings at any time.
+/// Copies the fields that only the library knows. The process can forge them. So none is a path, and describe() sets
+/// the process by which the collector knows it.
 void copy_numbers(Control& to, const Control& from) {
   to.process = from.process;
   to.start_stamp = from.start_stamp;

@@ -410,7 +410,8 @@ Subcommand record_subcommand() {
        cmtwatch record [OPTION]... -o FILE -- COMMAND [ARGUMENT]...
 
 Records the memory of processes, mapping by mapping, in an SQLite file, until
-they end or Ctrl-C. An existing recording is continued.
+they end or Ctrl-C. An existing recording is continued, unless another cmtwatch
+record is writing it.
 
   -o, --output=FILE  the recording
   --all              record every process that may be read

@@ -66,8 +66,8 @@ void set_up_process() {
   set_up_malloc();
 }
 
-/// `description`: the descriptor of a file with a control block of which only its first fields count (Given); empty:
-/// the program has written it to the memory.
+/// `description`: the descriptor of a file with a control block, from which Given is read; empty: it is read from the
+/// shared memory.
 int attach(const std::string& description) {
   set_up_process();
   std::unique_ptr<Control> described;

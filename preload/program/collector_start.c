@@ -87,8 +87,8 @@ static bool has_line_of_path(const struct Control* control, const char* text) {
   return false;
 }
 
-// Whether the trace of the name that this process may have is of a program that it executed before. Then the launcher's
-// file reports it. Another launcher may record to the same name.
+// Whether this process has begun the file at its trace's path before an exec. Then the launcher's status file has a
+// line for it. Without one, the file is another recording's. Without a launcher, the answer is yes.
 static bool has_earlier_trace(const struct Control* control) {
   struct stat status;
   const char* const name = status_path();

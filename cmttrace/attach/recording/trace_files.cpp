@@ -26,6 +26,13 @@ constexpr int numbers_max = 100'000;
 
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
 
+/// As libcmttrace names a trace after its program: a launcher finds no path with control characters.
+std::string without_controls(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '_');
+  return name;
+}
+
 std::string fill_template(const std::string& path, const std::string& program, int pid) {
   std::string filled;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -33,7 +40,7 @@ std::string fill_template(const std::string& path, const std::string& program, i
     if (next == 'p')
       filled += std::to_string(pid), ++i;
     else if (next == 'n')
-      filled += program, ++i;
+      filled += without_controls(program), ++i;
     else if (next == '%')
       filled += '%', ++i;
     else

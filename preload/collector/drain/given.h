@@ -26,7 +26,7 @@ struct Given {
   std::array<std::string, outputs_max> paths{};  ///< without outputs, the first is that of the profiles
   std::string rings_path{}, control_path{}, status_path{}, pprof_path{};
 
-  /// Returns nothing if a field has a value that no tracer writes.
+  /// Returns nothing if a count is above its limit, or a text has no end.
   static std::optional<Given> read(const Control& control);
 };
 

@@ -119,7 +119,8 @@ static void* pool_realloc(void* context, void* old, size_t size) {
   }
   void* const block = real->realloc(real->context, old, size);
   if (!leave(&call) || !block) return block;
-  // Then malloc's realloc was given the old block. One that the pool makes for itself returns another block.
+  // Then pymalloc has passed the old block to malloc's realloc, which has returned this one. A realloc of pymalloc's
+  // own data returns another block.
   const bool was_mallocs = thread_self.has_reallocated && thread_self.last_made == block;
   if (old && !was_mallocs && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
