@@ -279,6 +279,7 @@ static int run_supervisor(void* unused) {
   return 0;
 }
 
+// A debugger or strace(1) of the program does not trace the supervisor and its children.
 static long start_supervisor(void) {
   if (!stack) stack = sys_map(stack_bytes);
   if (!stack) return -ENOMEM;
@@ -286,11 +287,11 @@ static long start_supervisor(void) {
   uint64_t before;
   block_signals(&before);
   is_started = 0;
-  long process = clone(run_supervisor, stack + stack_bytes, CLONE_VM, NULL);
+  long process = clone(run_supervisor, stack + stack_bytes, CLONE_VM | CLONE_UNTRACED, NULL);
   // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
   if (process < 0 && errno == EINVAL) {
     is_copy = true;
-    process = clone(run_supervisor, stack + stack_bytes, SIGCHLD, NULL);
+    process = clone(run_supervisor, stack + stack_bytes, CLONE_UNTRACED | SIGCHLD, NULL);
   }
   if (process < 0) process = -errno;
   restore_signals(&before);
@@ -336,9 +337,10 @@ bool collector_end_supervisor(void) {
   if (sandbox_entered || supervisor <= 0 || is_copy || inherits_orphans()) return false;
   for (int tenths = 0; tenths < start_tenths_max && !__atomic_load_n(&is_started, __ATOMIC_ACQUIRE); tenths++)
     wait_timed_out(&is_started, 0, 1);
-  if (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE) || sys(SYS_kill, supervisor, SIGKILL) != 0) return false;
-  sys(SYS_wait4, supervisor, 0, __WALL, 0);
-  supervisor = 0;
+  if (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE)) return false;
+  const long ended = __atomic_exchange_n(&supervisor, 0, __ATOMIC_RELAXED);  // by one thread
+  if (ended <= 0 || sys(SYS_kill, ended, SIGKILL) != 0) return false;
+  sys(SYS_wait4, ended, 0, __WALL, 0);
   return true;
 }
 

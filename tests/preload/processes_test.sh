@@ -30,11 +30,15 @@ for how in closefrom close_range loop overwrite; do
   expect "closes $how" 50001 50002 50003
 done
 traced lonely
+traced all
+expect all 50001 50002 50003
 # The collector reads these two files of the parent, to see whether it waits for all its children.
 if [ -r /proc/self/syscall ] && [ -r /proc/$$/task/$$/children ]; then
-  traced all
-  expect all 50001 50002 50003
+  traced all by_syscall
+  expect 'all by_syscall' 50001 50002 50003
 else
   echo 'not tested: a wait for all children, because /proc/PID/syscall or /proc/PID/task/TID/children cannot be read'
 fi
+traced debugs
+expect debugs 50001 / 50009
 [ "$failed" = 0 ]

@@ -48,6 +48,9 @@
   static inline type name##_traced(const void* stack_frame, UNPACKED parameters)
 #define UNPACKED(...) __VA_ARGS__
 
+/// Ends this process's supervisor (collector_start.h). Returns whether it has ended one.
+bool end_supervisor(void);
+
 /// The function that malloc jumps to.
 extern AnyFunction* malloc_chosen HIDDEN;
 extern void* malloc_sampled(size_t size) HIDDEN;

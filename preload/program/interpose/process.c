@@ -161,9 +161,8 @@ END(abort, (void), ())
 END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function),
     (assertion, file, line, function))
 
-// Ends this process's supervisor. A forked child that has recorded nothing has none: the one that it knows is its
-// parent's.
-static bool end_supervisor(void) {
+// A forked child that has recorded nothing has no supervisor: the one that it knows is its parent's.
+bool end_supervisor(void) {
   return tracer_is_ready() && recording_generation() != 0 && !is_vfork_child() && collector_end_supervisor();
 }
 

@@ -46,7 +46,8 @@ static void let_helper_append(struct Line* line) {
   const int saved = errno;
   uint64_t before;
   block_signals(&before);
-  const long helper = clone(append_in_helper, stack + helper_stack_bytes, CLONE_VM | CLONE_VFORK, line);
+  const long helper =
+      clone(append_in_helper, stack + helper_stack_bytes, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, line);
   if (helper > 0) sys(SYS_wait4, helper, 0, __WCLONE, 0);
   restore_signals(&before);
   errno = saved;

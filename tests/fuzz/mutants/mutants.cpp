@@ -28,6 +28,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -149,9 +150,16 @@ class Runner {
     std::map<std::string, std::size_t> lines_of_kind;
     for (const Line& line : plan_) ++lines_of_kind[line.kind];
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { is_interrupted = 1; });
-    for (std::size_t i = 0; i < plan_.size() && !is_interrupted; ++i) {
-      const std::size_t share = mutants / lines_of_kind.size() / lines_of_kind[plan_[i].kind] + 1;
-      run_line(i, share);
+    // In passes over the plan, so that the kinds have equal shares also if the run is ended.
+    std::size_t shares_left = plan_.size();
+    for (std::size_t begin = 0; shares_left != 0 && !is_interrupted; begin += mutants_a_child) {
+      shares_left = 0;
+      for (std::size_t i = 0; i < plan_.size() && !is_interrupted; ++i) {
+        const std::size_t share = mutants / lines_of_kind.size() / lines_of_kind[plan_[i].kind] + 1;
+        run_line(i, begin, std::min(share, begin + mutants_a_child));
+        shares_left += share > begin + mutants_a_child;
+        print_progress(mutants);
+      }
     }
     return print_figures();
   }
@@ -162,10 +170,9 @@ class Runner {
     return cmt::fuzz::Mutator(seed, bytes_of_kind_.at(plan_[line].kind)).mutate(plan_[line].bytes);
   }
 
-  void run_line(std::size_t line, std::size_t mutants) {
+  void run_line(std::size_t line, std::size_t next, std::size_t end) {
     Figures& figures = figures_[plan_[line].kind];
-    for (std::size_t next = 0; next < mutants && !is_interrupted;) {
-      const std::size_t end = std::min(next + mutants_a_child, mutants);
+    while (next < end && !is_interrupted) {
       const int status = run_child(line, next, end);
       figures.bytes_most = std::max(figures.bytes_most, progress_->bytes_most);
       figures.seconds_most = std::max(figures.seconds_most, progress_->seconds_most);
@@ -269,6 +276,17 @@ class Runner {
     std::fflush(stdout);
   }
 
+  /// Prints once a minute, to standard error, how far the run is.
+  void print_progress(std::size_t mutants) {
+    const std::time_t now = std::time(nullptr);
+    if (now - last_progress_ < 60) return;
+    last_progress_ = now;
+    std::size_t done = 0;
+    for (const auto& [kind, figures] : figures_) done += figures.mutants;
+    std::fprintf(stderr, "%zu of %zu mutants, %zu findings, after %lld s\n", done, mutants, found_,
+                 static_cast<long long>(now - begin_));
+  }
+
   bool print_figures() const {
     Figures all;
     const auto print = [](const std::string& kind, const Figures& each) {
@@ -300,6 +318,7 @@ class Runner {
   Progress* progress_;
   std::map<std::string, Figures> figures_;
   std::size_t found_ = 0;
+  std::time_t begin_ = std::time(nullptr), last_progress_ = begin_;
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,16 +116,47 @@ static int lonely(void) {
   return child_signals != 1;
 }
 
-// As strace does: waits until there is no child, clones too. Events after that are recorded as well.
-static int all(void) {
+// As strace does: waits until there is no child, clones too. Events after that are recorded as well. `calls_kernel`: by
+// syscall(2), so that the tracer does not see the wait. Then the end of an unknown child is returned after some
+// seconds.
+static int all(bool calls_kernel) {
   make(50001);
   pid_t child = fork();
   if (child == 0) _exit(3);
-  bool is_found = false;
-  for (pid_t ended; (ended = waitpid(-1, NULL, __WALL)) != -1;) is_found |= ended == child;
+  int found = 0, strangers = 0;
+  for (;;) {
+    const long ended = calls_kernel ? syscall(SYS_wait4, -1, NULL, __WALL, NULL) : waitpid(-1, NULL, __WALL);
+    if (ended == -1) break;
+    *(ended == child ? &found : &strangers) += 1;
+  }
+  const int error = errno;
   for (int i = 0; i < 20000; i++) free(malloc(50002));
   make(50003);
-  return !is_found || errno != ECHILD;
+  return found != 1 || (strangers != 0 && !calls_kernel) || error != ECHILD;
+}
+
+// As a debugger does: traces a child and what it clones. It would see the supervisor.
+static int debugs(const char* self) {
+  make(50001);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
+      raise(SIGSTOP);
+    else
+      puts("not tested: a debugger, because ptrace(2) is refused");
+    fflush(stdout);
+    execl(self, self, "block", (char*)NULL);
+    _exit(6);
+  }
+  int status, clones = 0;
+  const long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL;
+  bool is_traced = false;
+  while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    if (!is_traced) is_traced = ptrace(PTRACE_SETOPTIONS, child, NULL, options) == 0;
+    clones += status >> 16 != 0;
+    ptrace(PTRACE_CONT, child, NULL, NULL);
+  }
+  return clones != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
 int main(int argc, char** argv) {
@@ -134,6 +167,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "vfork_first") == 0) return vfork_first(argv[0]);
   if (strcmp(what, "closes") == 0) return closes(argv[2]);
   if (strcmp(what, "lonely") == 0) return lonely();
-  if (strcmp(what, "all") == 0) return all();
+  if (strcmp(what, "all") == 0) return all(argc > 2);
+  if (strcmp(what, "debugs") == 0) return debugs(argv[0]);
   return 2;
 }
