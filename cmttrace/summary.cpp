@@ -162,7 +162,7 @@ std::string next_command(const launch::RecordedTraces& recorded, const Recording
   if (first.is_sampled) return "lifetimes --by=function " + traces;
   if (!recording.has_stacks) return "cmtreplay " + traces;
   std::filesystem::path page = std::filesystem::path(first.path).replace_extension(".html");
-  if (recorded.files.size() > 1 && !recording.list.empty()) {
+  if (recorded.files.size() > 1 && recorded.unreadable == 0 && !recording.list.empty()) {
     const std::string stem = std::filesystem::path(recording.list).replace_extension().replace_extension();
     const std::string all = words_of(recorded, stem);
     if (!all.empty()) {
@@ -198,7 +198,7 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   if (!recording.has_trace) return lines;
   if (std::string names = recording.has_stacks ? names_of(first, recording.node_names) : ""; !names.empty())
     lines.push_back(std::move(names));
-  if (first.events == 0) return lines;
+  if (first.events == 0 || !first.is_readable) return lines;
   lines.push_back("next: " + next_command(recorded, recording));
   return lines;
 }

@@ -330,11 +330,14 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces, bool has_files,
     } catch (const std::exception& error) {
       complain(is_missing(trace.path) ? trace.path + " was renamed or removed while it was recorded" : error.what());
       ++recorded.unreadable;
-      if (trace.ended) add_as_reported(trace, recorded);
+      if (!trace.ended) continue;
+      add_as_reported(trace, recorded);
+      recorded.files.back().is_readable = false;
     }
   }
-  std::stable_sort(recorded.files.begin(), recorded.files.end(),
-                   [](const RecordedFile& a, const RecordedFile& b) { return weight(a) > weight(b); });
+  std::stable_sort(recorded.files.begin(), recorded.files.end(), [](const RecordedFile& a, const RecordedFile& b) {
+    return a.is_readable != b.is_readable ? a.is_readable : weight(a) > weight(b);
+  });
   return recorded;
 }
 

@@ -122,6 +122,7 @@ struct RecordedFile {
   std::uint64_t start_ns = 0;  ///< as of its BegunTrace
   std::uint64_t lived_ns = 0;
   std::uint64_t events = 0, threads = 0, repairs = 0;
+  bool is_readable = true;                ///< else counted as the collector reports
   bool is_finished = true;                ///< it has an end, which no error has caused
   bool is_sampled = false;                ///< all figures are of the samples alone
   std::optional<RunningTotals> totals{};  ///< of a whole .cmt
@@ -134,7 +135,7 @@ struct RecordedTraces {
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
   std::uint64_t repairs = 0;        ///< events that were lost or altered, without frees of blocks that were not seen
-  std::vector<RecordedFile> files;  ///< those with the highest peak of live bytes first
+  std::vector<RecordedFile> files;  ///< readable ones first, of these those with the highest peak of live bytes
   std::vector<RecordedFile> left_out{};  ///< by leave_out(); no figure counts them
   unsigned unreadable = 0;  ///< traces that could not be read; the ended ones are counted as their collectors report
   unsigned unfinished = 0;  ///< traces without an end: still being recorded, or cut
