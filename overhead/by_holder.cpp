@@ -40,8 +40,12 @@ class PlacedHolders {
         keys_(asked.groups.by),
         summariser_(options.path, page_shift, trace.header().has_usable, trace.complaints()) {}
 
-  void call_at_holders(const std::function<void(HeldAtMoment)>& call) {
-    summariser_.call_at_holders([this, call](const heap::AddressIndex&, const MemoryUse& now) { call(held_at(now)); });
+  /// Fills `held` at each sample of the summary's holders. It frees the last figures first.
+  void keep_at_holders(HeldAtMoment& held) {
+    summariser_.call_at_holders([this, &held](const heap::AddressIndex&, const MemoryUse& now) {
+      held = {};
+      held = held_at(now);
+    });
   }
   void count_event(const Event& event) {
     keys_.count_event(event);
@@ -70,8 +74,11 @@ class PooledHolders {
   PooledHolders(trace::Trace& trace, const trace::Options&, const HolderOptions& asked, int)
       : trace_(trace), follower_(asked.groups.by, trace.complaints()) {}
 
-  void call_at_holders(const std::function<void(HeldAtMoment)>& call) {
-    follower_.call_at_holders([this, call] { call(held()); });
+  void keep_at_holders(HeldAtMoment& held) {
+    follower_.call_at_holders([this, &held] {
+      held = {};
+      held = this->held();
+    });
   }
   void count_event(const Event& event) { follower_.count_event(event, trace_.pools().arena_bytes()); }
   std::uint64_t event() const { return follower_.now().event; }
@@ -96,7 +103,7 @@ class MomentFinder {
 
   /// Returns the pages at the sample of the summary's holders.
   HeldAtMoment at_most_unused() {
-    blocks_.call_at_holders([this](HeldAtMoment held) { held_ = std::move(held); });
+    blocks_.keep_at_holders(held_);
     trace_.for_each([this](const Event& event) { blocks_.count_event(event); });
     blocks_.finish(trace_.truncated());
     return finish();

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <deque>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "analysis/held_pages/page_walk.h"
@@ -43,7 +43,7 @@ class PageUseCounter {
     if (gap <= small_gap_max && is_old(previous_)) old_gaps_ += gap;
     previous_ = block;
     const std::uint32_t entry = entry_of(key_of_(block));
-    PageUse& use = uses_.entries[entry].use;
+    PageUse& use = uses_of_[entry].use;
     ++use.blocks;
     use.live_bytes += block.size;
     const bool old = is_old(block);
@@ -53,7 +53,7 @@ class PageUseCounter {
   }
 
   void inner_pages(const Mark& mark, std::uint64_t bytes) {
-    PageUse& use = uses_.entries[mark.entry].use;
+    PageUse& use = uses_of_[mark.entry].use;
     use.page_bytes += bytes;
     use.sole_bytes += bytes;
     if (mark.is_old) use.old_page_bytes += bytes;
@@ -71,7 +71,7 @@ class PageUseCounter {
     const auto separable = static_cast<std::int64_t>(page_size_ - old_used);
     std::uint64_t rank = 0, old_rank = 0;
     for (const OnPage<Mark>& each : blocks) {
-      PageUse& use = uses_.entries[each.mark.entry].use;
+      PageUse& use = uses_of_[each.mark.entry].use;
       use.page_bytes += share_of(page_size_, blocks.size(), rank);
       use.unused_bytes += share_of(unused, blocks.size(), rank++);
       if (!each.mark.is_old) continue;
@@ -80,13 +80,15 @@ class PageUseCounter {
       use.separable_bytes += separable < 0 ? -share : share;
     }
     const Mark& first = blocks.front().mark;
-    if (blocks.size() == 1 && first.is_old && first.is_small) ++uses_.entries[first.entry].use.pinned_pages;
+    if (blocks.size() == 1 && first.is_old && first.is_small) ++uses_of_[first.entry].use.pinned_pages;
     add_owners(blocks);
   }
 
   PageUses finish() {
-    std::sort(uses_.entries.begin(), uses_.entries.end(),
-              [](const PageUses::Entry& a, const PageUses::Entry& b) { return a.key < b.key; });
+    uses_.entries.reserve(uses_of_.size());
+    for (const std::uint32_t index : index_) {
+      if (index != 0) uses_.entries.push_back({uses_of_[index - 1].key, uses_of_[index - 1].use});
+    }
     return std::move(uses_);
   }
 
@@ -96,10 +98,15 @@ class PageUseCounter {
   }
   bool is_old(const heap::PlacedBlock& block) const { return block.born < old_before_; }
 
+  /// Returns the place of the key's figures in uses_of_.
   std::uint32_t entry_of(KeyId key) {
-    const auto [found, is_new] = places_.try_emplace(key, static_cast<std::uint32_t>(uses_.entries.size()));
-    if (is_new) uses_.entries.push_back({key, {}});
-    return found->second;
+    if (key >= index_.size()) index_.resize(std::max<std::size_t>(key + std::size_t{1}, index_.size() * 2));
+    std::uint32_t& index = index_[key];
+    if (index == 0) {
+      uses_of_.push_back({key, {}});
+      index = static_cast<std::uint32_t>(uses_of_.size());
+    }
+    return index - 1;
   }
 
   /// Adds the page's keys: the only key has the page alone, several keys share it.
@@ -111,17 +118,22 @@ class PageUseCounter {
     std::sort(owners_.begin(), owners_.end());
     owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
     if (owners_.size() == 1) {
-      uses_.entries[owners_.front()].use.sole_bytes += page_size_;
+      uses_of_[owners_.front()].use.sole_bytes += page_size_;
       return;
     }
     uses_.shared_pages.push_back(static_cast<KeyId>(owners_.size()));
-    for (const std::uint32_t entry : owners_) uses_.shared_pages.push_back(uses_.entries[entry].key);
+    for (const std::uint32_t entry : owners_) uses_.shared_pages.push_back(uses_of_[entry].key);
   }
 
   std::uint64_t page_size_;
   std::uint64_t old_before_;
   const std::function<KeyId(const heap::PlacedBlock&)>& key_of_;
-  std::unordered_map<KeyId, std::uint32_t> places_;  // in the entries
+  struct KeyUse {
+    KeyId key;
+    PageUse use;
+  };
+  std::vector<std::uint32_t> index_;  // by key: its place in uses_of_ + 1; 0: none
+  std::deque<KeyUse> uses_of_;        // a vector would need three times their memory while it grows
   heap::PlacedBlock previous_{};
   std::uint64_t old_gaps_ = 0;         // bytes of small gaps after old blocks of the page that is open
   std::vector<std::uint32_t> owners_;  // of a page

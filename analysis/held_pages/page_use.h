@@ -100,7 +100,7 @@ struct PageUses {
 };
 
 /// Finds the pages that the live blocks hold. `key_of` returns a block's set. A block is old if it was made before
-/// `old_before`, by the clock of its `born`. Memory: 150 bytes a key, and 4 for each key on each page that keys share.
+/// `old_before`, by the clock of its `born`. Memory: 210 bytes a key, and 4 for each key on each page that keys share.
 PageUses find_page_uses(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before,
                         const std::function<KeyId(const heap::PlacedBlock&)>& key_of);
 
