@@ -104,9 +104,9 @@ Sets sets_of(const Uses& uses, const ShownStacks& shown, const ContributorOption
   Sets sets;
   if (is_of_stacks(asked.by)) {
     Labels labels(shown.stacks, key_of(asked.by), shown.charges(asked.charges), asked.hidden);
-    StackGroups<Use> found = GroupWalk<Uses>(shown.stacks, uses, labels, asked.metric).find_groups();
+    const StackGroups<Use> found = GroupWalk<Uses>(shown.stacks, uses, labels, asked.metric).find_groups();
     for (const GroupOf<Use>& group : found.groups) sets.names.push_back(group.name);
-    sets.of_entry = std::move(found.own_groups);
+    for (const GroupNumber own : found.own_groups) sets.of_entry.push_back(static_cast<SetId>(index_of(own)));
     return sets;
   }
   for (const Uses::Entry& entry : uses.entries) {

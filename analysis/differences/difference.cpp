@@ -168,7 +168,7 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
     report.contributors.push_back({std::move(group)});
   }
   for (std::size_t i = 0; i < uses.entries.size(); ++i) {
-    ChangedContributor& own = report.contributors[found.own_groups[i]];
+    ChangedContributor& own = report.contributors[index_of(found.own_groups[i])];
     add_lifetimes(own.before, uses.entries[i].before);
     add_lifetimes(own.after, uses.entries[i].after);
     own.squared_bytes += uses.entries[i].squared_bytes;

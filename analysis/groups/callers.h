@@ -12,7 +12,7 @@
 
 namespace cmt::analysis {
 
-inline constexpr LabelId no_label = 0xffffffff;
+inline constexpr LabelId no_label{0xffffffff};
 
 /// Returns, for each node in the tree, the nearest node from there outwards with a label that is no allocation
 /// function's. Without one it is the outermost node with a label; 0: none.

@@ -61,7 +61,7 @@ void describe(Visitor& field, const CallerOf<Figures>& caller) {
 template <class Figures>
 struct GroupOf {
   std::string name;
-  LabelId label = 0;  ///< identifies a function, a line or a library, even if names are the same
+  LabelId label{};  ///< identifies a function, a line or a library, even if names are the same
   Figures self;
   Figures inclusive;
   std::vector<CallerOf<Figures>> callers{};

@@ -14,7 +14,9 @@
 
 namespace cmt::analysis {
 
-using GroupNumber = std::uint32_t;
+/// The place of a group in StackGroups::groups.
+enum class GroupNumber : std::uint32_t {};
+constexpr std::size_t index_of(GroupNumber group) { return static_cast<std::size_t>(group); }
 
 /// The groups of stacks.
 template <class Figures>
@@ -49,10 +51,10 @@ class GroupWalk {
   StackGroups<Figures> find_groups() {
     walk();
     StackGroups<Figures> found;
-    for (GroupNumber id = 0; id < groups_.size(); ++id) {
-      Group& group = groups_[id];
-      found.groups.push_back({.name = std::string(labels_.text(labels_of_groups_[id])),
-                              .label = labels_of_groups_[id],
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const Group& group = groups_[i];
+      found.groups.push_back({.name = std::string(labels_.text(labels_of_groups_[i])),
+                              .label = labels_of_groups_[i],
                               .self = group.self,
                               .inclusive = group.inclusive,
                               .largest = (group.own.stack != 0 ? group.own : group.through).stack});
@@ -109,7 +111,7 @@ class GroupWalk {
       for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
         if (label->is_allocation && !path_groups_.empty()) continue;  // the outermost function has no caller to charge
         path_groups_.push_back(group_of(label->text));
-        ++groups_[path_groups_.back()].on_path;
+        ++group_at(path_groups_.back()).on_path;
       }
     }
     const std::uint32_t number = entry_numbers_[node];
@@ -120,7 +122,7 @@ class GroupWalk {
     path.back().largest = stack;
     const GroupNumber own = path_groups_.empty() ? group_of(labels_.intern("[unknown]")) : path_groups_.back();
     own_groups_[number - 1] = own;
-    Group& group = groups_[own];
+    Group& group = group_at(own);
     group.self += entry->use;
     group.own.take_larger(stack);
     if (path_groups_.empty()) group.inclusive += entry->use;
@@ -130,7 +132,7 @@ class GroupWalk {
     const Step step = path.back();
     path.pop_back();
     while (path_groups_.size() > step.groups_before) {
-      Group& group = groups_[path_groups_.back()];
+      Group& group = group_at(path_groups_.back());
       path_groups_.pop_back();
       assert(group.on_path != 0);
       if (--group.on_path != 0) continue;
@@ -142,6 +144,7 @@ class GroupWalk {
     path.back().largest.take_larger(step.largest);
   }
 
+  Group& group_at(GroupNumber number) { return groups_[index_of(number)]; }
   GroupNumber group_of(LabelId label) {
     const auto [found, is_new] = ids_.try_emplace(label, static_cast<GroupNumber>(groups_.size()));
     if (is_new) {

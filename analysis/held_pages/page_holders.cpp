@@ -42,7 +42,7 @@ void for_each_shared_page(const PageUses& uses, Visit visit) {
 std::vector<std::vector<GroupNumber>> find_groups_of_stacks(const StackTable& stacks, const PageUses& uses,
                                                             Labels& labels, const StackGroups<PageUse>& found) {
   std::unordered_map<LabelId, GroupNumber> numbers;
-  for (GroupNumber i = 0; i < found.groups.size(); ++i) numbers.emplace(found.groups[i].label, i);
+  for (std::uint32_t i = 0; i < found.groups.size(); ++i) numbers.emplace(found.groups[i].label, GroupNumber{i});
   std::vector<std::vector<GroupNumber>> groups(uses.entries.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].push_back(found.own_groups[i]);
@@ -67,7 +67,8 @@ void add_sole_pages(const PageUses& uses, StackGroups<PageUse>& found,
   for_each_shared_page(uses, [&](const std::vector<std::uint32_t>& entries) {
     const GroupNumber own = found.own_groups[entries.front()];
     const auto is_own = [&](std::uint32_t entry) { return found.own_groups[entry] == own; };
-    if (std::all_of(entries.begin(), entries.end(), is_own)) found.groups[own].self.sole_bytes += uses.page_size;
+    if (std::all_of(entries.begin(), entries.end(), is_own))
+      found.groups[index_of(own)].self.sole_bytes += uses.page_size;
     common = groups_of[entries.front()];
     for (std::size_t i = 1; i < entries.size() && !common.empty(); ++i) {
       const std::vector<GroupNumber>& others = groups_of[entries[i]];
@@ -75,7 +76,7 @@ void add_sole_pages(const PageUses& uses, StackGroups<PageUse>& found,
       std::set_intersection(common.begin(), common.end(), others.begin(), others.end(), std::back_inserter(both));
       common.swap(both);
     }
-    for (const GroupNumber group : common) found.groups[group].inclusive.sole_bytes += uses.page_size;
+    for (const GroupNumber group : common) found.groups[index_of(group)].inclusive.sole_bytes += uses.page_size;
   });
 }
 

@@ -83,7 +83,7 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
     report.contributors.push_back({std::move(group), {}});
   }
   for (std::size_t i = 0; i < uses.entries.size(); ++i)
-    add_lifetimes(report.contributors[found.own_groups[i]].lifetimes, uses.entries[i].lifetimes);
+    add_lifetimes(report.contributors[index_of(found.own_groups[i])].lifetimes, uses.entries[i].lifetimes);
   report.left_out = sort_and_cut(report.contributors, uses, options);
   if (options.by == By::caller) add_callers(report.contributors, stacks, uses, labels, options);
   const StackEnds ends(stacks);

@@ -17,7 +17,7 @@ void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, con
   const std::vector<std::int64_t> figures = functions.figures(uses, metric);
   std::vector<std::string> parts;  // by label
   parts.reserve(labels.count());
-  for (LabelId label = 0; label < labels.count(); ++label) parts.push_back(part_text(labels.text(label)));
+  for (std::uint32_t i = 0; i < labels.count(); ++i) parts.push_back(part_text(labels.text(LabelId{i})));
   std::vector<std::size_t> sizes;  // of the line, before each of its functions
   std::string line, text;
   std::int64_t deeper = 0;  // the figures of functions that the line has no room for
@@ -28,7 +28,7 @@ void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, con
       return;
     }
     if (!line.empty()) line += ';';
-    line += parts[functions.label(node)];
+    line += parts[index_of(functions.label(node))];
     if (figures[node] > 0) text.append(line).append(" ").append(std::to_string(figures[node])).append("\n");
     if (text.size() > enough) write(std::exchange(text, {}));
   };

@@ -13,9 +13,10 @@ namespace {
 
 /// Returns the rank of each label in the order of the texts.
 std::vector<std::uint32_t> ranks_of(const Labels& labels) {
-  std::vector<LabelId> sorted(labels.count());
+  std::vector<std::uint32_t> sorted(labels.count());
   std::iota(sorted.begin(), sorted.end(), 0);
-  std::sort(sorted.begin(), sorted.end(), [&](LabelId a, LabelId b) { return labels.text(a) < labels.text(b); });
+  std::sort(sorted.begin(), sorted.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return labels.text(LabelId{a}) < labels.text(LabelId{b}); });
   std::vector<std::uint32_t> ranks(sorted.size());
   for (std::uint32_t i = 0; i < sorted.size(); ++i) ranks[sorted[i]] = i;
   return ranks;
@@ -47,7 +48,7 @@ FunctionTree::NodeId FunctionTree::child_of(NodeId parent, LabelId label, Labels
   if (depth > depth_max) return parent;
   if (depth == depth_max) label = labels.intern("[deeper]");
   const auto [found, is_new] =
-      ids_.try_emplace(std::uint64_t{parent} << 32 | label, static_cast<NodeId>(nodes_.size()));
+      ids_.try_emplace(std::uint64_t{parent} << 32 | index_of(label), static_cast<NodeId>(nodes_.size()));
   if (is_new) nodes_.push_back({parent, label, depth});
   return found->second;
 }
@@ -58,7 +59,7 @@ void FunctionTree::sort_children(const Labels& labels) {
   std::iota(children_.begin(), children_.end(), 1);
   std::sort(children_.begin(), children_.end(), [&](NodeId a, NodeId b) {
     return nodes_[a].parent != nodes_[b].parent ? nodes_[a].parent < nodes_[b].parent
-                                                : ranks[nodes_[a].label] < ranks[nodes_[b].label];
+                                                : ranks[index_of(nodes_[a].label)] < ranks[index_of(nodes_[b].label)];
   });
   first_child_.resize(nodes_.size() + 1);
   for (const NodeId child : children_) ++first_child_[nodes_[child].parent + 1];

@@ -57,7 +57,7 @@ class FunctionTree {
  private:
   struct Node {
     NodeId parent = 0;
-    LabelId label = 0;
+    LabelId label{};
     std::uint32_t depth = 0;
   };
 

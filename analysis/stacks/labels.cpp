@@ -140,7 +140,7 @@ LabelId Labels::intern(const std::string& text, const std::string& library) {
   own_lengths_.push_back(text.size());
   const LabelId first = first_ids_.try_emplace(text, id).first->second;
   if (first == id) return id;
-  for (const LabelId each : {first, id}) {
+  for (const std::size_t each : {index_of(first), index_of(id)}) {
     if (libraries_[each].empty() || texts_[each].size() != own_lengths_[each]) continue;
     texts_[each] += " [" + std::string(library_suffix(libraries_[each])) + "]";
   }

@@ -18,11 +18,12 @@
 namespace cmt::analysis {
 
 /// The number of a label's text, which many frames may have.
-using LabelId = std::uint32_t;
+enum class LabelId : std::uint32_t {};
+constexpr std::size_t index_of(LabelId label) { return static_cast<std::size_t>(label); }
 
 /// A function of a frame, as a report identifies it.
 struct Label {
-  LabelId text = 0;
+  LabelId text{};
   bool is_allocation = false;
   std::uint32_t name = 0;  ///< index of its function in the names of the frame; 0 if the frame has none
 };
@@ -89,13 +90,15 @@ class Labels {
   std::span<const Label> of_frame(FrameId frame);
 
   std::string_view text(LabelId id) const {
-    assert(id < texts_.size());
-    return texts_[id];
+    assert(index_of(id) < texts_.size());
+    return texts_[index_of(id)];
   }
   /// The text without a library's name after it.
-  std::string_view own_text(LabelId id) const { return std::string_view(texts_[id]).substr(0, own_lengths_[id]); }
+  std::string_view own_text(LabelId id) const {
+    return std::string_view(texts_[index_of(id)]).substr(0, own_lengths_[index_of(id)]);
+  }
   /// The path of the library; empty: none.
-  std::string_view library(LabelId id) const { return libraries_[id]; }
+  std::string_view library(LabelId id) const { return libraries_[index_of(id)]; }
   std::size_t count() const { return texts_.size(); }
 
   /// Returns the number of a text. Functions of the same name in several libraries have different numbers, and the

@@ -81,7 +81,7 @@ class CallTree::FrameFunctions {
       const std::string name = analysis::python_function(stacks_.names(frame)[label.name], true);
       return tree_.function_of(name, analysis::library_text(stacks_, frame), label.is_allocation, true);
     }
-    const std::size_t index = 2 * std::size_t{label.text} + (label.is_allocation ? 1 : 0);
+    const std::size_t index = 2 * index_of(label.text) + (label.is_allocation ? 1 : 0);
     if (index >= function_of_label_.size()) function_of_label_.resize(2 * labels_.count());
     FrameNumber& known = function_of_label_[index];
     if (known == 0) {

@@ -48,10 +48,11 @@ std::vector<std::string> files_of(const StackTable& stacks, const Uses& uses, co
     auto label = found.begin();
     for (const FrameName& each : stacks.names(frame)) {
       if (pattern.matches(each.function)) continue;  // has no label
-      std::string& file = files[(label++)->text];
+      std::string& file = files[index_of((label++)->text)];
       if (file.empty()) file = each.file.empty() ? library_text(stacks, frame) : std::string(each.file);
     }
-    for (; label != found.end(); ++label) files[label->text] = library_text(stacks, frame);  // a frame without names
+    for (; label != found.end(); ++label)
+      files[index_of(label->text)] = library_text(stacks, frame);  // a frame without names
   }
   return files;
 }
@@ -70,10 +71,10 @@ class SpeedscopeWriter {
   void put_frames(const Labels& labels, const std::vector<std::string>& files) {
     json_.begin_object("shared");
     json_.begin_array("frames");
-    for (LabelId label = 0; label < labels.count(); ++label) {
+    for (std::uint32_t i = 0; i < labels.count(); ++i) {
       json_.begin_object();
-      json_.field("name", text::to_line(labels.text(label)));
-      if (!files[label].empty()) json_.field("file", text::to_line(files[label]));
+      json_.field("name", text::to_line(labels.text(LabelId{i})));
+      if (!files[i].empty()) json_.field("file", text::to_line(files[i]));
       json_.end_object();
       write_if_full();
     }
@@ -107,7 +108,7 @@ class SpeedscopeWriter {
       if (figures[node] == 0) return;
       weights.push_back(figures[node]);
       json_.begin_array();
-      for (const LabelId label : path) json_.value(label);
+      for (const LabelId label : path) json_.value(index_of(label));
       json_.end_array();
       write_if_full();
     };
