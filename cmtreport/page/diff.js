@@ -86,13 +86,14 @@
     const model = new cmt.diff.DiffModel(report);
     const opening = model.opening();
     const state = new cmt.State(model.last, model.measures.map(({key}) => key), opening.measure);
-    const codePlace = el("div");
+    const codePlace = el("div"), rule = el("p", {class: "hint"}, opening.rule);  // while it is what the graph shows
+    state.listen(({measure}) => { rule.style.visibility = measure === state.first ? "" : "hidden"; });
     page.replaceChildren(
       el("div", {class: "head"}, el("header", {id: "traces", tabindex: "-1"}, el("h1", {}, plain(programsOf(report))), side("Before", report.before), side("After", report.after), totals(report)),
         el("div", {class: "found-list"}, findings(report, model, state))),
       el("nav", {"aria-label": "parts of the report"}, ["code", "sizes", "lifetimes"].map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id])),
         el("span", {class: "chosen"}, cmt.theme.choice(), cmt.keys.obey(state, report.has_stacks))),
-      el("div", {class: "parts diff"}, section("code", el("p", {class: "hint"}, opening.rule), codePlace), section("sizes", ...sizes(report)), section("lifetimes", ...lifetimes(report))), cmt.keys.maker());
+      el("div", {class: "parts diff"}, section("code", rule, codePlace), section("sizes", ...sizes(report)), section("lifetimes", ...lifetimes(report))), cmt.keys.maker());
     if (!report.has_stacks) codePlace.append(el("p", {class: "hint"}, "Call stacks were not recorded in both: sizes stand in the place of functions."));
     const code = model.measures.length > 0 ? new cmt.diff.DiffCode(codePlace, model, state, null) : null;
     if (!code) codePlace.append(el("p", {class: "hint"}, "Neither trace has allocations."));

@@ -4,10 +4,12 @@
   const {el, plain} = cmt.elements;
   const shownFirst = 12;
 
-  /// The words of a headline that has no room are cut around the function's name: "of all alloc… in main, thr…".
+  /// A headline that has no room loses the words after the function's name first, then those before it, which say what the
+  /// card's kind says too: "of all allocations are temporary, in main, thr…", then "in main, thr…".
   const headlineOf = (text) => {
     const [, before, where, after] = /^(.*? )(in .+?)((?: for [\d.]+ %)?(?:, through .+)?)$/.exec(text) ?? [null, "", text, ""];
-    return el("span", {class: "headline"}, [["before", before], ["where", where], ["after", after]].map(([part, words]) => (words ? el("span", {class: part}, words) : null)));
+    const part = (name, words) => (words ? el("span", {class: name}, words) : null);
+    return el("span", {class: "headline"}, part("before", before), el("span", {class: "name-part"}, part("where", where), part("after", after)));
   };
 
   /// follow(finding) shows what a finding is about; words(kind) names the kind. A finding has a headline, and may have a

@@ -16,6 +16,7 @@
 
     words(moment) {
       const at = this.at[moment];
+      if (this.timed && at === 0) return "0";
       if (this.timed) return this.at.at(-1) < 1e9 ? label("ns", at) : (at / 1e9).toFixed(3) + " s";
       return this.panel.unit === "share" ? label("share", at) : "event " + label("count", at);
     }
@@ -48,19 +49,21 @@
     const samples = own.map((i) => ({x: at ? at[i] : axis.at[i], resident: resident[i], live: live[i]}));
     const points = axis.at.map((x, i) => ({x, live: moments.live_bytes[i]})).concat(at ? samples : []).sort((a, b) => a.x - b.x);
     const {share: least = 0} = model.report.folded ?? {};
-    const others = "other functions" + (least > 0 ? `, and calls below ${+(100 * least).toPrecision(2)} %` : "");
+    const others = "other functions" + (least > 0 ? `, and calls with less than ${+(100 * least).toPrecision(2)} % of every measure` : "");
     const series = model.liveByFunction().map(({id, values}) => ({
       name: id < 0 ? others : shorten(model.functions[id].short, 40), form: "band", x: axis.at, y: [...values], colour: colours.ofFunction(id),
     }));
     series.push({name: "all live bytes", form: "line", x: points.map(({x}) => x), y: points.map((point) => point.live), look: 2});
-    if (processes.length < 2) series.push({name: "peak in the interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
+    if (processes.length < 2) series.push({name: "most live in each interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
     const add = (name, key, look) => series.push({name, form: "line", x: samples.map(({x}) => x), y: samples.map((sample) => sample[key]), look});
     if (samples.length > 0) add(at ? "resident" : "resident, each process at its last sample", "resident", 3);
     if (samples.length > 0 && !at) add("live at these samples", "live", 6);
     return series;
   };
 
-  /// Lines and names of marks. A name that has no room on the right of its line is on the left or a row below, or left out.
+  /// Lines and names of marks. The names are above the plot, so that they cover no curve. A name that has no room on the
+  /// right of its line is on the left or a row above, or left out.
+  const markRows = 3, markHeight = 12;
   const drawMarks = (u, marks) => {
     const {ctx, bbox} = u, scale = devicePixelRatio;
     ctx.save();
@@ -70,22 +73,27 @@
     ctx.strokeStyle = cmt.panels.look("axis", "stroke");
     const {color: ink, backgroundColor: ground} = getComputedStyle(document.body);
     ctx.setLineDash([3 * scale, 3 * scale]);
-    const rows = [[], [], []], right = bbox.left + bbox.width, isFree = (row, from, to) => from >= bbox.left && to <= right + 1 && row.every(([a, b]) => to <= a || from >= b);
+    const rows = Array.from({length: markRows}, () => []), right = bbox.left + bbox.width, isFree = (row, from, to) => from >= bbox.left && to <= right + 1 && row.every(([a, b]) => to <= a || from >= b);
+    const names = [];
     for (const {at, text} of marks) {
       const x = Math.round(u.valToPos(at, "x", true)) + 0.5;
       if (x < bbox.left || x > right + 1) continue;
+      const width = ctx.measureText(text).width + 8 * scale;
+      const [row = 0, from] = rows.flatMap((_, i) => [[i, x], [i, x - width]]).find(([i, begin]) => isFree(rows[i], begin, begin + width)) ?? [];
+      const top = bbox.top - markHeight * row * scale;
       ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
+      ctx.moveTo(x, top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      const width = ctx.measureText(text).width + 8 * scale;
-      const [row, from] = rows.flatMap((_, i) => [[i, x], [i, x - width]]).find(([i, begin]) => isFree(rows[i], begin, begin + width)) ?? [];
-      if (row == null) continue;
-      ctx.fillStyle = ground;
-      ctx.fillRect(from + 2 * scale, bbox.top + (12 * row + 2) * scale, width - 4 * scale, 12 * scale);
-      ctx.fillStyle = ink;
-      ctx.fillText(text, from + 4 * scale, bbox.top + 12 * (row + 1) * scale);
+      if (from == null) continue;
       rows[row].push([from, from + width]);
+      names.push({text, from, top, width});
+    }
+    for (const {text, from, top, width} of names) {
+      ctx.fillStyle = ground;
+      ctx.fillRect(from + 2 * scale, top - markHeight * scale, width - 4 * scale, markHeight * scale);
+      ctx.fillStyle = ink;
+      ctx.fillText(text, from + 4 * scale, top - 3 * scale);
     }
     ctx.restore();
   };
@@ -154,9 +162,10 @@
     width() { return Math.max(320, this.place.clientWidth); }
 
     /// Dragging chooses a span, a double click the whole.
-    optionsOf(panel, {cursor, hooks = {}}) {
+    optionsOf(panel, {cursor, hooks = {}, padding}) {
       const draw = panel.heat ? [] : [(u) => drawMarks(u, this.marks), () => this.placeSliders()];
       return {
+        padding: panel.heat ? padding : [padding[0] + markHeight * Math.min(markRows, this.marks.length), ...padding.slice(1)],
         hooks: {...hooks, draw: [...(hooks.draw ?? []), ...draw, () => this.showSelection()], setSelect: [(u) => this.dragged(u)]},
         cursor: {...cursor, drag: {x: true, y: false, setScale: false, dist: 4}, bind: {dblclick: () => () => this.state.set({span: this.state.whole})}},
       };

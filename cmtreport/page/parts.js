@@ -47,10 +47,13 @@
   const isSmallLoss = ({events, truncated, lost: {repairs = 0, defects = 0, unknown_ends: ends = 0, unknown_stack_blocks: stacks = 0} = {}}) =>
     !truncated && repairs + defects + ends + stacks < Math.floor(events / 10_000);
 
+  /// The command as a shell reads it, in one line.
+  const commandOf = ({command}) => (command ?? "").replace(/[\t\n\r]+/g, " ");
+
   /// The title is the program, or of several processes the command that was started.
   const header = (report) => {
     const words = losses(report);
-    const command = (report.command ?? "").replace(/\s+/g, " "), several = (report.processes ?? []).length > 1 && command;
+    const command = commandOf(report), several = (report.processes ?? []).length > 1 && command;
     return el("header", {},
       el("h1", {title: several ? plain(command) : null}, plain(several ? command : report.program || report.name || "trace")),
       command && !several ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
@@ -96,9 +99,9 @@
   };
 
   /// The command that records what this report lacks.
-  const stacksHint = ({has_stacks: has, command}) => (has === false ? el("p", {class: "hint stacks"},
+  const stacksHint = (report) => (report.has_stacks === false ? el("p", {class: "hint stacks"},
     "Call stacks were not recorded, so sizes are in the place of functions. Without --calls, cmttrace records them: ",
-    el("code", {}, `cmttrace -o app.cmt -- ${plain(command || "COMMAND")}`)) : null);
+    el("code", {}, `cmttrace -o app.cmt -- ${plain(commandOf(report) || "COMMAND")}`)) : null);
 
   const threadTable = ({threads = [], processes = []}) => {
     // Processes of one thread each are in their own table.

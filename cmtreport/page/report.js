@@ -91,7 +91,9 @@
     const memorySection = section("memory",
       el("div", {class: lists.length > 0 ? "beside lists" : "alone"}, memoryPlace, lists.length > 0 ? el("div", {class: "tables"}, lists) : null));
     memorySection.classList.add("wide");
-    const codeSection = section("code", el("p", {class: "hint"}, opening.rule), cmt.parts.stacksHint(report) ?? "", codePlace);
+    const rule = el("p", {class: "hint"}, opening.rule);  // while it is what the graph shows
+    state.listen(({measure, span}) => { rule.style.visibility = measure === state.first && model.isWhole(span) ? "" : "hidden"; });
+    const codeSection = section("code", rule, cmt.parts.stacksHint(report) ?? "", codePlace);
     codeSection.classList.add("wide");
     const sections = [memorySection, codeSection, ...optionalParts(report, axis)];
     page.replaceChildren(

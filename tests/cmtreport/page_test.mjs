@@ -128,6 +128,11 @@ const checkOpening = async (page, name, json) => {
   const part = json.processes.length > 1 && left > json.peak.live_bytes ? "more, since the processes ended at different times" : `${((100 * left) / json.peak.live_bytes).toFixed(0)} %`;
   check(measure === (isLeft ? "leaked_bytes" : "peak_bytes") && hint.includes(part), `${name}: opens on ${measure}: ${hint}`);
   check(sum === (isLeft ? left : json.peak.live_bytes), `${name}: opens on ${sum} bytes`);
+  const isRuleShown = (measure) => page.evaluate((key) => {
+    cmt.shown.state.set({measure: key});
+    return document.querySelector("#code .hint").checkVisibility({visibilityProperty: true});
+  }, measure);
+  check(!(await isRuleShown("growth_bytes")) && (await isRuleShown(measure)), `${name}: the rule of the first measure is not shown with that measure alone`);
   for (const moment of [1, last >> 1, last]) {
     const all = bands.reduce((total, {y}) => total + y[moment], 0);
     check(all === moments.live_bytes[moment], `${name}: the bands of moment ${moment} are ${all} of ${moments.live_bytes[moment]} bytes`);
@@ -312,8 +317,6 @@ const checkCards = async (page, name, json) => {
     check(text.length === finding.text.length, `${name}: the text of card ${i} is ${text}`);
   });
   if (closed.length === 0) return;
-  const cut = await page.$$eval(".where", (all) => all.filter((where) => where.scrollWidth > where.clientWidth && where.previousSibling?.clientWidth > 20).map((where) => where.textContent));
-  check(cut.length === 0, `${name}: functions that are cut although the words before them have room: ${cut}`);
   await page.focus(".findings summary");
   await page.keyboard.press("Enter");
   const [first] = await cards();
@@ -323,18 +326,42 @@ const checkCards = async (page, name, json) => {
   check(scrolls === 0, `${name}: ${scrolls} elements of the head scroll`);
 };
 
-/// The peak has its name, wherever it is, and a function's name that has no room is cut where one sees it.
+/// A card without room keeps its figure, the function's name and its kind. Other words are shown as a whole or left out.
+const checkNarrowCards = async (page, name) => {
+  for (const [width, isWhole] of [[900, true], [600, true], [330, false]]) {
+    const card = await page.evaluate((pixels) => {
+      const list = cmt.findings.cards([{figure: "47.2 %", headline: "of all allocations are temporary, in parse_request for 62.3 %, through xmalloc", text: "", kind: "temporary"}], (kind) => kind, () => {});
+      list.style.width = `${pixels}px`;
+      document.body.append(list);
+      const line = list.querySelector(".headline").getBoundingClientRect();
+      const part = (selector) => {
+        const one = list.querySelector(selector), {top, bottom, left, right} = one.getBoundingClientRect();
+        const isCut = one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0, isOut = bottom <= line.top + 1 || top >= line.bottom - 1;
+        return isOut ? "out" : isCut || left < line.left - 90 || right > line.right + 90 ? "cut" : "whole";
+      };
+      const parts = Object.fromEntries(["figure", "before", "where", "kind"].map((one) => [one, part(`.${one}`)]));
+      list.remove();
+      return JSON.stringify(parts);
+    }, width);
+    const expected = JSON.stringify({figure: "whole", before: isWhole ? "whole" : "out", where: "whole", kind: "whole"});
+    check(card === expected, `${name}: a card of ${width} pixels shows ${card}, not ${expected}`);
+  }
+};
+
+/// The peak has its name, wherever it is, above the curves. A function's name that has no room is cut where one sees it.
 const checkCuts = async (page, name, json) => {
   const {width} = page.viewport();
   const drawn = await page.evaluate(async () => {
     const texts = [], {prototype} = CanvasRenderingContext2D, {fillText} = prototype;
-    prototype.fillText = function (text, ...place) { texts.push(text); return fillText.call(this, text, ...place); };
+    prototype.fillText = function (text, x, y) { texts.push([text, y]); return fillText.call(this, text, x, y); };
     cmt.shown.memory.plots[0].plot.redraw();
     await new Promise((done) => setTimeout(done, 50));
     prototype.fillText = fillText;
-    return texts;
+    const {top} = cmt.shown.memory.plots[0].plot.bbox;
+    return texts.filter(([text]) => cmt.shown.memory.marks.some((mark) => mark.text === text)).map(([text, y]) => [text, y < top ? "above" : "on the curves"].join());
   });
-  check(!(json.peak?.moment > 0) || drawn.includes("peak"), `${name}: the peak has no name; drawn is ${drawn}`);
+  check(!(json.peak?.moment > 0) || drawn.includes("peak,above"), `${name}: the peak has no name; drawn is ${drawn}`);
+  check(drawn.every((text) => text.endsWith(",above")), `${name}: names of marks cover data: ${drawn}`);
   await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
   for (const pixels of [1100, 1440, width]) {
     await page.setViewport({width: pixels, height: 900});
@@ -482,15 +509,24 @@ const checkWithoutStacks = async (page, name) => {
 
 /// Of several processes the title is the command that was started, rows have pids, and one program has one colour.
 const checkProcesses = async (page, name) => {
-  const {title, thread, hues, swatches} = await page.evaluate(() => {
+  const {title, thread, hues, swatches, scale, lacking} = await page.evaluate(() => {
     const processes = [["a <b>", 7], ["a <b>", 8], ["c", 9]].map(([program, pid]) => ({program, pid, events: 1, peak_live_bytes: 1, allocated_bytes: 1}));
     const report = {...cmt.shown.model.report, processes, command: "make  all"};
+    const threads = [0, 2].map((process) => ({process, thread: 0, allocated_bytes: 9, activity: [[1, 9]]}));
+    const panel = cmt.threads.panelOf({...report, threads}, cmt.shown.memory.axis), place = document.body.appendChild(document.createElement("div"));
+    cmt.panels.drawPanel(panel, place, {width: 600, height: 100});
+    const scale = [...place.querySelectorAll(".colours span")].map((one) => one.style.background).join(" ");
+    const asShown = (shade) => Object.assign(document.createElement("span").style, {color: shade}).color;
+    const lacking = panel.heat.row_shades.flat().map(asShown).filter((shade) => !scale.includes(shade));
+    place.remove();
     return {
+      scale, lacking,
       title: cmt.parts.header(report).querySelector("h1").textContent, thread: cmt.threads.nameOf({process: 1, thread: 0, name: "x"}, processes), hues: cmt.threads.huesOf(processes),
       swatches: [...cmt.parts.processTable(report).querySelectorAll("tbody tr")].map((row) => [row.querySelector(".swatch").style.getPropertyValue("--hue"), row.children[1].textContent].join()),
     };
   });
-  check(title === "make all" && thread === "a <b> 8 0 x", `${name}: the title is ${title}, a thread ${thread}`);
+  check(lacking.length === 0 && scale.length > 0, `${name}: the scale of colours is ${scale}, and lacks ${lacking}`);
+  check(title === "make  all" && thread === "a <b> 8 0 x", `${name}: the title is ${title}, a thread ${thread}`);
   check(hues[0] === hues[1] && hues[1] !== hues[2] && swatches.join(" ") === `${hues[0]},7 ${hues[1]},8 ${hues[2]},9`, `${name}: the programs' colours are ${hues}, ${swatches}`);
 };
 
@@ -510,6 +546,7 @@ for (const name of process.argv.slice(2)) {
   await settled(page);
   await checkOpening(page, name, json);
   await checkCards(page, name, json);
+  await checkNarrowCards(page, name);
   await checkCuts(page, name, json);
   await checkSums(page, name, json);
   if (json.moments.event.length > 3) {

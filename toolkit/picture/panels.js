@@ -160,13 +160,18 @@
     return Math.min(levels - 1, Math.max(0, Math.floor(((toScale(cell, heat.log) - low) / (high - low)) * levels)));
   };
 
-  /// "blocks  1 ▇▇▇▇▇▇▇▇▇▇▇▇ 380 k"
+  /// "blocks  1 ▇▇▇▇▇▇▇▇▇▇▇▇ 380 k". Where rows have shades of their own, the bar has a stripe for each of these.
   const colourBar = (heat) => {
     const bar = document.createElement("p");
     bar.className = "colours";
     const [low, high] = heat.colours.map((end) => label(heat.unit, end));
     bar.append(heat.title + (heat.log ? ", logarithmic: " : ": "), low + " ");
-    for (const colour of heatColours()) bar.appendChild(document.createElement("span")).style.background = colour;
+    const scales = [...new Map((heat.row_shades ?? [null]).map((shades) => shades ?? heatColours()).map((shades) => [shades.join(), shades])).values()].reverse();
+    for (let level = 0; level < levels; ++level) {
+      const {style} = bar.appendChild(document.createElement("span"));
+      style.background = scales.length === 1 ? scales[0][level] : `linear-gradient(${scales.map((shades, i) => `${shades[level]} ${(100 * i) / scales.length}% ${(100 * (i + 1)) / scales.length}%`)})`;
+      style.height = `${Math.max(11, 4 * scales.length)}px`;
+    }
     bar.append(" " + high);
     return bar;
   };
