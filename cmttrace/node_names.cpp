@@ -48,10 +48,24 @@ bool takes_options(const std::string& path) {
   return ended.signal == 0 && ended.status == 0;
 }
 
+/// Returns the choice of the last option --perf-basic-prof or --no-perf-basic-prof; not_wanted: there is none. Words
+/// of the command come after NODE_OPTIONS. V8 takes "_" for "-" too, and "--noperf" for "--no-perf".
+NodeNames::State chosen_by(const std::string& node_options, const std::vector<std::string>& command) {
+  std::string words = node_options;
+  for (const std::string& word : command) words += " " + word;
+  std::replace(words.begin(), words.end(), '_', '-');
+  const std::size_t last = words.rfind("perf-basic-prof");
+  if (last == words.npos) return NodeNames::State::not_wanted;
+  const std::string_view before = std::string_view(words).substr(0, last);
+  return before.ends_with("--no-") || before.ends_with("--no") ? NodeNames::State::switched_off
+                                                               : NodeNames::State::chosen;
+}
+
 }  // namespace
 
 NodeNames node_names_of(const Options& options, const std::string& file) {
   if (!options.has_stacks || !options.has_trace || options.keeps) return {};
+  using State = NodeNames::State;
   const std::string name = std::filesystem::path(file).filename();
   if (name != "node" && name != "nodejs") return {};
   const auto excludes = [](const auto& variable) {
@@ -61,12 +75,10 @@ NodeNames node_names_of(const Options& options, const std::string& file) {
   if (std::any_of(options.environment.begin(), options.environment.end(), excludes)) return {};
   const char* const inherited = std::getenv("NODE_OPTIONS");
   std::string value = inherited ? inherited : "";
-  const auto chooses = [](std::string_view text) { return text.find("perf-basic-prof") != text.npos; };
   if (!is_node(file)) return {};
-  if (chooses(value) || std::any_of(options.command.begin(), options.command.end(), chooses))
-    return {NodeNames::State::chosen};
-  if (!takes_options(file)) return {NodeNames::State::refused};
-  return {NodeNames::State::added, value + (value.empty() ? "" : " ") + node_name_options};
+  if (const State own = chosen_by(value, options.command); own != State::not_wanted) return {own};
+  if (!takes_options(file)) return {State::refused};
+  return {State::added, value + (value.empty() ? "" : " ") + node_name_options};
 }
 
 }  // namespace cmt::trace_launcher

@@ -13,9 +13,9 @@ inline constexpr const char* node_name_options = "--perf-basic-prof-only-functio
 
 /// Whether NODE_OPTIONS gets node_name_options.
 struct NodeNames {
-  /// `chosen`: the command or NODE_OPTIONS has --perf-basic-prof or --no-perf-basic-prof itself. `refused`: this node
-  /// does not take the options.
-  enum class State { not_wanted, chosen, refused, added };
+  /// `chosen`: the command or NODE_OPTIONS has --perf-basic-prof itself. `switched_off`: it has --no-perf-basic-prof,
+  /// after any other. `refused`: this node does not take the options.
+  enum class State { not_wanted, chosen, switched_off, refused, added };
 
   State state = State::not_wanted;
   std::string options{};  ///< if added: the value of NODE_OPTIONS, with that of our environment

@@ -185,7 +185,7 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
     if (passed.units == *form && (!read_quantity(value.c_str(), units, &limit) || limit == 0))
       command::refuse_value(passed.option, wanted, value);
   }
-  if (value.empty()) throw UsageError("--" + passed.option + " cannot be ''");
+  if (value.empty()) throw UsageError("--" + passed.option + ": a value is missing");
   return value;
 }
 

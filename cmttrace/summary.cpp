@@ -118,6 +118,7 @@ std::string names_of(const launch::RecordedFile& file, NodeNames::State node_nam
                   : "");
     const std::string lacking = functions + " will have no names in call stacks: ";
     if (functions != javascript || node_names == State::not_wanted) return lacking + std::string(compiler.advice);
+    if (node_names == State::switched_off) return lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof";
     if (node_names == State::refused) return lacking + "this node does not take " + node_name_options;
     return lacking + "node has not written " + list +
            (node_names == State::added ? ", though NODE_OPTIONS has " + std::string(node_name_options) : "");

@@ -51,6 +51,7 @@ TEST_CASE("summary: why functions of node have no names") {
   CHECK(advice(State::not_wanted) == lacking + "set NODE_OPTIONS='" + options + "'");
   CHECK(advice(State::refused) == lacking + "this node does not take " + options);
   CHECK(advice(State::added) == lacking + "node has not written " + list + ", though NODE_OPTIONS has " + options);
+  CHECK(advice(State::switched_off) == lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof");
   CHECK(advice(State::chosen) == lacking + "node has not written " + list);
   recorded.files[0].program = "java";
   CHECK(advice(State::added).starts_with("Java methods will have no names in call stacks: with Java 17"));

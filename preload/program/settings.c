@@ -179,9 +179,18 @@ static bool is_understood(const struct Form* form, const char* value) {
   return form->paths_max && are_paths(value, form->paths_max);
 }
 
-static const char* line_about(const char* name, size_t length, const char* value) {
+static bool is_zero_refused(const struct Form* form, const char* value) {
+  uint64_t number;
+  return form->units && form->least == 1 && read_quantity(value, form->units, &number) && number == 0;
+}
+
+static const char* line_about(const struct Form* form, const char* name, size_t length, const char* value) {
   static char line[256];
   memcpy(line, name, length);
+  if (is_zero_refused(form, value)) {
+    strcpy(line + length, " must be above 0");
+    return line;
+  }
   char* end = stpcpy(line + length, " cannot be '");
   size_t shown = strnlen(value, shown_bytes_max);
   memcpy(end, value, shown);
@@ -197,7 +206,7 @@ static const char* fault_of(const char* entry) {
     const struct Form* form = &forms[form_of_setting[setting]];
     if (strlen(setting_names[setting]) != length || memcmp(setting_names[setting], entry, length) != 0) continue;
     if (form->is_of_attached && !attached) break;
-    return is_understood(form, value) ? NULL : line_about(entry, length, value);
+    return is_understood(form, value) ? NULL : line_about(form, entry, length, value);
   }
   static char line[128];
   memcpy(line, entry, length);

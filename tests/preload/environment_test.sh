@@ -14,10 +14,13 @@ refused() {
   [ "$(cat err)" = "libcmttrace: $line" ] || complain "$*: said: $(cat err)"
   [ -z "$(ls t)" ] || complain "$*: left $(ls t)"
 }
-for setting in ON_FULL=stop START=pause TIME=yes TIME=5 TIME=1us STAMPS=some USABLE=2 STACKS=2 STACK_FRAMES=0 STACK_FRAMES=4097 STACKS_OF_FREES=yes WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d MAX_TIME=0s 'MAX_TIME= 1s' \
-  MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=0 MAX_BYTES=18014398509481984K MAX_EVENTS=0 MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
+for setting in ON_FULL=stop START=pause TIME=yes TIME=5 TIME=1us STAMPS=some USABLE=2 STACKS=2 STACK_FRAMES=4097 STACKS_OF_FREES=yes WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d 'MAX_TIME= 1s' \
+  MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=18014398509481984K MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
   CHILD_OF=me OUT=a,b,c,d,e; do
   refused "CMTTRACE_${setting%=*} cannot be '${setting#*=}'; the program goes on untraced" "CMTTRACE_$setting"
+done
+for setting in STACK_FRAMES=0 MAX_TIME=0s MAX_BYTES=0K MAX_EVENTS=0 SAMPLE_BYTES=0 PPROF_FILES=0; do
+  refused "CMTTRACE_${setting%=*} must be above 0; the program goes on untraced" "CMTTRACE_$setting"
 done
 refused "CMTTRACE_OUT cannot be '$(printf 'x%.0s' {1..64})...'; the program goes on untraced" "CMTTRACE_OUT=$(printf 'x%.0s' {1..4000})"
 refused 'CMTTRACE_MAX_EVENT is not a variable that the tracer knows; the program goes on untraced' CMTTRACE_MAX_EVENT=7
