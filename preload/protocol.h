@@ -349,7 +349,8 @@ enum { request_none, request_checkpoint, request_finish };
 enum { verdict_go_on, verdict_enough, verdict_failed };
 
 struct Control {
-  // Written by the program before the collector starts, which copies it then (collector/drain/given.h).
+  // Written by the program before the collector starts. The collector copies it then (collector/drain/start_facts.h),
+  // but not `bytes`, `rings_large` and `stack_frames_max`, which it does not use.
   char magic[8];  ///< ring_magic
   uint32_t process;
   uint32_t clock_is_ns;  ///< no usable clock of the processor: stamps are nanoseconds / 16
@@ -412,7 +413,7 @@ struct Control {
   char message[message_bytes];           ///< the reason for verdict_failed
   uint32_t faults;                       ///< that do not end the recording. `fault` is the last,
   char fault[message_bytes];             ///< stored before the count
-  // Written by the program before the collector starts, which copies it then (collector/drain/given.h).
+  // Written by the program before the collector starts, which copies it then (collector/drain/start_facts.h).
   char program[256];
   char allocator[64];  ///< the file name of the library whose malloc serves the program; empty: the program itself
   char command[command_bytes_max];

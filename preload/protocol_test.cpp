@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "preload/text.h"
 
 namespace {
 
@@ -68,4 +72,20 @@ TEST_CASE("a stack's records leave the bits of publication alone") {
   CHECK(slot_kind(first.head) == record_stack);
   CHECK(slot_kind(more.head) == record_frames);
   for (const Slot& slot : {first, more}) CHECK((slot.head & (slot_valid | slot_parity | slot_has_old_block)) == 0);
+}
+
+TEST_CASE("a command line is written as a shell reads it, but a title as it is") {
+  const auto command = [](std::string_view words, std::size_t room = 64) {
+    std::string text(room, 'x');
+    put_command(text.data(), text.size(), words.data(), words.size());
+    return std::string(text.c_str());
+  };
+  using namespace std::string_view_literals;
+  CHECK(command("perl\0-e\0print 1\0it's\0\0a=b\0"sv) == R"(perl -e 'print 1' 'it'\''s' '' a=b)");
+  CHECK(command("perl\0\0-w\0\0"sv) == "perl '' -w ''");
+  CHECK(command("nginx: worker process\0\0\0"sv) == "nginx: worker process");
+  CHECK(command("a\0b c\xff"sv) == "a 'b c?'");
+  CHECK(command("a\0b c\0"sv, 5) == "a 'b");
+  CHECK(command(""sv) == "");
+  CHECK(command("\0\0"sv) == "");
 }

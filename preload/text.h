@@ -33,6 +33,52 @@ static inline void make_utf8(char* text, size_t length) {
   }
 }
 
+/// Whether a shell reads a word as it is.
+static inline bool is_plain_word(const char* word, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    const char c = word[i];
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!is_letter && (c == 0 || strchr("@%+=:,./_-", c) == NULL)) return false;
+  }
+  return length != 0;
+}
+
+/// Room for text; what has no room is left out.
+struct TextRoom {
+  char *at, *end;
+};
+static inline void put_text(struct TextRoom* out, const char* text, size_t length) {
+  for (; length && out->at < out->end; length--) *out->at++ = *text++;
+}
+
+static inline void put_shell_word(struct TextRoom* out, const char* word, size_t length) {
+  if (is_plain_word(word, length)) {
+    put_text(out, word, length);
+    return;
+  }
+  put_text(out, "'", 1);
+  for (size_t i = 0; i < length; i++) put_text(out, word[i] == '\'' ? "'\\''" : word + i, word[i] == '\'' ? 4 : 1);
+  put_text(out, "'", 1);
+}
+
+/// Writes a command line, whose words end with a zero each, as a shell reads it: `perl -e 'print 1'`. One word alone
+/// stays as it is, since programs write a title over their words.
+static inline void put_command(char* to, size_t to_bytes, const char* words, size_t length) {
+  struct TextRoom out = {to, to + to_bytes - 1};
+  size_t used = length;
+  while (used && words[used - 1] == 0) used--;
+  const bool is_one = used == 0 || memchr(words, 0, used) == NULL;
+  if (is_one) put_text(&out, words, used);
+  for (size_t i = 0; i < length && !is_one;) {
+    const size_t bytes = strnlen(words + i, length - i);
+    if (i) put_text(&out, " ", 1);
+    put_shell_word(&out, words + i, bytes);
+    i += bytes + 1;
+  }
+  make_utf8(to, (size_t)(out.at - to));
+  *out.at = 0;
+}
+
 struct Unit {
   char name[4];
   uint64_t factor;

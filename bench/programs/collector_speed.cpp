@@ -294,7 +294,7 @@ void time_all(std::vector<PackedPass> packed, const StackShare* share, Figures& 
         return writer->write_events(batch);
       },
       stacks ? &*stacks : nullptr);
-  Outputs outputs(Given::read(control).value(), {"trace.cmt"}, {fd}, false, order.live_blocks());
+  Outputs outputs(StartFacts::read(control).value(), {"trace.cmt"}, {fd}, false, order.live_blocks());
   writer = &outputs;
   if (stacks) outputs.use_stacks(stacks->table());
   const double begin = now_ns();

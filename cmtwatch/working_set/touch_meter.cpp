@@ -75,16 +75,16 @@ class IdleMeter : public TouchMeter {
     const std::vector<bool> idle = idle_.idle(heads_);
     Touched touched;
     touched.too_long = too_long_;
-    for (const Listed& listed : listed_mappings_) {
-      touched.mappings.push_back({listed.mapping, 0, 0});
-      for (const ResidentPage& page : listed.pages)
+    for (const MappingPages& of_mapping : listed_mappings_) {
+      touched.mappings.push_back({of_mapping.mapping, 0, 0});
+      for (const ResidentPage& page : of_mapping.pages)
         count_page(touched, kinds_[index_in(frames_, page.frame)], page, idle);
     }
     return touched;
   }
 
  private:
-  struct Listed {
+  struct MappingPages {
     Mapping mapping;
     std::vector<ResidentPage> pages;
   };
@@ -132,7 +132,7 @@ class IdleMeter : public TouchMeter {
   TouchTarget target_;
   process::PageIdle idle_;
   process::PageFlags flags_;
-  std::vector<Listed> listed_mappings_;
+  std::vector<MappingPages> listed_mappings_;
   std::vector<std::uint64_t> frames_;  ///< of the resident pages, each once, rising
   std::vector<FrameKind> kinds_;       ///< of the frames
   std::vector<std::uint64_t> heads_;

@@ -46,8 +46,8 @@ std::uint64_t quantity(Setting setting, const Unit* units, std::uint64_t otherwi
   return read_quantity(variable(setting), units, &value) ? value : otherwise;
 }
 
-std::vector<std::string> paths_of(const Given& given) {
-  return {given.paths.begin(), given.paths.begin() + given.outputs};
+std::vector<std::string> paths_of(const StartFacts& facts) {
+  return {facts.paths.begin(), facts.paths.begin() + facts.outputs};
 }
 
 /// Whether a process is the supervisor (collector_start.c) of a program that has ended. Init has inherited such a
@@ -100,23 +100,24 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
       backlog_(backlog),
       state_(state),
       settings_(settings),
-      stacks_(memory.given().stacks_at != 0
-                  ? std::optional<RingStacks>(std::in_place, memory.stack_share(), memory.given().has_stacks_of_frees,
+      stacks_(memory.start_facts().stacks_at != 0
+                  ? std::optional<RingStacks>(std::in_place, memory.stack_share(),
+                                              memory.start_facts().has_stacks_of_frees,
                                               [this](std::uint64_t stamp) { return outputs_.time_of(stamp); })
                   : std::nullopt),
       order_(
-          earlier_blocks(memory.given()), [this](EventBatch& batch) { return write_events(batch); },
-          stacks_ ? &*stacks_ : nullptr, memory.given().touched_min, &memory.control()),
-      outputs_(memory.given(), paths_of(memory.given()), outputs, settings.has_times, order_.live_blocks(),
+          earlier_blocks(memory.start_facts()), [this](EventBatch& batch) { return write_events(batch); },
+          stacks_ ? &*stacks_ : nullptr, memory.start_facts().touched_min, &memory.control()),
+      outputs_(memory.start_facts(), paths_of(memory.start_facts()), outputs, settings.has_times, order_.live_blocks(),
                settings.keep),
       flushed_ns_(clock_ns()),
-      profiled_ns_(memory.given().start_ns) {
-  const Given& given = memory.given();
-  if (!given.pprof_path.empty()) {
-    profile_.emplace(given.sample_bytes);
-    profile_files_.emplace(given.pprof_path, settings.pprof_files);
+      profiled_ns_(memory.start_facts().start_ns) {
+  const StartFacts& facts = memory.start_facts();
+  if (!facts.pprof_path.empty()) {
+    profile_.emplace(facts.sample_bytes);
+    profile_files_.emplace(facts.pprof_path, settings.pprof_files);
   }
-  progress_.cut_ns = given.start_ns;
+  progress_.cut_ns = facts.start_ns;
   if (stacks_) outputs_.use_stacks(stacks_->table());
 }
 
@@ -166,7 +167,7 @@ bool Encoder::is_near_limit(std::uint64_t events) const {
   };
   return comes_near(written, events, settings_.events_max) ||
          comes_near(bytes, events * bytes_per_event, settings_.bytes_max) ||
-         comes_near(now_ns - memory_.given().start_ns, lag_ns, settings_.time_ns_max);
+         comes_near(now_ns - memory_.start_facts().start_ns, lag_ns, settings_.time_ns_max);
 }
 
 void Encoder::fail(const OutputError& error) {
@@ -175,20 +176,20 @@ void Encoder::fail(const OutputError& error) {
   give_verdict(verdict_failed, what + error.path + ": " + std::strerror(error_));
 }
 
-void append_status(const Given& given, const std::string& fields, const std::string& path) {
-  if (given.status_path.empty()) return;
-  const int fd = ::open(given.status_path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
+void append_status(const StartFacts& facts, const std::string& fields, const std::string& path) {
+  if (facts.status_path.empty()) return;
+  const int fd = ::open(facts.status_path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
-  const std::string line = "pid=" + std::to_string(given.process) + " start_ns=" + std::to_string(given.start_ns) +
-                           " " + fields + " path=" + (path.empty() ? given.paths[0] : path) + "\n";
+  const std::string line = "pid=" + std::to_string(facts.process) + " start_ns=" + std::to_string(facts.start_ns) +
+                           " " + fields + " path=" + (path.empty() ? facts.paths[0] : path) + "\n";
   static_cast<void>(::write(fd, line.data(), line.size()) < 0);
   ::close(fd);
 }
 
 /// Removes a launcher's status file (toolkit/launch/trace_status.h), and its folder, if the launcher has ended without
 /// doing so. Does nothing to a file that is not named as a launcher names it.
-void remove_abandoned_status(const Given& given) {
-  const std::filesystem::path path = given.status_path, folder = path.parent_path();
+void remove_abandoned_status(const StartFacts& facts) {
+  const std::filesystem::path path = facts.status_path, folder = path.parent_path();
   if (path.filename().string().size() != status_name_digits ||
       !folder.filename().string().starts_with(status_folder_begin))
     return;
@@ -205,16 +206,16 @@ void remove_abandoned_status(const Given& given) {
 }
 
 void Encoder::report(std::uint64_t drain_cpu_ns) const {
-  const Given& given = memory_.given();
+  const StartFacts& facts = memory_.start_facts();
   const Totals& totals = outputs_.totals();
   const Repairs& repairs = order_.repairs();
   const std::uint64_t cpu_ns = state_.cpu_ns(), at_end_ns = state_.cpu_ns_at_end;
   append_status(
-      given, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+      facts, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
                  " bytes=" + std::to_string(outputs_.bytes()) +
-                 " time_ns=" + std::to_string(clock_ns() - given.start_ns) + " lost=" + std::to_string(lost_events()) +
+                 " time_ns=" + std::to_string(clock_ns() - facts.start_ns) + " lost=" + std::to_string(lost_events()) +
                  " repairs=" + std::to_string(repairs.total()) + " inversions=" + std::to_string(order_.inversions()) +
-                 " unseen=" + std::to_string(given.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
+                 " unseen=" + std::to_string(facts.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
                  stack_fields() + finished_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
                  " holders_bytes=" + std::to_string(memory_.control().owners_bytes) + " time_step_ns=" +
                  std::to_string(state_.time_step_ns) + " wait_status=" + std::to_string(state_.wait_status) +
@@ -222,7 +223,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
                  " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
                  " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) +
                  " profile_failed=" + std::to_string(profile_error_) + pool_fields());
-  remove_abandoned_status(given);
+  remove_abandoned_status(facts);
 }
 
 /// The fields of a trace that ends before the program.
@@ -230,7 +231,7 @@ std::string Encoder::stop_fields() const {
   const Control& control = memory_.control();
   std::string fields;
   if (control.stopped != 0)
-    fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - memory_.given().start_ns);
+    fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - memory_.start_facts().start_ns);
   else if (stopped_by_ != nullptr)
     fields = std::string(" stopped=") + stopped_by_ + " recorded_ns=" + std::to_string(recorded_ns_);
   if (control.bypasses == 0) return fields;
@@ -247,7 +248,7 @@ std::string Encoder::pool_fields() const {
   const auto add = [&](const char* name, std::uint64_t count) {
     if (count != 0) fields += name + std::to_string(count);
   };
-  add(" pool_unseen=", memory_.given().forked == 1 ? 0 : order_.unseen_pool_blocks());
+  add(" pool_unseen=", memory_.start_facts().forked == 1 ? 0 : order_.unseen_pool_blocks());
   add(" pool_replaced=", order_.replaced_pool_blocks());
   add(" pools_refused=", control.pools_refused);
   return fields;
@@ -332,7 +333,7 @@ void Encoder::flush() {
 void Encoder::merge_until(const WorkItem& cut) {
   outputs_.calibrate(cut.clock_stamp, cut.clock_ns);
   last_cut_stamp_ = cut.clock_stamp;
-  last_cut_ns_ = cut.clock_ns - memory_.given().start_ns;
+  last_cut_ns_ = cut.clock_ns - memory_.start_facts().start_ns;
   if (stacks_) stacks_->note_unloaded();
   order_.merge_until(cut.stamp);
   if (outputs_.kept() != nullptr) {
@@ -384,13 +385,13 @@ void Encoder::write_if_due(const WorkItem& cut) {
 /// Writes the kept events to a file of their own, and reports this in the status file. The recording goes on, even
 /// after a failure.
 void Encoder::write_kept() {
-  const std::string trace = memory_.given().paths[0];
+  const std::string trace = memory_.start_facts().paths[0];
   try {
-    describe_memory(memory_.given().start_ns + last_cut_ns_);
+    describe_memory(memory_.start_facts().start_ns + last_cut_ns_);
     const WrittenFlight written = write_beside(trace, *outputs_.kept(), repairs());
-    append_status(memory_.given(), "snapshot=1" + kept_fields(written.span), written.path);
+    append_status(memory_.start_facts(), "snapshot=1" + kept_fields(written.span), written.path);
   } catch (const std::system_error& error) {
-    append_status(memory_.given(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);
+    append_status(memory_.start_facts(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);
   }
 }
 
@@ -403,17 +404,18 @@ void Encoder::describe_memory(std::uint64_t until_ns) {
 /// and each failure after a success.
 void Encoder::write_at_mark() {
   const std::uint64_t begin_ns = clock_ns();
-  const std::string trace = memory_.given().paths[0];
+  const std::string trace = memory_.start_facts().paths[0];
   ::malloc_trim(0);  // the recorder is in the group
-  describe_memory(memory_.given().start_ns + last_cut_ns_);
+  describe_memory(memory_.start_facts().start_ns + last_cut_ns_);
   try {
     const WrittenFlight written = write_over(mark_path_, trace, *outputs_.kept(), repairs());
-    if (mark_path_.empty()) append_status(memory_.given(), "snapshot=1" + kept_fields(written.span), written.path);
+    if (mark_path_.empty())
+      append_status(memory_.start_facts(), "snapshot=1" + kept_fields(written.span), written.path);
     mark_path_ = written.path;
     mark_error_ = 0;
   } catch (const std::system_error& error) {
     const int before = std::exchange(mark_error_, error.code().value());
-    if (before == 0) append_status(memory_.given(), "snapshot=1 failed=" + std::to_string(mark_error_), trace);
+    if (before == 0) append_status(memory_.start_facts(), "snapshot=1 failed=" + std::to_string(mark_error_), trace);
   }
   ::malloc_trim(0);
   state_.memory->note_written(clock_ns(), clock_ns() - begin_ns);
@@ -434,7 +436,7 @@ void Encoder::write_profile(bool is_last) {
   static const StackTable no_stacks;
   Control& control = memory_.control();
   const auto content = [&](const std::function<void(std::string_view)>& write) {
-    cmt::collector::write_profile(*profile_, stacks_ ? stacks_->table() : no_stacks, memory_.given(),
+    cmt::collector::write_profile(*profile_, stacks_ ? stacks_->table() : no_stacks, memory_.start_facts(),
                                   control.samples_lost, last_cut_ns_, lost_events(), write);
   };
   const bool has_failed_before = profile_error_ != 0;
@@ -506,7 +508,7 @@ void Encoder::write_checkpoint(std::uint32_t request) {
   int status = 0;
   while (::waitpid(copy, &status, 0) < 0 && errno == EINTR) {
   }
-  if (status != 0) throw OutputError(memory_.given().paths[0], WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
+  if (status != 0) throw OutputError(memory_.start_facts().paths[0], WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
   answer(request);
 }
 
@@ -540,7 +542,8 @@ void Encoder::finish(bool truncated) {
 // ended before. So the first process waits for these collectors.
 void Encoder::answer(std::uint32_t request) {
   Control& control = memory_.control();
-  for (int i = 0; memory_.given().own_process == 1 && i < collector_pauses_max && is_another_collector_busy(); ++i) {
+  for (int i = 0; memory_.start_facts().own_process == 1 && i < collector_pauses_max && is_another_collector_busy();
+       ++i) {
     ::poll(nullptr, 0, collector_pause_ms);
   }
   __atomic_store_n(&control.done, request, __ATOMIC_SEQ_CST);

@@ -126,6 +126,6 @@ class Encoder {
 
 /// Appends a line to the status file: "pid=7 start_ns=9", the fields, and a path, by default the trace's. Ignores
 /// errors.
-void append_status(const Given& given, const std::string& fields, const std::string& path = {});
+void append_status(const StartFacts& facts, const std::string& fields, const std::string& path = {});
 
 }  // namespace cmt::collector

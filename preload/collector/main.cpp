@@ -66,8 +66,8 @@ void set_up_process() {
   set_up_malloc();
 }
 
-/// `description`: the descriptor of a file with a control block, from which Given is read; empty: it is read from the
-/// shared memory.
+/// `description`: the descriptor of a file with a control block, from which StartFacts is read; empty: it is read from
+/// the shared memory.
 int attach(const std::string& description) {
   set_up_process();
   std::unique_ptr<Control> described;
@@ -79,7 +79,8 @@ int attach(const std::string& description) {
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings", described.get());
   const EndMark mark(memory.control(), EndMark::Taking::from_anyone);
   std::vector<int> outputs;
-  for (std::uint32_t i = 0; i < memory.given().outputs; ++i) outputs.push_back(collector_output + static_cast<int>(i));
+  for (std::uint32_t i = 0; i < memory.start_facts().outputs; ++i)
+    outputs.push_back(collector_output + static_cast<int>(i));
   const int process = ::fcntl(collector_process, F_GETFD) < 0 ? -1 : collector_process;
   run_session(memory, outputs, process);
   return 0;

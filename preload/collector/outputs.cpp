@@ -22,44 +22,44 @@ namespace {
 constexpr int level = 1;
 
 /// The value of the key `origin` (format-spec/text.md).
-const char* origin_of(const Given& given) {
-  return given.forked == 0 ? "start" : given.forked == 1 ? "fork" : "attach";
+const char* origin_of(const StartFacts& facts) {
+  return facts.forked == 0 ? "start" : facts.forked == 1 ? "fork" : "attach";
 }
 
 /// How many processors the program may use.
-int processors_of(const Given& given) {
+int processors_of(const StartFacts& facts) {
   cpu_set_t set;
-  if (::sched_getaffinity(static_cast<pid_t>(given.process), sizeof set, &set) == 0) return CPU_COUNT(&set);
+  if (::sched_getaffinity(static_cast<pid_t>(facts.process), sizeof set, &set) == 0) return CPU_COUNT(&set);
   return static_cast<int>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
-Header header_of(const Given& given, bool has_times) {
+Header header_of(const StartFacts& facts, bool has_times) {
   Header header;
   header.has_header = header.has_addresses = true;
   header.has_times = has_times;
-  header.has_stacks = given.stacks_at != 0;
-  header.metadata = {{"program", given.program},
-                     {"command", given.command},
-                     {"pid", std::to_string(given.process)},
-                     {"start", text::start_text(given.start_wall)},
-                     {"start_monotonic_ns", std::to_string(given.start_ns)},
+  header.has_stacks = facts.stacks_at != 0;
+  header.metadata = {{"program", facts.program},
+                     {"command", facts.command},
+                     {"pid", std::to_string(facts.process)},
+                     {"start", text::start_text(facts.start_wall)},
+                     {"start_monotonic_ns", std::to_string(facts.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
-                     {"origin", origin_of(given)},
-                     {"allocator", given.allocator.empty() ? given.program : given.allocator},
+                     {"origin", origin_of(facts)},
+                     {"allocator", facts.allocator.empty() ? facts.program : facts.allocator},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
-  if (has_times) header.metadata.emplace_back("processors", std::to_string(processors_of(given)));
-  if (given.sample_bytes != 0) header.metadata.emplace_back("sampled", std::to_string(given.sample_bytes));
-  if (given.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(given.touched_min));
+  if (has_times) header.metadata.emplace_back("processors", std::to_string(processors_of(facts)));
+  if (facts.sample_bytes != 0) header.metadata.emplace_back("sampled", std::to_string(facts.sample_bytes));
+  if (facts.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(facts.touched_min));
   return header;
 }
 
 }  // namespace
 
-Outputs::Outputs(const Given& given, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
+Outputs::Outputs(const StartFacts& facts, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
                  bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep)
-    : has_times_(has_times), times_(given.start_stamp, given.start_ns) {
+    : has_times_(has_times), times_(facts.start_stamp, facts.start_ns) {
   assert(descriptors.size() <= paths.size());
-  const Header header = header_of(given, has_times);
+  const Header header = header_of(facts, has_times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};
     auto output = std::make_unique<Output>(descriptors[i]);

@@ -66,7 +66,7 @@ class StampTimes {
 class Outputs {
  public:
   /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows `live_blocks`.
-  Outputs(const Given& given, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
+  Outputs(const StartFacts& facts, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
           bool has_times, const LiveBlockSource& live_blocks, FlightLimits keep = {});
 
   /// To be called before the first event of a recording that has call stacks. Borrows the table, which may grow.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "preload/collector/pages/resident_rings.h"
+#include "preload/text.h"
 
 namespace cmt::collector {
 namespace {
@@ -43,13 +45,12 @@ int read_wait_status(int process_fd, std::uint32_t process) {
 }
 
 /// Whether a process has other words than at the begin of its recording. All may read these.
-bool has_other_words(const Given& given) {
-  std::ifstream file("/proc/" + std::to_string(given.process) + "/cmdline");
+bool has_other_words(const StartFacts& facts) {
+  std::ifstream file("/proc/" + std::to_string(facts.process) + "/cmdline");
   std::string words(std::istreambuf_iterator<char>(file), {});
-  words.resize(std::min<std::size_t>(words.size(), std::size_t{command_bytes_max} - 1));
-  while (!words.empty() && words.back() == 0) words.pop_back();
-  std::replace(words.begin(), words.end(), '\0', ' ');
-  return !words.empty() && words != given.command;
+  std::array<char, command_bytes_max> command{};
+  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()));
+  return command[0] != 0 && command.data() != facts.command;
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ bool was_executed(const RingMemory& memory) {
   const RingsMapping rings = find_rings(memory);
   if (rings.is_readable) return rings.address == 0;
   const bool announces = __atomic_load_n(&memory.control().exec_pending, __ATOMIC_ACQUIRE) != 0;
-  return announces && has_other_words(memory.given());
+  return announces && has_other_words(memory.start_facts());
 }
 
 }  // namespace cmt::collector

@@ -54,13 +54,13 @@ class Recovery {
   Recovery(RingMemory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
       : memory_(memory),
         control_(memory.control()),
-        given_(memory.given()),
-        stacks_(memory.stack_share(), given_.has_stacks_of_frees,
+        facts_(memory.start_facts()),
+        stacks_(memory.stack_share(), facts_.has_stacks_of_frees,
                 [this](std::uint64_t stamp) { return outputs_.time_of(stamp); }),
         order_(
-            earlier_blocks(given_), [this](EventBatch& batch) { return write_events(batch); },
-            has_stacks() ? &stacks_ : nullptr, given_.touched_min, &control_),
-        outputs_(given_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
+            earlier_blocks(facts_), [this](EventBatch& batch) { return write_events(batch); },
+            has_stacks() ? &stacks_ : nullptr, facts_.touched_min, &control_),
+        outputs_(facts_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
     if (has_stacks()) outputs_.use_stacks(stacks_.table());
   }
@@ -82,13 +82,13 @@ class Recovery {
   }
 
  private:
-  bool has_stacks() const { return given_.stacks_at != 0; }
+  bool has_stacks() const { return facts_.stacks_at != 0; }
 
   void restore_trace() {
     const std::uint64_t bytes = control_.saved_bytes[control_.saves & 1][0];
     ReadOptions options;
     options.stacks = has_stacks();
-    Reader reader(copy_first_bytes(given_.paths[0], bytes), given_.paths[0], options);
+    Reader reader(copy_first_bytes(facts_.paths[0], bytes), facts_.paths[0], options);
     reader.accept_samples();
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       stacks_.restore(reader.stacks());
@@ -131,7 +131,7 @@ class Recovery {
 
   RingMemory& memory_;
   Control& control_;
-  const Given& given_;
+  const StartFacts& facts_;
   bool are_from_rings_ = false;  // events have stamps for times
   RingStacks stacks_;
   EventOrder order_;
@@ -145,10 +145,10 @@ class Recovery {
 
 Recovered recover(const std::string& rings, std::vector<std::string> outputs) {
   RingMemory memory(open_file(rings, O_RDONLY), RingMemory::Access::private_copy, rings);
-  const Given& given = memory.given();
-  if (given.outputs == 0) throw FormatError(rings, "holds no rings");
+  const StartFacts& facts = memory.start_facts();
+  if (facts.outputs == 0) throw FormatError(rings, "holds no rings");
   if (outputs.empty()) {
-    for (std::uint32_t i = 0; i < given.outputs; ++i) outputs.push_back(recovered_name(given.paths[i]));
+    for (std::uint32_t i = 0; i < facts.outputs; ++i) outputs.push_back(recovered_name(facts.paths[i]));
   }
   std::vector<int> descriptors;
   try {

@@ -138,7 +138,7 @@ RunStretch ThreadSums::look(std::uint64_t elapsed_ns, const Threads& threads, st
   return {.elapsed_ns = elapsed_ns};
 }
 
-RunTimes::RunTimes(const RingMemory& memory) : memory_(memory), looked_ns_(memory.given().start_ns) { look(); }
+RunTimes::RunTimes(const RingMemory& memory) : memory_(memory), looked_ns_(memory.start_facts().start_ns) { look(); }
 
 void RunTimes::look() {
   const std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ std::vector<RunStretch> RunTimes::stretches() {
 /// While nothing runs, the threads are not read: what they wait is known when they run again.
 void RunTimes::look_locked() {
   const std::uint64_t begin_ns = clock_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  const std::uint32_t process = memory_.given().process;
+  const std::uint32_t process = memory_.start_facts().process;
   const auto ran_ns = processor_time(process);
   if (!ran_ns) return;  // it has ended
   const std::uint64_t held_ns = __atomic_load_n(&memory_.control().held_ns, __ATOMIC_RELAXED);

@@ -51,16 +51,16 @@ std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folde
 }
 
 /// Returns the watch of --keep-at.
-std::unique_ptr<MemoryWatch> watch_of(const Settings& settings, const Given& given) {
+std::unique_ptr<MemoryWatch> watch_of(const Settings& settings, const StartFacts& facts) {
   if (!settings.keep_at || !settings.keep.is_set()) return nullptr;
   const auto content = [](const std::string& path) {
     std::ifstream file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  const std::string proc = "/proc/", process = std::to_string(given.process);
+  const std::string proc = "/proc/", process = std::to_string(facts.process);
   return std::make_unique<MemoryWatch>(
       *settings.keep_at, find_memory_groups(content(proc + process + "/cgroup"), content(proc + "self/mountinfo")),
-      "/proc", given.process, given.start_ns);
+      "/proc", facts.process, facts.start_ns);
 }
 
 /// The thread of --keep-at.
@@ -218,8 +218,8 @@ class EncodeLoop {
     if (report_at_ns_ == 0) report_at_ns_ = now_ns + second_ns / 2;
     if (now_ns < report_at_ns_) return;
     report_at_ns_ = now_ns + second_ns / 2;
-    append_status(memory_.given(), "encoded=" + std::to_string(encoder_.progress().events) +
-                                       " waiting=" + std::to_string(backlog_.waiting().records));
+    append_status(memory_.start_facts(), "encoded=" + std::to_string(encoder_.progress().events) +
+                                             " waiting=" + std::to_string(backlog_.waiting().records));
   }
 
   // Shared with the other threads.
@@ -241,22 +241,22 @@ class EncodeLoop {
 }  // namespace
 
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd) {
-  const Given& given = memory.given();
-  const std::string folder = (std::filesystem::path(".") / given.paths[0]).parent_path();
+  const StartFacts& facts = memory.start_facts();
+  const std::string folder = (std::filesystem::path(".") / facts.paths[0]).parent_path();
   const Settings settings = settings_for(folder);
   memory.control().times = settings.has_times;
   std::optional<RunTimes> run_times;
   if (settings.has_times) run_times.emplace(memory);
   SessionState state{.finished_fd = ::eventfd(0, EFD_CLOEXEC), .run_times = run_times ? &*run_times : nullptr};
-  const std::unique_ptr<MemoryWatch> memory_watch = watch_of(settings, given);
+  const std::unique_ptr<MemoryWatch> memory_watch = watch_of(settings, facts);
   state.memory = memory_watch.get();
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   std::uint64_t drain_cpu_ns = 0;
   std::optional<LargeBlockHints> hints;
-  if (given.touched_min != 0) hints.emplace();
-  if (settings.keep.is_set() || !given.pprof_path.empty())
-    append_status(given, "collector=" + std::to_string(::getpid()) +
+  if (facts.touched_min != 0) hints.emplace();
+  if (settings.keep.is_set() || !facts.pprof_path.empty())
+    append_status(facts, "collector=" + std::to_string(::getpid()) +
                              (memory_watch ? " watches=" + std::string(memory_watch->watched()) : ""));
   std::vector<std::thread> threads;
   try {
@@ -268,23 +268,23 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
     if (settings.time_step_ns != 0) threads.emplace_back([&] { run_clock(memory, state, settings.time_step_ns); });
     EncodeLoop(memory, backlog, state, encoder).run();
   } catch (const std::system_error& error) {  // a limit allows no more threads
-    encoder.fail(OutputError(given.paths[0], error.code().value()));
+    encoder.fail(OutputError(facts.paths[0], error.code().value()));
     state.is_finished = true;
   }
   ::eventfd_write(state.finished_fd, 1);
   memory.ring_bell();
   for (std::thread& thread : threads) thread.join();
   ::close(state.finished_fd);
-  if (given.has_made_control) ::unlink(given.control_path.c_str());
+  if (facts.has_made_control) ::unlink(facts.control_path.c_str());
   if (memory.is_recoverable() && !encoder.has_failed())
-    ::unlink(given.rings_path.c_str());  // after a failure --recover needs the file
+    ::unlink(facts.rings_path.c_str());  // after a failure --recover needs the file
   encoder.report(drain_cpu_ns);
 }
 
 void run_ended_session(RingMemory& memory, const std::vector<int>& outputs, const Settings& settings,
                        SessionState& state) {
   assert(state.process_end != ProcessEnd::none);
-  const std::string folder = std::filesystem::path(memory.given().paths[0]).parent_path();
+  const std::string folder = std::filesystem::path(memory.start_facts().paths[0]).parent_path();
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   try {

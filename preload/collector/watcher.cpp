@@ -47,8 +47,8 @@ class WatchThread {
         outputs_(outputs),
         sample_ns_(settings.sample_ns),
         keeps_(settings.keep.is_set()),
-        profiles_(!memory.given().pprof_path.empty()) {
-    const std::string& path = memory.given().control_path;
+        profiles_(!memory.start_facts().pprof_path.empty()) {
+    const std::string& path = memory.start_facts().control_path;
     if (!path.empty()) commands_fd_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     sigset_t asks{};
     sigaddset(&asks, SIGUSR1);
@@ -82,13 +82,13 @@ class WatchThread {
       }
       const bool is_gone = process_fd_ >= 0
                                ? (fds[0].revents & POLLIN) != 0
-                               : ::kill(static_cast<pid_t>(memory_.given().process), 0) != 0 && errno == ESRCH;
+                               : ::kill(static_cast<pid_t>(memory_.start_facts().process), 0) != 0 && errno == ESRCH;
       const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
       if (state_.run_times != nullptr && !is_gone) state_.run_times->look_if_due(now);
       if (is_gone) {
         if (state_.run_times != nullptr) state_.run_times->look();
         state_.cpu_ns_at_end = state_.cpu_ns();
-        const EndOfProcess end = find_process_end(process_fd_, memory_.given().process);
+        const EndOfProcess end = find_process_end(process_fd_, memory_.start_facts().process);
         state_.wait_status = end.wait_status;
         state_.process_end = end.how;
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
@@ -110,7 +110,7 @@ class WatchThread {
   /// collector goes on as a child of init. This would not help the first process of a container, which would inherit
   /// the collector.
   void end_supervisors_parent_wait() {
-    const auto process = static_cast<int>(memory_.given().process);
+    const auto process = static_cast<int>(memory_.start_facts().process);
     const int supervisor = ::getppid();
     const bool is_waiting = process != 1 && waits_for_only(process, supervisor);
     if (is_waiting && was_wait_found_) ::kill(supervisor, SIGKILL);
@@ -127,7 +127,7 @@ class WatchThread {
 
   /// The resident memory without the tracer's: its rings, and the owners of pieces.
   void put_sample() {
-    std::ifstream statm(proc_folder(memory_.given().process) + "/statm");
+    std::ifstream statm(proc_folder(memory_.start_facts().process) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended, all figures are 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -141,7 +141,7 @@ class WatchThread {
     if (text.size() > label_bytes_max) text.resize(label_bytes_max);
     make_utf8(text.data(), text.size());
     Packer records;
-    const std::uint64_t stamp = clock_stamp(memory_.control());
+    const std::uint64_t stamp = clock_stamp(memory_.start_facts());
     records.append(record_stamp_high, stamp >> 32);
     if (size >> 32 != 0) records.append(record_size, size);
     for (std::string_view label = text; !label.empty();) {
@@ -224,9 +224,10 @@ class WatchThread {
 
 void step_clock(RingMemory& memory) {
   Control& control = memory.control();
-  memory.raise_clock(clock_stamp(control));
+  memory.raise_clock(clock_stamp(memory.start_facts()));
   const std::uint64_t now = clock_ns();
-  const std::uint64_t raised_ns = control.clock_raised_ns != 0 ? control.clock_raised_ns : memory.given().start_ns;
+  const std::uint64_t raised_ns =
+      control.clock_raised_ns != 0 ? control.clock_raised_ns : memory.start_facts().start_ns;
   control.clock_step_ns = std::max(control.clock_step_ns, now - raised_ns);
   control.clock_raised_ns = now;
 }

@@ -160,20 +160,16 @@ void collector_report_refusal(long error) {
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
 static void describe_command(char out[command_bytes_max]) {
+  LARGE_VARIABLE static char words[command_bytes_max];
   long file = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   size_t length = 0;
-  for (long got = 1; got > 0 && length < command_bytes_max - 1;) {
-    got = sys(SYS_read, file, out + length, command_bytes_max - 1 - length);
+  for (long got = 1; got > 0 && length < sizeof words;) {
+    got = sys(SYS_read, file, words + length, sizeof words - length);
     if (got > 0) length += (size_t)got;
   }
   sys(SYS_close, file);
-  while (length && out[length - 1] == 0) length--;
-  for (size_t i = 0; i < length; i++) {
-    if (out[i] == 0) out[i] = ' ';
-  }
-  make_utf8(out, length);
-  out[length] = 0;
+  put_command(out, command_bytes_max, words, length);
 }
 
 static void describe_program(struct Control* control) {

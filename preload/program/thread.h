@@ -53,10 +53,10 @@ struct Thread {
   uint32_t word;                  ///< thread_word() when it was in enter_recording() last; 0: it was not yet
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
-  bool load_is_deep;      ///< of hooks/loads.c: the dlopen has RTLD_DEEPBIND
-  uint8_t awaits_load;    ///< not 0: the sampler's slow functions are to look whether a dlopen has returned
-  bool has_reallocated;   ///< a realloc was given a block, since pools/python_pool.c has cleared this
-  const void* last_made;  ///< the block of the last event with a stack
+  bool load_is_deep;        ///< of hooks/loads.c: the dlopen has RTLD_DEEPBIND
+  uint8_t awaits_load;      ///< not 0: the sampler's slow functions are to look whether a dlopen has returned
+  bool has_called_realloc;  ///< with a block, since pools/python_pool.c has cleared this
+  const void* last_made;    ///< the block of the last event with a stack
   struct AskCredit asking;
   uintptr_t load_place;       ///< of hooks/loads.c: where the return address of the dlopen is,
   const void* load_caller;    ///< and what it is

@@ -86,6 +86,15 @@ runtime_compilers() {
     ! grep -q -- '--perf-basic-prof' out || complain "names of node, $own: $(cat out)"
   done
   [ "$(REFUSED=0 cmttrace -o node.cmt -- ./node --perf-basic-prof 2>err)" = "" ] || complain "a node with the option"
+  off='^cmttrace: JavaScript functions will have no names in call stacks: the command or NODE_OPTIONS has --no-perf-basic-prof$'
+  cp "$(command -v perl)" node
+  printf NODE_OPTIONS >>node  # what cmttrace recognises node by
+  for words in '-- ./node -e 1 -- --no-perf-basic-prof' '-- ./node -e 1 -- --perf-basic-prof --noperf_basic_prof'; do
+    cmttrace -o node.cmt $words 2>err
+    grep -q -- "$off" err || complain "names switched off, $words: $(cat err)"
+  done
+  NODE_OPTIONS=--no-perf-basic-prof cmttrace -o node.cmt -- ./node -e 1 2>err
+  grep -q -- "$off" err || complain "names switched off in NODE_OPTIONS: $(cat err)"
   rm node
   if LD_PRELOAD= node -e 1 2>err; then
     status_of cmttrace -o js.cmt -- node -e 'console.log(process.pid)'
@@ -142,10 +151,17 @@ exec_and_children() {
   status_of cmttrace --follow=yes -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
   pid=$(cat out)
   program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
-  [ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
+  [ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q "\"sh -c 'perl" ||
     complain "exec: $(ls x)"
   [ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
   grep -qE '^cmttrace: x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err && grep -qE '^cmttrace: [4-8] more traces: (x/x\.[0-9.]*cmt \((sh|perl)\),? ){3}and [1-5] others?; ' err || complain "the largest: $(cat err)"
+}
+
+# The command in a trace is what a shell would start again.
+quoted_command() {
+  status_of cmttrace -o quoted.cmt -- perl -e 'print for @ARGV' "it's" 'a  b' ''
+  cmtreport --json quoted.cmt | jq -r .command >command
+  (eval "set -- $(cat command)" && [ "$1 $2 $#" = 'perl -e 6' ] && [ "$3$4$5$6" = "print for @ARGVit'sa  b" ]) || complain "the command: $(cat command)"
 }
 
 # A launcher checks the name before its command starts. Here another recording takes the name after that.
@@ -532,6 +548,7 @@ behaviour "a second run with -o replaces the trace, the tracer alone does not" s
 behaviour "a trace that is being written is not replaced" busy_output
 behaviour "a trace behind a symbolic link is the link's target" symbolic_link
 behaviour "the first process's last program has the name, others have their ids" exec_and_children
+behaviour "a shell starts the recorded command again" quoted_command
 behaviour "a recording leaves the trace of another one with the same name" same_name_at_once
 behaviour "control characters are in no name of a trace" control_characters
 behaviour "the name's ending chooses the form, and there is a name without -o" form_and_name

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "libcmt/trace/files.h"
+#include "preload/text.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/process/stat.h"
 
@@ -138,10 +139,11 @@ std::string program_of(int pid) {
 }
 
 std::string command_of(int pid) {
-  std::string words = process::read_file(process::path_of(pid, "cmdline"));
-  while (!words.empty() && words.back() == '\0') words.pop_back();
-  std::replace(words.begin(), words.end(), '\0', ' ');
-  return words;
+  const std::string words = process::read_file(process::path_of(pid, "cmdline"));
+  std::string command(command_bytes_max, '\0');
+  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()));
+  command.resize(command.find('\0'));
+  return command;
 }
 
 }  // namespace cmt::attach

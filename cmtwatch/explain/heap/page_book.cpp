@@ -92,25 +92,25 @@ void PageBook::end_page() {
       ++figures_.partial_pages;
       figures_.partial_free_bytes += free;
       ++figures_.pages_by_use[std::min(live_ + cached_, page_bytes - 1) * 10 / page_bytes];
-      for (const Keeper& keeper : std::span(keepers_).first(keepers_count_)) {
-        const std::uint64_t share = free / keepers_count_;
-        figures_.by_size[keeper.group].pinned_bytes += share;
-        if (keeper.type != 0) figures_.by_type[keeper.type].pinned_bytes += share;
-        if (sites_ != nullptr) figures_.by_site[keeper.site].pinned_bytes += share;
+      for (const Holder& holder : std::span(holders_).first(holders_count_)) {
+        const std::uint64_t share = free / holders_count_;
+        figures_.by_size[holder.group].pinned_bytes += share;
+        if (holder.type != 0) figures_.by_type[holder.type].pinned_bytes += share;
+        if (sites_ != nullptr) figures_.by_site[holder.site].pinned_bytes += share;
       }
     }
   }
-  keepers_count_ = 0;
+  holders_count_ = 0;
   live_ = cached_ = overhead_ = 0;
 }
 
-void PageBook::book_on_page(Range piece, ChunkState state, const Keeper& keeper) {
+void PageBook::book_on_page(Range piece, ChunkState state, const Holder& holder) {
   if (const std::uint64_t page = page_begin(piece.begin); page != page_) {
     end_page();
     page_ = page;
   }
   if (state == ChunkState::live) {
-    keep_page(piece.bytes(), keeper);
+    add_holder(piece.bytes(), holder);
   } else if (state == ChunkState::cached) {
     cached_ += piece.bytes();
   } else if (state == ChunkState::overhead) {
@@ -133,15 +133,15 @@ void PageBook::book_between(Range chunk, ChunkState state) {
     figures_.large_free_resident += between;
 }
 
-void PageBook::add_any(Range chunk, ChunkState state, std::uint64_t type) {
+void PageBook::book_chunk(Range chunk, ChunkState state, std::uint64_t type) {
   assert(chunk.begin < chunk.end && chunk.begin >= region_.begin && chunk.end <= region_.end);
-  Keeper keeper{};
+  Holder holder{};
   if (state == ChunkState::live) {
-    keeper = {type, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())),
+    holder = {type, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())),
               sites_ != nullptr ? sites_->site_of(chunk) : 0};
-    book_live(chunk.bytes(), keeper.group);
+    book_live(chunk.bytes(), holder.group);
     if (type != 0) figures_.by_type[type].add(chunk.bytes());
-    if (sites_ != nullptr) figures_.by_site[keeper.site].add(chunk.bytes());
+    if (sites_ != nullptr) figures_.by_site[holder.site].add(chunk.bytes());
     end_free_run();
   } else {
     book_other(chunk.bytes(), state);
@@ -156,10 +156,10 @@ void PageBook::add_any(Range chunk, ChunkState state, std::uint64_t type) {
     }
   }
   const std::uint64_t second = page_begin(chunk.begin) + page_bytes;
-  book_on_page({chunk.begin, std::min(chunk.end, second)}, state, keeper);
+  book_on_page({chunk.begin, std::min(chunk.end, second)}, state, holder);
   if (chunk.end <= second) return;
   book_between(chunk, state);
-  book_on_page({page_begin(chunk.end - 1), chunk.end}, state, keeper);
+  book_on_page({page_begin(chunk.end - 1), chunk.end}, state, holder);
 }
 
 void PageBook::finish() {

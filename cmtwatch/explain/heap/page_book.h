@@ -102,21 +102,21 @@ class PageBook {
     // Most chunks are blocks on the same page as the one before, and nothing more is known of them.
     const bool is_on_page = chunk.begin >= page_ && chunk.end <= page_ + page_bytes;
     if (!is_on_page || state != ChunkState::live || free_run_.end != 0 || type != 0 || sites_ != nullptr)
-      return add_any(chunk, state, type);
-    const Keeper keeper{0, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())), 0};
-    book_live(chunk.bytes(), keeper.group);
-    keep_page(chunk.bytes(), keeper);
+      return book_chunk(chunk, state, type);
+    const Holder holder{0, static_cast<std::uint32_t>(SizeGroups::index(chunk.bytes())), 0};
+    book_live(chunk.bytes(), holder.group);
+    add_holder(chunk.bytes(), holder);
   }
   void finish();
 
  private:
-  struct Keeper {
+  struct Holder {
     std::uint64_t type;
     std::uint32_t group;
     SiteId site;
   };
 
-  static constexpr std::size_t keepers_max = page_bytes / chunk_alignment + 1;  // of a page
+  static constexpr std::size_t holders_max = page_bytes / chunk_alignment + 1;  // of a page
 
   void book_live(std::uint64_t bytes, std::size_t group) {
     ++figures_.live_blocks;
@@ -124,16 +124,16 @@ class PageBook {
     figures_.largest_live_bytes = std::max(figures_.largest_live_bytes, bytes);
     figures_.by_size[group].add(bytes);
   }
-  void keep_page(std::uint64_t bytes, const Keeper& keeper) {
-    assert(keepers_count_ < keepers_.size());
+  void add_holder(std::uint64_t bytes, const Holder& holder) {
+    assert(holders_count_ < holders_.size());
     live_ += bytes;
-    keepers_[keepers_count_++] = keeper;
+    holders_[holders_count_++] = holder;
   }
 
-  void add_any(Range chunk, ChunkState state, std::uint64_t type);
+  void book_chunk(Range chunk, ChunkState state, std::uint64_t type);
   std::uint64_t resident(std::uint64_t begin, std::uint64_t end);
   void book_other(std::uint64_t bytes, ChunkState state);
-  void book_on_page(Range piece, ChunkState state, const Keeper& keeper);
+  void book_on_page(Range piece, ChunkState state, const Holder& holder);
   void book_between(Range chunk, ChunkState state);
   void book_top(Range chunk, std::uint64_t free_from);
   void end_free_run();
@@ -147,8 +147,8 @@ class PageBook {
   BlockSites* const sites_;
   Range free_run_{};  ///< neighbouring free chunks, which malloc_trim joins first
   std::uint64_t page_ = 0, live_ = 0, cached_ = 0, overhead_ = 0;  ///< bytes on the page at `page_`
-  std::array<Keeper, keepers_max> keepers_;                        ///< the live blocks on it
-  std::size_t keepers_count_ = 0;
+  std::array<Holder, holders_max> holders_;                        ///< the live blocks on it
+  std::size_t holders_count_ = 0;
 };
 
 }  // namespace cmt::watch::explain

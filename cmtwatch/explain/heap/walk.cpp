@@ -34,7 +34,7 @@ bool is_fencepost(std::uint64_t size_word) { return size_word == 1 || chunk_byte
 
 HeapWalker::HeapWalker(AddressSpace& memory, const GlibcMalloc& malloc, const FreeLists& lists, HeapFigures& figures,
                        BlockSites* sites)
-    : memory_(memory), malloc_(malloc), figures_(figures), sites_(sites), window_(memory), listed_(lists) {}
+    : memory_(memory), malloc_(malloc), figures_(figures), sites_(sites), window_(memory), listed_chunks_(lists) {}
 
 void HeapWalker::Window::move_to(Range within) {
   within_ = within;
@@ -55,7 +55,7 @@ bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
   return false;
 }
 
-HeapWalker::Listed::Listed(const FreeLists& lists) {
+HeapWalker::ListedChunks::ListedChunks(const FreeLists& lists) {
   chunks_.reserve(lists.cached.chunks.size() + lists.fast.chunks.size() + lists.caches.size() + 1);
   for (const std::uint64_t chunk : lists.cached.chunks) chunks_.push_back({chunk, ChunkState::cached});
   for (const std::uint64_t chunk : lists.fast.chunks) chunks_.push_back({chunk, ChunkState::fast});
@@ -65,7 +65,7 @@ HeapWalker::Listed::Listed(const FreeLists& lists) {
   chunks_.push_back({UINT64_MAX, ChunkState::live});
 }
 
-void HeapWalker::Listed::move_to(std::uint64_t address) {
+void HeapWalker::ListedChunks::move_to(std::uint64_t address) {
   const auto at = std::lower_bound(chunks_.begin(), chunks_.end(), address,
                                    [](const Chunk& chunk, std::uint64_t wanted) { return chunk.address < wanted; });
   at_ = static_cast<std::size_t>(at - chunks_.begin());
@@ -197,7 +197,8 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
       continue;
     }
     // Lists have free chunks that keep the flag.
-    const ChunkState state = (*next_size & chunk_before_in_use) == 0 ? ChunkState::free : listed_.state_at(chunk);
+    const ChunkState state =
+        (*next_size & chunk_before_in_use) == 0 ? ChunkState::free : listed_chunks_.state_at(chunk);
     book.add({chunk, next}, state, state == ChunkState::live ? type : 0);
     chunk = next;
     known_size = *next_size;
@@ -207,7 +208,7 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
 
 std::uint64_t HeapWalker::walk(const HeapRegion& region) {
   window_.move_to(region.range);
-  listed_.move_to(region.first);
+  listed_chunks_.move_to(region.first);
   const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
   PageBook book(memory_, region.range, figures_, region.is_main && !region.is_piece, step, sites_);
   figures_.swapped_bytes += memory_.swapped_bytes(region.range);

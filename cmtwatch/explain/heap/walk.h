@@ -54,9 +54,9 @@ class HeapWalker {
   };
 
   /// The chunks that lists have, in the order of the walk.
-  class Listed {
+  class ListedChunks {
    public:
-    explicit Listed(const FreeLists& lists);
+    explicit ListedChunks(const FreeLists& lists);
     void move_to(std::uint64_t address);
     /// The state of the chunk at an address, which rises from call to call; live: no list has it.
     ChunkState state_at(std::uint64_t address) {
@@ -89,7 +89,7 @@ class HeapWalker {
   HeapFigures& figures_;
   BlockSites* const sites_;
   Window window_;
-  Listed listed_;
+  ListedChunks listed_chunks_;
   Range last_module_{};  ///< where a first word last pointed to a module's data
 };
 

@@ -157,7 +157,7 @@ bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
   return read_bytes_ == before + wanted;
 }
 
-bool AddressSpace::read_file(int fd, const TakePiece& take) {
+bool AddressSpace::read_file(int fd, const FilePieceVisitor& visit) {
   constexpr std::size_t overlap = 256;
   std::array<char, 64 << 10> piece;
   std::size_t kept = 0;
@@ -166,7 +166,7 @@ bool AddressSpace::read_file(int fd, const TakePiece& take) {
     if (got <= 0) return got == 0;
     at += got;
     const std::size_t bytes = kept + static_cast<std::size_t>(got);
-    if (!take({piece.data(), bytes})) return true;
+    if (!visit({piece.data(), bytes})) return true;
     kept = std::min(bytes, overlap);
     std::memmove(piece.data(), piece.data() + bytes - kept, kept);
   }

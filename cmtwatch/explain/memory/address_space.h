@@ -102,10 +102,10 @@ class AddressSpace {
   virtual void read_pieces(std::span<const Piece> pieces) = 0;
 
   /// Takes a piece of a file. Returns whether to go on.
-  using TakePiece = std::function<bool(std::string_view)>;
+  using FilePieceVisitor = std::function<bool(std::string_view)>;
   /// Reads a file that the process has mapped in pieces. Each begins with the last 256 bytes of the one before, so that
   /// short text is whole in one of them. Returns false if it cannot be read any more.
-  virtual bool read_file(const std::string& path, const TakePiece& take) const = 0;
+  virtual bool read_file(const std::string& path, const FilePieceVisitor& visit) const = 0;
 
   /// The transparent huge pages of a mapping; nullopt if the kernel does not say.
   virtual std::optional<std::vector<Range>> huge_pages(const process::Mapping&) { return std::nullopt; }
@@ -117,7 +117,7 @@ class AddressSpace {
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  protected:
-  static bool read_file(int fd, const TakePiece& take);
+  static bool read_file(int fd, const FilePieceVisitor& visit);
 
   /// The resident and the swapped pages of a mapping, by address.
   virtual std::vector<PageRun> runs_of(const process::Mapping& mapping) = 0;

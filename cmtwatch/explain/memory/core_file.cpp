@@ -97,9 +97,9 @@ class CoreFile final : public AddressSpace {
   // This machine's file of that path may be another.
   bool read_file(const std::string&, std::uint64_t, std::span<char>) const override { return false; }
 
-  bool read_file(const std::string& path, const TakePiece& take) const override {
+  bool read_file(const std::string& path, const FilePieceVisitor& visit) const override {
     try {
-      return AddressSpace::read_file(files::open_regular_file(path).get(), take);
+      return AddressSpace::read_file(files::open_regular_file(path).get(), visit);
     } catch (const std::exception&) {
       return false;
     }

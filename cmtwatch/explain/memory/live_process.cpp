@@ -102,9 +102,9 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
-  bool read_file(const std::string& path, const TakePiece& take) const override {
+  bool read_file(const std::string& path, const FilePieceVisitor& visit) const override {
     try {
-      return AddressSpace::read_file(open_mapped(path).get(), take);
+      return AddressSpace::read_file(open_mapped(path).get(), visit);
     } catch (const std::exception&) {
       return false;
     }

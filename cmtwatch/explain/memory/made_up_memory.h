@@ -87,10 +87,10 @@ class MadeUpMemory final : public AddressSpace {
     return found != files_.end() && found->second.copy(to.data(), to.size(), offset) == to.size();
   }
 
-  bool read_file(const std::string& path, const TakePiece& take) const override {
+  bool read_file(const std::string& path, const FilePieceVisitor& visit) const override {
     const auto found = files_.find(path);
     if (found == files_.end()) return false;
-    take(found->second);
+    visit(found->second);
     return true;
   }
 

@@ -54,7 +54,7 @@ std::optional<std::size_t> Drainer::pass(bool must) {
   CPU_ZERO(&busy_);
   if (!must && !backlog_.has_room()) return std::nullopt;
   WorkItem cut{.type = WorkItem::Type::cut};
-  cut.clock_stamp = clock_stamp(memory_.control());
+  cut.clock_stamp = clock_stamp(memory_.start_facts());
   cut.clock_ns = clock_ns();
   cut.stamp = cut.clock_stamp - stamp_slack;
   memory_.raise_clock(cut.clock_stamp);
@@ -265,7 +265,7 @@ class DrainThread {
   void make_readers_wait(bool is_running) {
     Control& control = memory_.control();
     const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
-    const bool readable = is_running && !leaves && clock_ns() - memory_.given().start_ns > readable_after_ns;
+    const bool readable = is_running && !leaves && clock_ns() - memory_.start_facts().start_ns > readable_after_ns;
     if (readable == (control.readable != 0)) return;
     struct flock lock = lock_of(readable ? F_UNLCK : F_WRLCK, recorder_is_awaited);
     for (const int fd : outputs_) ::fcntl(fd, F_OFD_SETLKW, &lock);
@@ -298,7 +298,7 @@ class DrainThread {
 
   /// If pages of large blocks are watched, sleeps are short in a young process, so that its blocks are found early.
   timespec deep_sleep() const {
-    const std::uint64_t age_ns = clock_ns() - memory_.given().start_ns;
+    const std::uint64_t age_ns = clock_ns() - memory_.start_facts().start_ns;
     return {0, static_cast<long>(has_hints_ ? std::clamp(age_ns / 16, early_sleep_ns, deep_sleep_ns) : deep_sleep_ns)};
   }
 

@@ -60,8 +60,8 @@ std::uint64_t clock_ns(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::uint64_t clock_stamp(const Control& control) {
-  return control.clock_is_ns != 0 ? clock_ns() >> stamp_shift : processor_stamp(true);
+std::uint64_t clock_stamp(const StartFacts& facts) {
+  return facts.clock_is_ns ? clock_ns() >> stamp_shift : processor_stamp(true);
 }
 
 RingMemory::RingMemory(int fd, Access access, const std::string& path, const Control* description) : fd_(fd) {
@@ -73,12 +73,12 @@ RingMemory::RingMemory(int fd, Access access, const std::string& path, const Con
   void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
-  std::optional<Given> given;
+  std::optional<StartFacts> facts;
   if (std::memcmp(control_->magic, ring_magic, sizeof control_->magic) == 0)
-    given = Given::read(description != nullptr ? *description : *control_);
-  const bool is_rings = given.has_value();
-  if (is_rings) given_ = *std::move(given);
-  if (is_rings && rings_control_bytes(given_.rings_limit) <= bytes_) return;
+    facts = StartFacts::read(description != nullptr ? *description : *control_);
+  const bool is_rings = facts.has_value();
+  if (is_rings) facts_ = *std::move(facts);
+  if (is_rings && rings_control_bytes(facts_.rings_limit) <= bytes_) return;
   ::munmap(begin, bytes_);
   throw FormatError(path, is_rings ? "is cut off in the table of its rings" : "holds no rings");
 }
@@ -90,11 +90,11 @@ RingMemory::~RingMemory() {
 }
 
 std::uint32_t RingMemory::ring_count() const {
-  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), given_.rings_limit);
+  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), facts_.rings_limit);
 }
 
 const StackShare* RingMemory::stack_share() const {
-  const std::uint64_t at = given_.stacks_at;
+  const std::uint64_t at = facts_.stacks_at;
   const bool is_there =
       at != 0 && at % alignof(StackShare) == 0 && bytes_ >= sizeof(StackShare) && at <= bytes_ - sizeof(StackShare);
   return is_there ? reinterpret_cast<const StackShare*>(reinterpret_cast<const char*>(control_) + at) : nullptr;
@@ -104,7 +104,7 @@ const StackShare* RingMemory::stack_share() const {
 InterpreterCounts RingMemory::interpreter_counts() const {
   constexpr std::size_t head_bytes = offsetof(InterpreterFrames, frame);
   alignas(InterpreterFrames) char bytes[head_bytes];
-  const std::uint64_t at = given_.stacks_at + offsetof(StackShare, interpreter);
+  const std::uint64_t at = facts_.stacks_at + offsetof(StackShare, interpreter);
   if (stack_share() == nullptr || ::pread(fd_, bytes, head_bytes, static_cast<off_t>(at)) != ssize_t{head_bytes})
     return {};
   InterpreterCounts counts;

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "preload/collector/drain/given.h"
 #include "preload/collector/drain/packed.h"
+#include "preload/collector/drain/start_facts.h"
 #include "preload/stack_share.h"
 
 namespace cmt::collector {
 
 std::uint64_t clock_ns(clockid_t clock = CLOCK_MONOTONIC);
 /// The clock that the program's threads read for their stamps.
-std::uint64_t clock_stamp(const Control& control);
+std::uint64_t clock_stamp(const StartFacts& facts);
 
 /// Counts lines of interpreters' programs (InterpreterFrames).
 struct InterpreterCounts {
@@ -35,25 +35,25 @@ class RingMemory {
   };  ///< with a running program; or a copy of the memory that a program has left
 
   /// Takes over `fd`, but not where it throws. `path` is for messages. `description`: a control block that the program
-  /// cannot write to, from which the given is read; null: the shared one. Throws std::system_error, and FormatError if
-  /// the file holds no rings.
+  /// cannot write to, from which the start facts are read; null: the shared one. Throws std::system_error, and
+  /// FormatError if the file holds no rings.
   RingMemory(int fd, Access access, const std::string& path, const Control* description = nullptr);
   /// For a test in which this process is the program too: uses rings that it has mapped itself. `fd` remains the
   /// caller's.
   RingMemory(int fd, Control& mapped)
-      : fd_(fd), bytes_(mapped.bytes), control_(&mapped), given_(Given::read(mapped).value()), is_owner_(false) {}
+      : fd_(fd), bytes_(mapped.bytes), control_(&mapped), facts_(StartFacts::read(mapped).value()), is_owner_(false) {}
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  const Given& given() const { return given_; }
+  const StartFacts& start_facts() const { return facts_; }
   /// For what the program and the collector write while they run.
   Control& control() { return *control_; }
   const Control& control() const { return *control_; }
   int descriptor() const { return fd_; }
   /// Whether the rings are a file from which a trace can be recovered. A thread may then overwrite only records that
   /// the trace's files have.
-  bool is_recoverable() const { return !given_.rings_path.empty(); }
+  bool is_recoverable() const { return !facts_.rings_path.empty(); }
   /// How much of a ring the trace's files had at the last saved state.
   const Saved& saved(const Ring& ring) const {
     return ring.saved[__atomic_load_n(&control_->saves, __ATOMIC_ACQUIRE) & 1];
@@ -116,7 +116,7 @@ class RingMemory {
   int fd_;
   std::uint64_t bytes_ = 0;
   Control* control_ = nullptr;
-  Given given_{};
+  StartFacts facts_{};
   bool is_owner_ = true;
 };
 

@@ -2,7 +2,7 @@
 // exception:
 //
 // - No address is live twice.
-// - A free ends the block that it was given, not another one at the same address.
+// - A free ends the block that it was facts, not another one at the same address.
 //
 // doc/design/order.md has the method, the reasons and an example. An event that waits blocks its ring.
 //
@@ -42,9 +42,9 @@ struct EarlierBlocks {
 
 /// A forked child may have inherited many blocks. In a program to which cmttrace has attached, nearly all blocks may be
 /// earlier ones.
-inline EarlierBlocks earlier_blocks(const Given& given) {
-  if (given.forked == 2) return {100'000'000, true};
-  return given.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
+inline EarlierBlocks earlier_blocks(const StartFacts& facts) {
+  if (facts.forked == 2) return {100'000'000, true};
+  return facts.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
 }
 
 /// Threads: used by one, the encoder.

@@ -33,7 +33,7 @@ class PageWatcher {
         backlog_(backlog),
         state_(state),
         hints_(hints),
-        map_(static_cast<pid_t>(memory.given().process)) {}
+        map_(static_cast<pid_t>(memory.start_facts().process)) {}
 
   void run() {
     std::uint64_t looked_ns = clock_ns();
@@ -52,7 +52,7 @@ class PageWatcher {
 
  private:
   std::uint64_t period_ns(std::uint64_t now) const {
-    const std::uint64_t age = now - std::min(memory_.given().start_ns, now);
+    const std::uint64_t age = now - std::min(memory_.start_facts().start_ns, now);
     const std::int64_t debt_ns = credit_ns_ < 0 ? -credit_ns_ : 0;
     return std::max(std::clamp(age / age_share, period_min_ns, period_max_ns),
                     static_cast<std::uint64_t>(debt_ns * cost_share));
@@ -75,7 +75,7 @@ class PageWatcher {
     if (__atomic_load_n(&memory_.control().paused, __ATOMIC_SEQ_CST) != 0) return;
     auto& blocks = blocks_.blocks();
     for (auto next = blocks.begin(); next != blocks.end();) {
-      const std::uint64_t since = clock_stamp(memory_.control()), until_ns = clock_ns() + look_ns_max;
+      const std::uint64_t since = clock_stamp(memory_.start_facts()), until_ns = clock_ns() + look_ns_max;
       memory_.raise_clock(since);
       std::vector<PagesNews> found;
       while (next != blocks.end() && clock_ns() < until_ns) {
@@ -88,7 +88,7 @@ class PageWatcher {
         }
         if (auto news = blocks_.note_runs(address, block, *runs)) found.push_back(std::move(*news));
       }
-      const std::uint64_t stamp = clock_stamp(memory_.control());
+      const std::uint64_t stamp = clock_stamp(memory_.start_facts());
       memory_.raise_clock(stamp + 1);
       for (const PagesNews& news : found) put_report(news, since, stamp);
     }

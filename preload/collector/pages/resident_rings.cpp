@@ -13,7 +13,7 @@ namespace cmt::collector {
 RingsMapping find_rings(const RingMemory& memory, std::uint64_t at) {
   struct stat status {};
   if (::fstat(memory.descriptor(), &status) != 0) return {};
-  std::ifstream maps("/proc/" + std::to_string(memory.given().process) + "/maps");
+  std::ifstream maps("/proc/" + std::to_string(memory.start_facts().process) + "/maps");
   RingsMapping found;
   for (std::string line; std::getline(maps, line) && found.address == 0; found.is_readable = true) {
     std::istringstream words(line);
@@ -33,15 +33,15 @@ std::uint64_t ResidentRings::count_range(std::uint64_t address, std::uint64_t by
 }
 
 std::uint64_t ResidentRings::count() {
-  const Given& given = memory_.given();
+  const StartFacts& facts = memory_.start_facts();
   if (!pages_) {
-    pages_.emplace(static_cast<pid_t>(given.process));
+    pages_.emplace(static_cast<pid_t>(facts.process));
     address_ = find_rings(memory_).address;
-    if (memory_.stack_share() != nullptr) stacks_ = find_rings(memory_, given.stacks_at).address;
-    if (stacks_ == 0) stacks_ = address_ + given.stacks_at;
+    if (memory_.stack_share() != nullptr) stacks_ = find_rings(memory_, facts.stacks_at).address;
+    if (stacks_ == 0) stacks_ = address_ + facts.stacks_at;
   }
   if (!pages_->is_open() || address_ == 0) return 0;
-  std::uint64_t sum = count_range(address_, rings_control_bytes(given.rings_limit));
+  std::uint64_t sum = count_range(address_, rings_control_bytes(facts.rings_limit));
   std::uint64_t begin = 0, end = 0;  // of rings side by side
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
     const RingMemory::Slots slots = memory_.slots_of(memory_.ring(i));

@@ -62,7 +62,7 @@ std::uint64_t narrow_to_code(Module& module, const std::string& root) {
   return 0;
 }
 
-void put_tables(ProfileMessage& message, const StackTable& stacks, const Given& given) {
+void put_tables(ProfileMessage& message, const StackTable& stacks, const StartFacts& facts) {
   const auto put_named = [&](FrameId id, std::string_view name) {
     const FrameName line{.function = name, .file = {}};
     message.put_location(location_of(id), {}, {&line, 1});
@@ -74,11 +74,11 @@ void put_tables(ProfileMessage& message, const StackTable& stacks, const Given& 
   }
   put_named(stacks.frame_count(), "[unknown]");
   put_named(stacks.frame_count() + 1, "[other]");
-  const std::string root = given.is_outside ? "/proc/" + std::to_string(given.process) + "/root" : "";
+  const std::string root = facts.is_outside ? "/proc/" + std::to_string(facts.process) + "/root" : "";
   for (const bool wanted : {true, false}) {
     for (ModuleId id = 1; id < stacks.module_count(); ++id) {
       Module module = stacks.module(id);
-      if ((pprof::base_name(module.path) == pprof::base_name(given.program)) != wanted) continue;
+      if ((pprof::base_name(module.path) == pprof::base_name(facts.program)) != wanted) continue;
       const bool has_names = module.is_interpreter();
       const std::uint64_t offset = narrow_to_code(module, root);
       message.put_mapping(id, module, {has_names, has_names, has_names, false}, offset);
@@ -111,7 +111,7 @@ void write_compressed(const std::string& path, const ProfileFiles::Content& cont
 
 }  // namespace
 
-void write_profile(const StackProfile& profile, const StackTable& stacks, const Given& given,
+void write_profile(const StackProfile& profile, const StackTable& stacks, const StartFacts& facts,
                    std::uint64_t samples_lost, std::uint64_t ns, std::uint64_t events_lost,
                    const std::function<void(std::string_view)>& write) {
   ProfileMessage message(write);
@@ -133,15 +133,15 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
     }
     message.put_sample(locations_of(stacks, entry.stack), values);
   }
-  put_tables(message, stacks, given);
-  message.put_time(static_cast<std::int64_t>(given.start_wall * 1'000'000'000 + ns));
+  put_tables(message, stacks, facts);
+  message.put_time(static_cast<std::int64_t>(facts.start_wall * 1'000'000'000 + ns));
   message.put_duration(ns);
   const auto comment = [&](const char* name, std::uint64_t value) {
     message.put_comment(name + std::to_string(value));
   };
   comment("sampling_interval=", profile.interval());
-  if (given.sample_bytes != 0) {
-    comment("sampling_interval_at_start=", given.sample_bytes);
+  if (facts.sample_bytes != 0) {
+    comment("sampling_interval_at_start=", facts.sample_bytes);
     comment("sampling_interval_raised=", profile.raises());
     comment("unseen_below=", static_cast<std::uint64_t>(2.9957 * static_cast<double>(profile.interval())));  // -ln 0.05
     comment("samples_made=", profile.blocks_made());

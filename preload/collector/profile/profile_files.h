@@ -16,7 +16,7 @@ namespace cmt::collector {
 /// Calls `write` with pieces of a profile in the form of profile.proto: `ns` after the start, with the types
 /// alloc_objects, alloc_space, inuse_objects and inuse_space. Frames of interpreters have names; is_call_of_init()
 /// frames are left out. All but 16,384 stacks are joined in one sample.
-void write_profile(const StackProfile& profile, const StackTable& stacks, const Given& given,
+void write_profile(const StackProfile& profile, const StackTable& stacks, const StartFacts& facts,
                    std::uint64_t samples_lost, std::uint64_t ns, std::uint64_t events_lost,
                    const std::function<void(std::string_view)>& write);
 

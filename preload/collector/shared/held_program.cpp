@@ -109,8 +109,8 @@ class HeldProgram {
 
   /// Whether the program asks for something, or fills its rings.
   bool needs_collector() const {
-    const Given& given = memory_.given();
-    if (!given.rings_path.empty() || !given.control_path.empty() || !given.pprof_path.empty() ||
+    const StartFacts& facts = memory_.start_facts();
+    if (!facts.rings_path.empty() || !facts.control_path.empty() || !facts.pprof_path.empty() ||
         settings_.keep.is_set() || settings_.sample_ns != 0 || settings_.time_ns_max != Settings::no_limit)
       return true;
     if (__atomic_load_n(&control_.request, __ATOMIC_ACQUIRE) != 0 ||
@@ -133,7 +133,7 @@ class HeldProgram {
     if (was_executed_) {
       state.process_end = ProcessEnd::executed;
     } else {
-      const EndOfProcess end = find_process_end(process_fd_, memory_.given().process);
+      const EndOfProcess end = find_process_end(process_fd_, memory_.start_facts().process);
       state.wait_status = end.wait_status;
       state.process_end = end.how;
     }
@@ -248,8 +248,8 @@ void serve_program(int connection, const Handed& handed, const Settings& setting
   try {
     RingMemory memory(memory_fd, RingMemory::Access::shared, "rings");
     is_memorys = true;
-    const Given& given = memory.given();
-    if (given.outputs != handed.message.outputs || given.process != handed.message.process) return;
+    const StartFacts& facts = memory.start_facts();
+    if (facts.outputs != handed.message.outputs || facts.process != handed.message.process) return;
     HeldProgram held(memory, descriptors, settings, stops);
     if (!held.is_taken()) return;
     static_cast<void>(::send(connection, "", 1, MSG_NOSIGNAL) < 0);  // the program sees that its recording was taken

@@ -147,7 +147,7 @@ static __attribute__((noinline)) void* move_from_arena(void* block, size_t size,
     struct LargeBlock given = {0};                        \
     if (!guard_enter(&guard, kind_of_call)) return call;  \
     if (block && recording_is_on()) {                     \
-      thread_self.has_reallocated = true;                 \
+      thread_self.has_called_realloc = true;              \
       if (__builtin_expect(large_block_may_be(block), 0)) \
         given = record_long_pages_begin(block);           \
       else                                                \

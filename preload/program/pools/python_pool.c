@@ -115,13 +115,13 @@ static void* pool_realloc(void* context, void* old, size_t size) {
   const struct Allocator* const real = enter(context, &call);
   if (call.is_outermost) {
     thread_self.last_made = NULL;
-    thread_self.has_reallocated = false;
+    thread_self.has_called_realloc = false;
   }
   void* const block = real->realloc(real->context, old, size);
   if (!leave(&call) || !block) return block;
   // Then pymalloc has passed the old block to malloc's realloc, which has returned this one. A realloc of pymalloc's
   // own data returns another block.
-  const bool was_mallocs = thread_self.has_reallocated && thread_self.last_made == block;
+  const bool was_mallocs = thread_self.has_called_realloc && thread_self.last_made == block;
   if (old && !was_mallocs && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
   return block;

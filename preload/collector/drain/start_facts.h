@@ -11,9 +11,8 @@
 namespace cmt::collector {
 
 /// A copy of these fields. The hard thing: the program can write to the shared memory at any time, by mistake or on
-/// purpose, and with `cmttrace --attach` it may be another user's. So nothing that names a file or a process is read
-/// there a second time.
-struct Given {
+/// purpose, and with `cmttrace --attach` it may be another user's. So the collector reads none of them a second time.
+struct StartFacts {
   std::uint32_t process = 0;      ///< the program, as the collector knows it (process_of)
   std::uint32_t own_process = 0;  ///< as it knows itself
   bool is_outside = false;        ///< the program may see other files: cmttrace has attached to it
@@ -21,13 +20,14 @@ struct Given {
   std::uint32_t rings_limit = 0, forked = 0, outputs = 0;
   std::uint64_t stacks_at = 0, touched_min = 0, sample_bytes = 0;
   bool has_stacks_of_frees = false;
+  bool clock_is_ns = false;       ///< stamps are nanoseconds / 16
   bool has_made_control = false;  ///< the FIFO at control_path is the recording's own
   std::string program{}, allocator{}, command{};
   std::array<std::string, outputs_max> paths{};  ///< without outputs, the first is that of the profiles
   std::string rings_path{}, control_path{}, status_path{}, pprof_path{};
 
   /// Returns nothing if a count is above its limit, or a text has no end.
-  static std::optional<Given> read(const Control& control);
+  static std::optional<StartFacts> read(const Control& control);
 };
 
 }  // namespace cmt::collector

@@ -1,5 +1,5 @@
-// Tests that what the program writes to the shared memory later changes nothing that the collector was given.
-#include "preload/collector/drain/given.h"
+// Tests that what the program writes to the shared memory later changes nothing that the collector was facts.
+#include "preload/collector/drain/start_facts.h"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
@@ -40,38 +40,40 @@ int file_of(const Control& control) {
 
 }  // namespace
 
-TEST_CASE("given: names and numbers of files and processes stay as they were at the start") {
+TEST_CASE("start facts: names and numbers of files and processes stay as they were at the start") {
   RingMemory memory(file_of(*make_control()), RingMemory::Access::shared, "rings");
   Control& control = memory.control();
   control.process = control.process_outside = 1;
   control.rings_limit = control.outputs = 99999;
   control.rings_used = 99999;
+  control.clock_is_ns = 1;
   std::memset(control.paths, 'x', sizeof control.paths);
   std::memset(control.control_path, 'x', sizeof control.control_path);
   std::strcpy(control.status_path, "/tmp/other");
   std::strcpy(control.rings_path, "/tmp/other");
-  CHECK(memory.given().process == 1234);
-  CHECK_FALSE(memory.given().is_outside);
-  CHECK(memory.given().outputs == 1);
-  CHECK(memory.given().paths[0] == "/tmp/app.cmt");
-  CHECK(memory.given().control_path == "/tmp/app.fifo");
-  CHECK(memory.given().status_path.empty());
+  CHECK(memory.start_facts().process == 1234);
+  CHECK_FALSE(memory.start_facts().is_outside);
+  CHECK_FALSE(memory.start_facts().clock_is_ns);
+  CHECK(memory.start_facts().outputs == 1);
+  CHECK(memory.start_facts().paths[0] == "/tmp/app.cmt");
+  CHECK(memory.start_facts().control_path == "/tmp/app.fifo");
+  CHECK(memory.start_facts().status_path.empty());
   CHECK_FALSE(memory.is_recoverable());
   CHECK(memory.ring_count() == rings);
 }
 
-TEST_CASE("given: a description that the program cannot write to counts, not its own") {
+TEST_CASE("start facts: a description that the program cannot write to counts, not its own") {
   const auto described = make_control(), shared = make_control();
   std::strcpy(shared->control_path, "/etc/passwd");
   const RingMemory memory(file_of(*shared), RingMemory::Access::shared, "rings", described.get());
-  CHECK(memory.given().control_path == "/tmp/app.fifo");
+  CHECK(memory.start_facts().control_path == "/tmp/app.fifo");
 }
 
-TEST_CASE("given: a text without an end is refused, and so are more files or rings than there can be") {
+TEST_CASE("start facts: a text without an end is refused, and so are more files or rings than there can be") {
   const auto refuses = [](auto damage) {
     const auto control = make_control();
     damage(*control);
-    CHECK_FALSE(Given::read(*control).has_value());
+    CHECK_FALSE(StartFacts::read(*control).has_value());
     const int fd = file_of(*control);
     CHECK_THROWS_AS(RingMemory(fd, RingMemory::Access::shared, "rings"), FormatError);
     ::close(fd);
@@ -82,7 +84,7 @@ TEST_CASE("given: a text without an end is refused, and so are more files or rin
   refuses([](Control& control) { control.rings_limit = rings_max + 1; });
 }
 
-TEST_CASE("given: slots that are not in the memory are none") {
+TEST_CASE("start facts: slots that are not in the memory are none") {
   RingMemory memory(file_of(*make_control()), RingMemory::Access::shared, "rings");
   Ring& ring = memory.ring(1);
   ring.slots_at = rings_control_bytes(rings);
