@@ -87,6 +87,7 @@ std::optional<std::int64_t> tick_at_or_last(database::Database& database, const 
 
 int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
+  if (!line.has("at")) throw command::UsageError("the moment is missing: --at=2.5s, or --at=2026-11-22T00:53:10");
   if (const auto wall_ns = parse_wall(line.value("at", "")))
     return show_moment(options, [&](database::Database& database) {
       return tick_at_or_last(database, options.path, *wall_ns, "wall_ns");

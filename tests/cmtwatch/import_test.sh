@@ -57,6 +57,9 @@ for at in 2020-01-01 2020-13-01T00:00:00 2020-01-01T00:00:00. 9999-01-01T00:00:0
   [ "$status" = 2 ] && grep -q 'expected a time such as 2.5s or 2026-11-22T00:53:10' err || complain "--at=$at: $status $(cat err)"
 done
 
+status_of cmtwatch show large.db
+[ "$status" = 2 ] && grep -qx 'cmtwatch show: the moment is missing: --at=2.5s, or --at=2026-11-22T00:53:10' err || complain "no --at: $status $(cat err)"
+
 # --interval replaces the files' times; the order is the one given.
 cmtwatch import -o grid.db --interval=250ms after.smaps large.smaps small.smaps || complain "--interval: $?"
 [ "$(ask grid.db 'select begin_ns from tick')" = '0
