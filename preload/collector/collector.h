@@ -60,10 +60,11 @@ struct SessionState {
   /// The clock of the collector's processor time, and what it had at the begin.
   const clockid_t cpu_clock = CLOCK_PROCESS_CPUTIME_ID;
   const std::uint64_t cpu_ns_before = 0;
-  // By the watch thread. The two of the end are written before process_end.
+  // By the watch thread. The three of the end are written before process_end.
   std::atomic<ProcessEnd> process_end = ProcessEnd::none;
   std::atomic<int> wait_status = -1;             ///< as of wait(2); -1: not known
   std::atomic<std::uint64_t> cpu_ns_at_end = 0;  ///< processor time that the collector had taken
+  std::atomic<std::uint64_t> ended_ns = 0;       ///< when the end was noticed, by clock_ns(); 0: not yet
   std::atomic<bool> has_reader = false;          ///< a process reads the trace (libcmt/trace/files.h)
   // By the clock thread.
   std::atomic<std::uint64_t> time_step_ns = 0;  ///< the longest time without a rise of the clock; 0: no clock thread

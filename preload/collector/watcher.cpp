@@ -87,13 +87,13 @@ class WatchThread {
       if (state_.run_times != nullptr && !is_gone) state_.run_times->look_if_due(now);
       if (is_gone) {
         if (state_.run_times != nullptr) state_.run_times->look();
-        state_.cpu_ns_at_end = state_.cpu_ns();
+        note_end(now);
         const EndOfProcess end = find_process_end(process_fd_, memory_.start_facts().process);
         state_.wait_status = end.wait_status;
         state_.process_end = end.how;
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
         if (was_executed(memory_)) {
-          state_.cpu_ns_at_end = state_.cpu_ns();
+          note_end(now);
           state_.process_end = ProcessEnd::executed;
         }
         if (is_slow_tick) end_supervisors_parent_wait();
@@ -104,6 +104,11 @@ class WatchThread {
   }
 
  private:
+  void note_end(std::uint64_t now_ns) {
+    state_.cpu_ns_at_end = state_.cpu_ns();
+    state_.ended_ns = now_ns;
+  }
+
   /// Ends a deadlock with strace(1) and others that wait with __WALL until they have no child. Such a wait sees the
   /// supervisor (collector_start.c), which no other wait() sees. The supervisor waits for the collector, the collector
   /// for the program's end, and the program for the supervisor. So the watch thread kills the supervisor, and the

@@ -69,4 +69,18 @@ with open('w.trace') as file:
 END
 trace2cmt <w.trace >w.cmt
 grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has not ended" >&2; failed=1; }
+# A recording ends with its program, however long its events are encoded afterwards: a line of progress is written then.
+taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" env CMTTRACE_WAIT= CMTTRACE_STATUS=late CMTTRACE_OUT=late.trace LD_PRELOAD=$TRACER \
+  perl -e '[$_] for 1..1000000'
+/usr/bin/python3 - <<'END' || failed=1
+import re, time
+progress_ns, text = 0, ''
+while ' time_ns=' not in text:
+    time.sleep(0.01)
+    with open('late') as file: text = file.read()
+    if progress_ns == 0 and ' encoded=' in text: progress_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+ended_ns = sum(int(re.search(name + r'=(\d+)', text)[1]) for name in (' start_ns', ' time_ns'))
+assert progress_ns == 0 or ended_ns < progress_ns, f'{ended_ns - progress_ns} ns too late:\n{text}'
+END
+rm late.trace
 [ "$failed" = 0 ]

@@ -130,6 +130,7 @@ class HeldProgram {
     SessionState state{.finished_fd = -1, .cpu_clock = CLOCK_THREAD_CPUTIME_ID, .cpu_ns_before = cpu_ns_before_};
     state.time_step_ns = control_.clock_step_ns;
     state.cpu_ns_at_end = state.cpu_ns();
+    state.ended_ns = clock_ns();
     if (was_executed_) {
       state.process_end = ProcessEnd::executed;
     } else {
