@@ -14,13 +14,15 @@ says() {
 
 cp "$SOURCE"/tests/logs/samples/* .
 
-# Each sample becomes its text: from a file, from a pipe, with --from, and through .cmt.
+# Each sample becomes its text: from a file, from a pipe, with --from, with ends of lines as on Windows, and through .cmt.
 for text in *.text; do
   name=${text%.text}
   run trace2cmt -s $name.log
   cmp -s out $text || complain "$name: $(diff out $text | head -n 5)"
   run trace2cmt -s --from=${name%%_*} - < <(cat $name.log)
   cmp -s out $text || complain "$name from a pipe: $(diff out $text | head -n 5)"
+  run trace2cmt -s < <(sed 's/$/\r/' $name.log)
+  cmp -s out $text || complain "$name with CR LF: $(diff out $text | head -n 5)"
   trace2cmt -o whole.cmt $name.log 2>/dev/null
   trace2cmt -s whole.cmt 2>/dev/null | cmp -s - $text || complain "$name through .cmt"
 done

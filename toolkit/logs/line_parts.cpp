@@ -114,7 +114,7 @@ bool take_arguments(std::string_view& line, Arguments& arguments) {
 bool take_plain_arguments(std::string_view& line, const CallName& call, Arguments& arguments) {
   for (const char meaning : call.arguments) {
     while (!line.empty() && (is_blank(line.front()) || line.front() == ',')) line.remove_prefix(1);
-    const std::string_view word = line.substr(0, std::min(line.find_first_of(", \t"), line.size()));
+    const std::string_view word = line.substr(0, std::min(line.find_first_of(", \t\r"), line.size()));
     line.remove_prefix(word.size());
     std::uint64_t& value = arguments.values[arguments.count++];
     if (!(meaning == 'p' ? whole_address(word, value) : whole_number(word, value))) return false;
