@@ -281,6 +281,22 @@ static void* fill_cache(void* number) {
 }
 static void thread_caches(void) { run_threads(20, fill_cache); }
 
+/* Threads that replace their blocks for ever: each always has the same number, or one less. */
+static void* replace_blocks(void* number) {
+  uint64_t random = 88172645463325252u + (uint64_t)number;
+  const long count = scaled(40000);
+  void** const blocks = array_of(count);
+  for (long i = 0; i < count; ++i) blocks[i] = touched(100 + random_of(&random) % 500);
+  pthread_barrier_wait(&all_done);
+  for (;;) {
+    void** const block = &blocks[random_of(&random) % (uint64_t)count];
+    free(*block);
+    *block = touched(100 + random_of(&random) % 500);
+  }
+  return NULL;
+}
+static void busy(void) { run_threads(8, replace_blocks); }
+
 /* For the cost of a look: 1 GB of small blocks, or of large ones of which each has a mapping. */
 static void small_blocks(void) {
   for (long i = 0; i < scaled(10000000); ++i) touched(100);
@@ -309,6 +325,7 @@ static const struct {
     {"advised", advised},
     {"one_in_25", one_in_25},
     {"thread_caches", thread_caches},
+    {"busy", busy},
     {"small_blocks", small_blocks},
     {"large_blocks", large_blocks},
 };

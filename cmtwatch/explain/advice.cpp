@@ -128,8 +128,9 @@ class Adviser {
     const HeapFigures& figures = given_.heap->figures;
     const std::uint64_t bytes = given_.bytes_of(PartKind::pinned);
     if (!is_worth(bytes)) return;
-    std::string text =
-        bytes_text(bytes) + " are free on " + counted(figures.partial_pages, "page") + " that are partly in use";
+    const std::string pages =
+        given_.hugetlb_bytes != 0 ? "pages, huge ones among them," : counted(figures.partial_pages, "page");
+    std::string text = bytes_text(bytes) + " are free on " + pages + " that are partly in use";
     constexpr std::size_t keepers_shown = 3;
     const std::vector<KeeperRow> keepers = keepers_of(figures, keepers_shown);
     for (const KeeperRow& row : keepers) {

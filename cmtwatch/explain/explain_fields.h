@@ -100,7 +100,7 @@ void describe(Visitor& field, Row& row) {
   field("kept_in_tops_bytes", row.kept_in_tops_bytes, "free resident pages at the ends of threads' arenas");
   field("pinned_bytes", row.pinned_bytes, "free resident memory on pages that live blocks keep");
   field("partial_pages", row.partial_pages, "these pages");
-  field("swapped_bytes", row.swapped_bytes, "of the heaps, in swap");
+  field("swapped_bytes", row.swapped_bytes, "of the heaps, in swap: not read, and in no other figure");
   field("mmap_threshold_bytes", row.mmap_threshold_bytes, "blocks from this size on get mappings of their own");
   field("trim_threshold_bytes", row.trim_threshold_bytes, "the size of an arena's end from which glibc gives it back");
   field("resyncs", row.resyncs, "how often the walk lost the chain of chunks: the program changed it meanwhile");
@@ -190,7 +190,8 @@ struct ExplanationRow {
   std::optional<std::uint64_t> pid;
   std::string program;
   std::int64_t wall_ns = 0, stopped_ns = 0;
-  std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, threads = 0;
+  std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, hugetlb_bytes = 0,
+                threads = 0;
   std::optional<std::uint64_t> huge_zero_bytes;
   std::vector<PartRow> parts;
   std::vector<FileRow> files;
@@ -205,10 +206,12 @@ void describe(Visitor& field, Row& row) {
   field("program", row.program, "its name");
   field("wall_ns", row.wall_ns, "when it was looked at, since 1970");
   field("stopped_ns", row.stopped_ns, "for so long it was stopped; 0: it ran on");
-  field("resident_bytes", row.resident_bytes, "the sum of Rss in smaps, and of all parts");
+  field("resident_bytes", row.resident_bytes, "the sum of Rss and of hugetlb_bytes in smaps, and of all parts");
   field("swapped_bytes", row.swapped_bytes, "in swap, not resident");
   field("page_table_bytes", row.page_table_bytes, "the kernel's tables for it (VmPTE), not resident");
   field("huge_page_bytes", row.huge_page_bytes, "of resident_bytes, in transparent huge pages");
+  field("hugetlb_bytes", row.hugetlb_bytes,
+        "of resident_bytes, in reserved huge pages: the kernel's RSS has none of it");
   field("huge_zero_bytes", row.huge_zero_bytes,
         "of huge_page_bytes, pages of 4 KiB that hold only zeros; null: not counted (--huge-pages)");
   field("threads", row.threads, "at the begin of the look");

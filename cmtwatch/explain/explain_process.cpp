@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
@@ -36,12 +37,14 @@ void stop_all(Pause& pause, int pid) {
 }
 
 /// Finds threads that run: they wait now and then. If some never do, all threads are stopped for a moment. Returns for
-/// how long.
+/// how long. A stop says nothing more about threads that wait.
 std::int64_t find_running_threads(AddressSpace& memory, int pid) {
   if (!maps_glibc(memory)) return 0;  // threads of others have no such control blocks
   constexpr int waits = 5;
   for (int i = 0;; ++i) {
-    if (knows_all_threads(memory)) return 0;
+    const bool all_wait = std::none_of(memory.threads().begin(), memory.threads().end(),
+                                       [](const Thread& thread) { return thread.stack_pointer == 0; });
+    if (all_wait || knows_all_threads(memory)) return 0;
     if (i == waits) break;
     ::usleep(1000);
     memory.find_threads();

@@ -55,6 +55,9 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
       return "Its malloc is that of " + text::to_line(explanation.other_malloc) +
              ", and glibc's was never called: memory is known by mappings" +
              (explanation.allocator ? "." : ", and of some allocators by --call.");
+    case NoGlibc::swapped:
+      return "The malloc of its " + version +
+             " was not found: its own data are in swap, and were not read. Memory is known by mappings only.";
     case NoGlibc::not_known:
       return explanation.glibc_minor == 0
                  ? "The version of its glibc is not known: memory is known by mappings only."
@@ -69,7 +72,10 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
   return "Its malloc is " + version + "'s, with " + output::counted(heap.malloc.arenas.size(), "arena") + ": " +
          output::counted(blocks, "live block") + " with " + size_text(bytes, form) +
          (is_in_one ? " (" + size_text(largest, form) + " of these in one block)" : "") + ", " +
-         size_text(heap.free_bytes(), form) + " free.";
+         size_text(heap.free_bytes(), form) + " free" +
+         (heap.figures.swapped_bytes == 0
+              ? "."
+              : ", and " + size_text(heap.figures.swapped_bytes, form) + " in swap, of which nothing is known.");
 }
 
 std::string beside_text(const Explanation& explanation, const ExplainForm& form) {
@@ -86,6 +92,9 @@ std::string beside_text(const Explanation& explanation, const ExplainForm& form)
                                                 size_text(*explanation.huge_zero_bytes, form) + " hold only zeros"
                                           : "") +
              ".\n";
+  if (explanation.hugetlb_bytes != 0)
+    lines += size_text(explanation.hugetlb_bytes, form) +
+             " of it are in reserved huge pages (hugetlb), which the kernel's RSS does not count.\n";
   if (explanation.group) {
     const process::GroupMemory& group = *explanation.group;
     lines += "Its control group " + text::to_line(group.path) + " has " + size_text(group.current, form);
@@ -186,6 +195,7 @@ ExplanationRow row_of(const Explanation& explanation) {
   row.swapped_bytes = explanation.swapped_bytes;
   row.page_table_bytes = explanation.page_table_bytes;
   row.huge_page_bytes = explanation.huge_page_bytes;
+  row.hugetlb_bytes = explanation.hugetlb_bytes;
   row.huge_zero_bytes = explanation.huge_zero_bytes;
   row.threads = explanation.threads;
   for (const Part& part : explanation.parts)

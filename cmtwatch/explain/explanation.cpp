@@ -29,8 +29,9 @@ bool is_by_pages(const process::Mapping& mapping) {
 
 bool is_shared_memory(const process::Mapping& mapping) {
   const std::string& name = mapping.name;
-  return mapping.shared() && (name.empty() || name.starts_with("/memfd:") || name.starts_with("/dev/shm/") ||
-                              name.starts_with("/SYSV") || name.starts_with("/dev/zero") || name.starts_with("[anon"));
+  return mapping.shared() && (name.empty() || mapping.hugetlb_bytes() != 0 || name.starts_with("/memfd:") ||
+                              name.starts_with("/dev/shm/") || name.starts_with("/SYSV") ||
+                              name.starts_with("/dev/zero") || name.starts_with("[anon"));
 }
 
 class Booking {
@@ -99,6 +100,7 @@ class Booking {
     result_.resident_bytes += mapping.resident_bytes;
     result_.swapped_bytes += mapping.swapped_bytes;
     result_.huge_page_bytes += mapping.huge_page_bytes;
+    result_.hugetlb_bytes += mapping.hugetlb_bytes();
     const auto resident = static_cast<std::int64_t>(mapping.resident_bytes);
     if (is_by_pages(mapping)) {
       add_by_pages(mapping);

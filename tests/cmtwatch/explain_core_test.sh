@@ -26,7 +26,15 @@ status_of cmtwatch explain --json $target
 if grep -q 'may not be looked at' err; then kill $target; echo "skipped: $(cat err)"; exit 77; fi
 jq -c "$figures" out >live
 /usr/bin/python3 "$SOURCE/tests/cmtwatch/write_core.py" $target core || complain "no core"
+/usr/bin/python3 "$SOURCE/tests/cmtwatch/write_core.py" $target huge.core '/anon_hugepage (deleted)' || complain "no core"
 kill $target
+# As if its mappings without a name were reserved huge pages, which the kernel names as a file.
+status_of cmtwatch explain --json --core=huge.core
+[ "$status" = 0 ] && [ "$(jq -c "$figures" out)" = "$(cat live)" ] || complain "huge pages: $status $(cat err) $(jq -c "$figures" out), not $(cat live)"
+jq -e '.processes[0] | .hugetlb_bytes >= 500000 and .hugetlb_bytes < .resident_bytes and
+  (.parts | map(.bytes) | add) == .resident_bytes' out >/dev/null || complain "the huge pages' figures: $(cat out)"
+status_of cmtwatch explain --core=huge.core
+grep -q 'KiB of it are in reserved huge pages (hugetlb), which the kernel.s RSS does not count' out || complain "huge pages: $(cat out)"
 status_of cmtwatch explain --json --core=core
 [ "$status" = 0 ] && [ "$(jq -c "$figures" out)" = "$(cat live)" ] || complain "a core: $status $(cat err) $(jq -c "$figures" out), not $(cat live)"
 jq -e '.processes[0] | .pid == null and .malloc.is_exact and .malloc.mapped_blocks == 1 and .malloc.live_blocks >= 445 and

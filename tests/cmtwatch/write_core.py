@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""write_core.py PID FILE: writes a core file of a process that waits, as gcore does: memory, names of files, registers.
-Pages that are not resident become holes, as in the kernel's cores. x86-64."""
+"""write_core.py PID FILE [NAME]: writes a core file of a process that waits, as gcore does: memory, names of files, registers.
+Pages that are not resident become holes, as in the kernel's cores. Mappings without a name get NAME. x86-64."""
 import re
 import struct
 import sys
@@ -49,6 +49,8 @@ def control_block_of(memory, regions):
 pid, path = int(sys.argv[1]), sys.argv[2]
 with open(f'/proc/{pid}/mem', 'rb') as memory, open(f'/proc/{pid}/pagemap', 'rb') as pagemap, open(path, 'wb') as core:
     regions = [each for each in mappings(pid) if each[2][0] == 'r' and not each[4].startswith('[v')]
+    if len(sys.argv) > 3:
+        regions = [(*each[:4], each[4] or sys.argv[3]) for each in regions]
     files = [each for each in regions if each[4].startswith('/')]
     listed = struct.pack('<QQ', len(files), PAGE) + \
         b''.join(struct.pack('<QQQ', begin, end, offset // PAGE) for begin, end, _, offset, _ in files) + \

@@ -26,7 +26,7 @@
 namespace cmt::process {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::uint64_t Mapping::*>, 13> known_figures{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t Mapping::*>, 15> known_figures{{
     {"Rss", &Mapping::resident_bytes},
     {"Pss", &Mapping::proportional_bytes},
     {"Private_Clean", &Mapping::private_bytes},
@@ -39,6 +39,8 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t Mapping::*>, 13> 
     {"AnonHugePages", &Mapping::huge_page_bytes},
     {"ShmemPmdMapped", &Mapping::huge_page_bytes},
     {"FilePmdMapped", &Mapping::huge_page_bytes},
+    {"Shared_Hugetlb", &Mapping::shared_hugetlb_bytes},
+    {"Private_Hugetlb", &Mapping::private_hugetlb_bytes},
     {"Swap", &Mapping::swapped_bytes},
 }};
 

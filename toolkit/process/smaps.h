@@ -26,7 +26,9 @@ struct Mapping {
   std::uint64_t lazy_free_bytes = 0;     ///< given back with MADV_FREE, still resident
   std::uint64_t huge_page_bytes = 0;     ///< in transparent huge pages: anonymous, shared memory and files
   std::uint64_t swapped_bytes = 0;
+  std::uint64_t private_hugetlb_bytes = 0, shared_hugetlb_bytes = 0;  ///< in reserved huge pages, not resident_bytes
 
+  std::uint64_t hugetlb_bytes() const { return private_hugetlb_bytes + shared_hugetlb_bytes; }
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }
 };
 

@@ -68,6 +68,15 @@ TEST_CASE("smaps: memory that the kernel lists twice, because mappings grew mean
         "1-3 has 2; 3-5 has 2; ");
 }
 
+TEST_CASE("smaps: reserved huge pages are not resident") {
+  const Mapping mapping = parse_smaps(
+      "7f0000000000-7f0000800000 rw-p 00000000 00:11 7 /anon_hugepage (deleted)\n"
+      "Rss:                   0 kB\nShared_Hugetlb:     2048 kB\nPrivate_Hugetlb:    4096 kB\n")[0];
+  CHECK(mapping.resident_bytes == 0);
+  CHECK(mapping.private_hugetlb_bytes == 4 << 20);
+  CHECK(mapping.hugetlb_bytes() == 6 << 20);
+}
+
 TEST_CASE("smaps: Swap is not mistaken for SwapPss") { CHECK(parse_smaps(two_mappings)[0].swapped_bytes == 16 * 1024); }
 
 TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is recognised") {

@@ -231,10 +231,10 @@ TrimResult call_malloc_trim(int pid) {
     const process::Mapping before = read_sums(target);
     caller.call({trim->address, {0}}, {});
     const process::Mapping after = read_sums(target);
-    result = {.resident_before = before.resident_bytes,
-              .resident_after = after.resident_bytes,
-              .anonymous_before = before.anonymous_bytes,
-              .anonymous_after = after.anonymous_bytes,
+    result = {.resident_before = before.resident_bytes + before.hugetlb_bytes(),
+              .resident_after = after.resident_bytes + after.hugetlb_bytes(),
+              .anonymous_before = before.anonymous_bytes + before.hugetlb_bytes(),
+              .anonymous_after = after.anonymous_bytes + after.hugetlb_bytes(),
               .swapped_before = before.swapped_bytes,
               .swapped_after = after.swapped_bytes};
   });

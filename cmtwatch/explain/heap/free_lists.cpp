@@ -16,6 +16,24 @@ constexpr std::uint64_t fast_list_max = 10'000'000, followed_max = 20'000'000, c
 constexpr std::uint64_t static_tls_bytes = 16384, large_tls_bytes = 4 << 20;
 constexpr std::size_t threads_searched_far = 8;
 
+/// Notices that a list goes in a circle: each address is compared with one that came before, which is chosen anew after
+/// 1, 2, 4, ... addresses.
+class CircleMark {
+ public:
+  bool closes(std::uint64_t address) {
+    if (address == mark_) return true;
+    if (++since_ == distance_) {
+      mark_ = address;
+      since_ = 0;
+      distance_ *= 2;
+    }
+    return false;
+  }
+
+ private:
+  std::uint64_t mark_ = 0, since_ = 0, distance_ = 1;
+};
+
 class ListReader {
  public:
   ListReader(AddressSpace& memory, const GlibcMalloc& malloc) : memory_(memory), malloc_(malloc) {}
@@ -35,9 +53,10 @@ class ListReader {
  private:
   // `chunk` is the first of a list. The link is the first word of a chunk's block.
   void follow(std::uint64_t chunk, std::uint64_t most, ListedChunks& to) {
+    CircleMark circle;
     for (std::uint64_t count = 0; chunk != 0; ++count) {
       std::array<std::uint64_t, 3> words;  // size of the chunk before, size, link
-      if (count == most || ++followed_ > followed_max || chunk % 16 != 0 ||
+      if (count == most || circle.closes(chunk) || ++followed_ > followed_max || chunk % 16 != 0 ||
           !memory_.read(chunk, words.data(), sizeof words)) {
         ++lists_.broken;
         return;
@@ -50,9 +69,10 @@ class ListReader {
 
   // Caches link blocks, not chunks.
   void follow_cache(std::uint64_t block) {
+    CircleMark circle;
     for (std::uint64_t count = 0; block != 0; ++count) {
       std::array<std::uint64_t, 2> words;  // size, link
-      if (count == cache_list_max || ++followed_ > followed_max || block % 16 != 0 ||
+      if (count == cache_list_max || circle.closes(block) || ++followed_ > followed_max || block % 16 != 0 ||
           !memory_.read(block - 8, words.data(), sizeof words)) {
         ++lists_.broken;
         return;

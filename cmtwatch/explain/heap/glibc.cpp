@@ -63,6 +63,38 @@ int minor_in(std::string_view text) {
   return minor;
 }
 
+/// A piece of a module's memory, read as words.
+struct Words {
+  Range range;
+  std::vector<std::uint64_t> words;
+
+  std::uint64_t address(std::size_t index) const { return range.begin + index * word_bytes; }
+};
+
+Words read_words(AddressSpace& memory, Range range) {
+  Words data{range, std::vector<std::uint64_t>(range.bytes() / word_bytes)};
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const process::Mapping* const mapping = memory.find(at);
+    if (mapping == nullptr) break;
+    const std::uint64_t end = std::min(range.end, mapping->end);
+    memory.read_pages({at, end}, reinterpret_cast<std::uint8_t*>(data.words.data()) + (at - range.begin));
+    at = end;
+  }
+  return data;
+}
+
+/// Calls use(words) for pieces of a range that have resident pages, until it returns true. A piece and the next have a
+/// page in common. A program may have gigabytes of static data, and a damaged core file may claim terabytes.
+template <class Use>
+void each_window(AddressSpace& memory, Range range, Use use) {
+  constexpr std::uint64_t window_bytes = 1 << 20;
+  for (std::uint64_t at = memory.next_resident(range); at < range.end;) {
+    const Range window{at, std::min(range.end, at + window_bytes)};
+    if (use(read_words(memory, window)) || window.end == range.end) return;
+    at = memory.next_resident({window.end - page_bytes, range.end});
+  }
+}
+
 /// Whether a file that begins so can be the one that was mapped: its first page is the same, if that can be read.
 bool is_mapped_file(AddressSpace& memory, const std::string& path, std::string_view begin) {
   for (const process::Mapping& mapping : memory.mappings()) {
@@ -87,9 +119,11 @@ int find_minor(AddressSpace& memory, const std::string& path) {
   if (is_read && is_mapped) return in_file;
   for (const process::Mapping& mapping : memory.mappings()) {
     if (mapping.name != path || mapping.permissions[0] != 'r') continue;
-    std::vector<std::uint8_t> bytes(mapping.end - mapping.begin);
-    if (!memory.read_pages({mapping.begin, mapping.end}, bytes.data())) continue;
-    const int minor = minor_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    int minor = 0;
+    each_window(memory, {mapping.begin, mapping.end}, [&minor](const Words& data) {
+      minor = minor_in({reinterpret_cast<const char*>(data.words.data()), data.range.bytes()});
+      return minor != 0;
+    });
     if (minor != 0) return minor;
   }
   return 0;
@@ -113,38 +147,18 @@ std::vector<int> minors_in_program(const AddressSpace& memory, const std::string
   return names_glibc ? minors : std::vector<int>();
 }
 
-/// A module's data, read as words.
-struct Words {
-  Range range;
-  std::vector<std::uint64_t> words;
-
-  std::uint64_t address(std::size_t index) const { return range.begin + index * word_bytes; }
-};
-
-Words read_words(AddressSpace& memory, Range range) {
-  Words data{range, std::vector<std::uint64_t>(range.bytes() / word_bytes)};
-  for (std::uint64_t at = range.begin; at < range.end;) {
-    const process::Mapping* const mapping = memory.find(at);
-    if (mapping == nullptr) break;
-    const std::uint64_t end = std::min(range.end, mapping->end);
-    memory.read_pages({at, end}, reinterpret_cast<std::uint8_t*>(data.words.data()) + (at - range.begin));
-    at = end;
-  }
-  return data;
-}
-
 /// Whether a word can be the head of a list in `bins`: the list itself, if it is empty, or a chunk.
-bool is_list_link(AddressSpace& memory, const Words& data, std::uint64_t word, std::uint64_t empty) {
+bool is_list_link(const AddressSpace& memory, Range module, std::uint64_t word, std::uint64_t empty) {
   if (word == empty) return true;
-  if (word % 16 != 0 || data.range.contains(word)) return false;
+  if (word % 16 != 0 || module.contains(word)) return false;
   const process::Mapping* const mapping = memory.find(word);
   return mapping != nullptr && is_writable(*mapping);
 }
 
-bool are_bins(AddressSpace& memory, const Words& data, std::size_t at) {
+bool are_bins(const AddressSpace& memory, Range module, const Words& data, std::size_t at) {
   for (std::size_t i = 0; i < bin_words; ++i) {
     const std::uint64_t empty = data.address(at + (i & ~std::size_t{1})) - 2 * word_bytes;
-    if (!is_list_link(memory, data, data.words[at + i], empty)) return false;
+    if (!is_list_link(memory, module, data.words[at + i], empty)) return false;
   }
   return true;
 }
@@ -203,36 +217,49 @@ std::optional<MallocParameters> parameters_at(const Words& data, std::size_t at,
   return found;
 }
 
-std::optional<MallocParameters> find_parameters(const AddressSpace& memory, const Words& data,
-                                                const GlibcLayout& layout) {
+std::optional<MallocParameters> find_parameters(AddressSpace& memory, Range module, const GlibcLayout& layout) {
   std::uint64_t heap = 0;
   for (const process::Mapping& mapping : memory.mappings()) {
     if (heap == 0 && mapping.name == "[heap]") heap = mapping.begin;
   }
   const std::size_t words = layout.sbrk_base / word_bytes + 1;
+  std::optional<MallocParameters> found;
   for (const Marks marks : {Marks::both, Marks::heap, Marks::defaults}) {
-    for (std::size_t at = 0; at + words <= data.words.size(); ++at) {
-      if (auto found = parameters_at(data, at, layout, heap, marks)) return found;
-    }
+    each_window(memory, module, [&](const Words& data) {
+      for (std::size_t at = 0; !found && at + words <= data.words.size(); ++at)
+        found = parameters_at(data, at, layout, heap, marks);
+      return found.has_value();
+    });
+    if (found) return found;
   }
   return std::nullopt;
 }
 
-/// Looks for malloc in one module's data.
-bool find_malloc(AddressSpace& memory, Range range, GlibcMalloc& malloc) {
-  const Words data = read_words(memory, range);
-  const std::size_t before = malloc.layout.bins / word_bytes;
+/// Returns the arenas' addresses, if malloc is in a piece of a module's data; else none.
+std::vector<std::uint64_t> find_arenas(AddressSpace& memory, Range module, const Words& data,
+                                       const GlibcLayout& layout) {
+  const std::size_t before = layout.bins / word_bytes;
   for (std::size_t at = before; at + bin_words + 8 <= data.words.size(); ++at) {
-    if (data.words[at] == 0 || !are_bins(memory, data, at)) continue;
-    const auto ring = ring_of(memory, data.address(at - before), malloc.layout.bins);
-    if (ring.empty()) continue;
-    for (const std::uint64_t address : ring) malloc.arenas.push_back(read_arena(memory, address, malloc.layout));
-    constexpr std::uint32_t noncontiguous = 2;
-    malloc.is_main_contiguous = (memory.read<std::uint32_t>(ring[0] + 4).value_or(0) & noncontiguous) == 0;
-    malloc.parameters = find_parameters(memory, data, malloc.layout);
-    return true;
+    if (data.words[at] == 0 || !are_bins(memory, module, data, at)) continue;
+    auto ring = ring_of(memory, data.address(at - before), layout.bins);
+    if (!ring.empty()) return ring;
   }
-  return false;
+  return {};
+}
+
+/// Looks for malloc in one module's data.
+bool find_malloc(AddressSpace& memory, Range module, GlibcMalloc& malloc) {
+  std::vector<std::uint64_t> ring;
+  each_window(memory, module, [&](const Words& data) {
+    ring = find_arenas(memory, module, data, malloc.layout);
+    return !ring.empty();
+  });
+  if (ring.empty()) return false;
+  for (const std::uint64_t address : ring) malloc.arenas.push_back(read_arena(memory, address, malloc.layout));
+  constexpr std::uint32_t noncontiguous = 2;
+  malloc.is_main_contiguous = (memory.read<std::uint32_t>(ring[0] + 4).value_or(0) & noncontiguous) == 0;
+  malloc.parameters = find_parameters(memory, module, malloc.layout);
+  return true;
 }
 
 }  // namespace
@@ -265,11 +292,6 @@ bool maps_glibc(const AddressSpace& memory) {
 }
 
 bool is_glibc_tried(int minor) { return minor == 31 || minor == 36 || minor == 41 || minor == 43; }
-
-std::uint64_t GlibcMalloc::heap_bytes_max() const {
-  constexpr std::uint64_t usual = std::uint64_t{64} << 20;
-  return parameters && parameters->huge_page_bytes != 0 ? 4 * parameters->huge_page_bytes : usual;
-}
 
 namespace {
 
@@ -304,7 +326,7 @@ FoundGlibc find_glibc(AddressSpace& memory) {
     }
     malloc.layout = *layout;
     if (find_malloc(memory, module.range, malloc)) return {NoGlibc::none, malloc};
-    found = {NoGlibc::not_used, malloc};
+    found = {memory.swapped_bytes(module.range) != 0 ? NoGlibc::swapped : NoGlibc::not_used, malloc};
   }
   if (found.why_not == NoGlibc::not_loaded) return find_static_glibc(memory);
   return found;

@@ -58,8 +58,6 @@ struct GlibcMalloc {
   bool is_main_contiguous = true;
   std::optional<MallocParameters> parameters;
 
-  /// The size and alignment of a heap of a thread's arena.
-  std::uint64_t heap_bytes_max() const;
   /// The link that is stored at `place`.
   std::uint64_t link(std::uint64_t place, std::uint64_t stored) const {
     return layout.mangles_links ? (place >> 12) ^ stored : stored;
@@ -74,6 +72,7 @@ enum class NoGlibc {
   none,        ///< it is
   not_loaded,  ///< the program has no glibc
   not_used,    ///< its malloc was never called: the program has another one
+  swapped,     ///< its data are in swap, at least in part, and were not read
   not_known,   ///< its version, or its layout, is not known
 };
 

@@ -54,10 +54,7 @@ class HeapReader {
 
   GlibcHeap read() {
     HeapWalker walker(memory_, heap_.malloc, heap_.lists, heap_.figures, sites_);
-    for (const HeapRegion& region : find_regions()) {
-      tops_ += region.range.contains(region.top);
-      take(walker, region);
-    }
+    for (const HeapRegion& region : find_regions()) take(walker, region);
     search_mappings(walker);
     drop_false_blocks();
     std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
@@ -70,16 +67,51 @@ class HeapReader {
  private:
   static bool by_begin(const Range& a, const Range& b) { return a.begin < b.begin; }
 
+  // By address. They do not overlap.
   std::vector<HeapRegion> find_regions() {
     std::vector<HeapRegion> regions;
     for (std::size_t i = 1; i < heap_.malloc.arenas.size(); ++i) add_heaps(heap_.malloc.arenas[i], regions);
     add_main(regions);
+    std::sort(regions.begin(), regions.end(),
+              [](const HeapRegion& a, const HeapRegion& b) { return by_begin(a.range, b.range); });
+    std::uint64_t end = 0;
+    std::erase_if(regions, [&](const HeapRegion& region) {
+      if (region.range.begin < end) {
+        doubt("two heaps overlap");
+        return true;
+      }
+      end = region.range.end;
+      return false;
+    });
     return regions;
+  }
+
+  // Where a range leaves the memory that malloc may have; its end if it does not.
+  std::uint64_t end_of_memory(Range range) const {
+    std::uint64_t at = range.begin;
+    while (at < range.end) {
+      const process::Mapping* const mapping = memory_.find(at);
+      if (mapping == nullptr || (!is_anonymous(*mapping) && mapping->name != "[heap]")) return at;
+      at = mapping->end;
+    }
+    return range.end;
+  }
+
+  // The most bytes of a heap of a thread's arena, to which heaps are aligned. With reserved huge pages it is four of
+  // them, and in glibc 2.43 64 MiB as without.
+  std::uint64_t heap_bytes_max(const Arena& arena) {
+    constexpr std::uint64_t usual = std::uint64_t{64} << 20;
+    const auto& parameters = heap_.malloc.parameters;
+    if (!parameters || parameters->huge_page_bytes == 0) return usual;
+    const std::uint64_t at = arena.top & ~(usual - 1);
+    const auto head = memory_.read<HeapHead>(at);
+    const bool is_usual = head && head->arena == arena.address && arena.top - at < head->bytes;
+    return is_usual ? usual : 4 * parameters->huge_page_bytes;
   }
 
   // The heaps of a thread's arena, from the last, which has the top, to the first.
   void add_heaps(const Arena& arena, std::vector<HeapRegion>& regions) {
-    const std::uint64_t most = heap_.malloc.heap_bytes_max();
+    const std::uint64_t most = heap_bytes_max(arena);
     std::set<std::uint64_t> seen;
     std::uint64_t at = arena.top & ~(most - 1);
     for (std::uint64_t count = 0; at != 0 && count < heaps_max; ++count) {
@@ -93,8 +125,10 @@ class HeapReader {
       const bool is_first = arena.address > at && arena.address < at + page_bytes;
       const std::uint64_t first = is_first ? aligned(arena.address + heap_.malloc.layout.state_bytes)
                                            : at + heap_.malloc.layout.heap_info_bytes;
-      if (first >= at + head->bytes) return doubt("a heap of an arena was not found");
-      regions.push_back({{at, at + head->bytes}, first, at + head->bytes, arena.top});
+      const std::uint64_t end = end_of_memory({at, at + head->bytes});
+      if (first >= end) return doubt("a heap of an arena was not found");
+      if (end < at + head->bytes) doubt("a heap of an arena is longer than its memory");
+      regions.push_back({{at, end}, first, end, arena.top});
       at = head->before;
     }
   }
@@ -258,9 +292,12 @@ class HeapReader {
     if (heap_.figures.resyncs != 0)
       doubt("the heap's chain of blocks was lost " + output::counted(heap_.figures.resyncs, "time") + ", for " +
             output::bytes_text(heap_.figures.skipped_bytes));
-    if (heap_.figures.tops < tops_) doubt("the end of an arena was not found");
+    const auto tops = std::count_if(heap_.malloc.arenas.begin(), heap_.malloc.arenas.end(),
+                                    [](const Arena& arena) { return arena.system_bytes != 0; });
+    if (heap_.figures.tops < static_cast<std::uint64_t>(tops)) doubt("the end of an arena was not found");
     if (heap_.figures.swapped_bytes != 0)
-      doubt(output::bytes_text(heap_.figures.swapped_bytes) + " of the heap are in swap, and were not read");
+      doubt(output::bytes_text(heap_.figures.swapped_bytes) +
+            " of the heap are in swap, and were not read: no figure has their blocks");
     // From 2.42 on, a thread has a cache once it frees a block for it. A cache is a live block itself.
     const std::size_t caches = SizeGroups::index(heap_.malloc.layout.cache_chunk);
     if (!heap_.lists.has_caches && heap_.figures.by_size[caches].blocks != 0)
@@ -272,7 +309,6 @@ class HeapReader {
   BlockSites* const sites_;
   GlibcHeap heap_;
   std::vector<Range> stacks_;
-  std::uint64_t tops_ = 0;  // that the regions should have
 };
 
 }  // namespace

@@ -23,13 +23,11 @@ std::uint64_t SizeGroups::least_bytes(std::size_t index) {
   return index < exact_groups ? index * unit : exact_groups * unit << (index - exact_groups);
 }
 
-PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step,
-                   BlockSites* sites)
+PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, const Trim& trim, BlockSites* sites)
     : memory_(memory),
       region_(region),
       figures_(figures),
-      trims_top_(trims_top),
-      trim_step_(std::max(trim_step, page_bytes)),
+      trim_(trim),
       sites_(sites),
       page_(page_begin(region.begin)) {}
 
@@ -60,11 +58,13 @@ void PageBook::book_other(std::uint64_t bytes, ChunkState state) {
   }
 }
 
-// malloc_trim gives the whole pages within neighbouring free chunks.
+// malloc_trim gives the whole pages within neighbouring free chunks. The kernel takes back whole huge pages of reserved
+// ones, and refuses a range that does not begin with one.
 void PageBook::end_free_run() {
   if (free_run_.end == 0) return;
-  const std::uint64_t first = page_end(free_run_.begin + free_head_bytes);
-  figures_.trim_bytes += resident(first, page_begin(free_run_.end));
+  const std::uint64_t first = page_end(free_run_.begin + free_head_bytes), huge = trim_.huge_page_bytes;
+  const std::uint64_t end = huge == 0 ? page_begin(free_run_.end) : free_run_.end / huge * huge;
+  if (huge == 0 || first % huge == 0) figures_.trim_bytes += resident(first, end);
   free_run_ = {};
 }
 
@@ -73,12 +73,13 @@ void PageBook::book_top(Range chunk, std::uint64_t free_from) {
   const std::uint64_t first = page_end(free_from + top_head_bytes);
   const std::uint64_t top = resident(first, page_begin(chunk.end));
   std::uint64_t given = 0;
-  if (trims_top_ && chunk.end == region_.end && chunk.end - free_from > trim_keeps_bytes) {
-    const std::uint64_t shrinks_by = (chunk.end - free_from - trim_keeps_bytes) / trim_step_ * trim_step_;
+  if (trim_.has_top && chunk.end == region_.end && chunk.end - free_from > trim_keeps_bytes) {
+    const std::uint64_t step = std::max(trim_.top_step, page_bytes);
+    const std::uint64_t shrinks_by = (chunk.end - free_from - trim_keeps_bytes) / step * step;
     given = resident(chunk.end - shrinks_by, chunk.end);
   }
   figures_.trim_bytes += given;
-  if (!trims_top_) figures_.kept_tops_bytes += top;
+  if (!trim_.has_top) figures_.kept_tops_bytes += top;
 }
 
 void PageBook::end_page() {

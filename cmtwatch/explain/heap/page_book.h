@@ -92,10 +92,15 @@ struct HeapFigures {
 /// Books one region of a heap, whose chunks come by address.
 class PageBook {
  public:
-  /// `trims_top`: malloc_trim shrinks the region's top, as it does for the main arena alone, in steps of
-  /// `trim_step` bytes. The region lies within one mapping. `sites`: null: no trace is known.
-  PageBook(AddressSpace& memory, Range region, HeapFigures& figures, bool trims_top, std::uint64_t trim_step,
-           BlockSites* sites = nullptr);
+  /// How malloc_trim(0) gives back a region's pages.
+  struct Trim {
+    bool has_top = false;               ///< it shrinks the region's top, as it does for the main arena alone,
+    std::uint64_t top_step = 0;         ///< in steps of so many bytes; 0: of a page
+    std::uint64_t huge_page_bytes = 0;  ///< of the region's reserved huge pages; 0: it has none
+  };
+
+  /// The region lies within one mapping. `sites`: null: no trace is known.
+  PageBook(AddressSpace& memory, Range region, HeapFigures& figures, const Trim& trim, BlockSites* sites = nullptr);
 
   /// `type`: the block's first word; 0: no type is known.
   void add(Range chunk, ChunkState state, std::uint64_t type = 0) {
@@ -142,8 +147,7 @@ class PageBook {
   AddressSpace& memory_;
   const Range region_;
   HeapFigures& figures_;
-  const bool trims_top_;
-  const std::uint64_t trim_step_;
+  const Trim trim_;
   BlockSites* const sites_;
   Range free_run_{};  ///< neighbouring free chunks, which malloc_trim joins first
   std::uint64_t page_ = 0, live_ = 0, cached_ = 0, overhead_ = 0;  ///< bytes on the page at `page_`

@@ -32,7 +32,7 @@ TEST_CASE("page book: a block is one of the trace only if its size fits") {
   sites.blocks.insert({heap_begin + 0x100 + 0x10, 0x700, 1});  // its place has a smaller block now
   MadeUpRegion made(2);
   made.figures.by_site.resize(sites.names.size());
-  PageBook book(made.memory, made.range, made.figures, true, page_bytes, &sites);
+  PageBook book(made.memory, made.range, made.figures, {.has_top = true}, &sites);
   book.add({heap_begin, heap_begin + 0x100}, ChunkState::live);
   book.add({heap_begin + 0x100, heap_begin + 0x200}, ChunkState::live);
   book.add({heap_begin + 0x200, heap_begin + 0x2000}, ChunkState::free);
@@ -46,7 +46,7 @@ TEST_CASE("page book: a block is one of the trace only if its size fits") {
 
 TEST_CASE("page book: a free run gives back its whole pages") {
   MadeUpRegion made(4);
-  PageBook book(made.memory, made.range, made.figures, true, page_bytes);
+  PageBook book(made.memory, made.range, made.figures, {.has_top = true});
   book.add({heap_begin, heap_begin + 0x100}, ChunkState::live);
   book.add({heap_begin + 0x100, heap_begin + 0x1800}, ChunkState::free);
   book.add({heap_begin + 0x1800, heap_begin + 0x3000}, ChunkState::fast);
@@ -63,10 +63,25 @@ TEST_CASE("page book: a free run gives back its whole pages") {
   CHECK(sum_of(made.figures) == 4 * page_bytes);
 }
 
+TEST_CASE("page book: of reserved huge pages only a run that begins with one is given back, and whole ones of it") {
+  constexpr std::uint64_t huge = 4 * page_bytes;
+  static_assert(heap_begin % huge == 0);
+  for (const std::uint64_t before : {std::uint64_t{0x40}, huge - 0x30, huge}) {
+    MadeUpRegion made(16);
+    PageBook book(made.memory, made.range, made.figures, {.has_top = false, .huge_page_bytes = huge});
+    book.add({heap_begin, heap_begin + before}, ChunkState::live);
+    book.add({heap_begin + before, heap_begin + 3 * huge + 0x2000}, ChunkState::free);
+    book.add({heap_begin + 3 * huge + 0x2000, heap_begin + 4 * huge}, ChunkState::live);
+    book.finish();
+    CHECK(made.figures.trim_bytes == (before == huge - 0x30 ? 2 * huge : 0));
+    CHECK(sum_of(made.figures) == 16 * page_bytes);
+  }
+}
+
 TEST_CASE("page book: the top of a thread's arena is kept, that of the main one is given back") {
   for (const bool is_main : {true, false}) {
     MadeUpRegion made(4);
-    PageBook book(made.memory, made.range, made.figures, is_main, page_bytes);
+    PageBook book(made.memory, made.range, made.figures, {.has_top = is_main});
     book.add({heap_begin, heap_begin + 0x800}, ChunkState::live);
     book.add({heap_begin + 0x800, heap_begin + 0x900}, ChunkState::free);
     book.add({heap_begin + 0x900, heap_begin + 0x4000}, ChunkState::top);
@@ -82,7 +97,7 @@ TEST_CASE("page book: pages that are not resident count nowhere") {
   MadeUpRegion made(4);
   made.memory.set_state({heap_begin + 0x1000, heap_begin + 0x2000}, PageState::absent);
   made.memory.set_state({heap_begin + 0x2000, heap_begin + 0x3000}, PageState::swapped);
-  PageBook book(made.memory, made.range, made.figures, true, page_bytes);
+  PageBook book(made.memory, made.range, made.figures, {.has_top = true});
   book.add({heap_begin, heap_begin + 0x4000}, ChunkState::live);
   book.finish();
   CHECK(made.figures.live_bytes == 0x4000);

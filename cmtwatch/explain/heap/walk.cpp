@@ -49,8 +49,9 @@ bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
   growth_ = goes_on ? std::min(growth_ * 4, window_bytes_max) : 2 * page_bytes;
   held_.begin = page_begin(address);
   held_.end = std::min(within_.end, std::max(held_.begin + growth_, page_end(address + bytes)));
+  held_.end = memory_.next_swapped(held_);  // a page in swap is not one of zeros
   bytes_.resize(held_.bytes());
-  if (memory_.read_pages(held_, bytes_.data())) return true;
+  if (address + bytes <= held_.end && memory_.read_pages(held_, bytes_.data())) return true;
   held_ = {};
   return false;
 }
@@ -115,10 +116,16 @@ std::uint64_t HeapWalker::find_chain(PageBook& book, std::uint64_t from, const H
   return at;
 }
 
+// Pages in swap are counted by themselves.
+void HeapWalker::count_lost(Range range, bool is_in_swap) {
+  if (is_in_swap) return;
+  ++figures_.resyncs;
+  figures_.skipped_bytes += range.bytes();
+}
+
 std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, const HeapRegion& region) {
   const std::uint64_t at = find_chain(book, from, region);
-  ++figures_.resyncs;
-  figures_.skipped_bytes += at - from;
+  count_lost({from, at}, memory_.page(from) == PageState::swapped);
   return at;
 }
 
@@ -126,15 +133,13 @@ std::uint64_t HeapWalker::resync(PageBook& book, std::uint64_t from, const HeapR
 std::uint64_t HeapWalker::pass_unreadable(PageBook& book, std::uint64_t chunk, std::uint64_t next,
                                           const HeapRegion& region) {
   book.add({chunk, next}, ChunkState::live);
+  const bool is_in_swap = memory_.page(next) == PageState::swapped;
   std::uint64_t at = next;
   if (at < region.end && memory_.page(at) != PageState::resident) at = memory_.next_resident({at, region.end});
   at = std::min(at, region.end);
-  if (at > next) {
-    book.add({next, at}, ChunkState::overhead);
-    figures_.skipped_bytes += at - next;
-  }
-  if (at < region.end && !is_chain(at, region.end, chunk_bytes_min)) return resync(book, at, region);
-  ++figures_.resyncs;
+  if (at > next) book.add({next, at}, ChunkState::overhead);
+  if (at < region.end && !is_chain(at, region.end, chunk_bytes_min)) at = find_chain(book, at, region);
+  count_lost({next, at}, is_in_swap);
   return at;
 }
 
@@ -209,8 +214,13 @@ std::uint64_t HeapWalker::walk_chunks(const HeapRegion& region, PageBook& book) 
 std::uint64_t HeapWalker::walk(const HeapRegion& region) {
   window_.move_to(region.range);
   listed_chunks_.move_to(region.first);
-  const std::uint64_t step = malloc_.parameters ? malloc_.parameters->thp_page_bytes : 0;
-  PageBook book(memory_, region.range, figures_, region.is_main && !region.is_piece, step, sites_);
+  PageBook::Trim trim{.has_top = region.is_main && !region.is_piece};
+  if (malloc_.parameters) {
+    const process::Mapping* const mapping = memory_.find(region.range.begin);
+    trim.top_step = malloc_.parameters->thp_page_bytes;
+    if (mapping != nullptr && mapping->hugetlb_bytes() != 0) trim.huge_page_bytes = malloc_.parameters->huge_page_bytes;
+  }
+  PageBook book(memory_, region.range, figures_, trim, sites_);
   figures_.swapped_bytes += memory_.swapped_bytes(region.range);
   if (region.first > region.range.begin) book.add({region.range.begin, region.first}, ChunkState::overhead);
   const std::uint64_t end = walk_chunks(region, book);

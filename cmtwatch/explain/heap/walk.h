@@ -78,6 +78,7 @@ class HeapWalker {
   bool find_module(std::uint64_t address);
   bool is_chain(std::uint64_t chunk, std::uint64_t end, std::uint64_t least_bytes);
   std::uint64_t find_chain(PageBook& book, std::uint64_t from, const HeapRegion& region);
+  void count_lost(Range range, bool is_in_swap);
   std::uint64_t resync(PageBook& book, std::uint64_t from, const HeapRegion& region);
   bool is_top(const HeapRegion& region, std::uint64_t chunk, std::uint64_t next);
   std::uint64_t walk_chunks(const HeapRegion& region, PageBook& book);

@@ -85,10 +85,10 @@ void AddressSpace::each_run(Range range, Use use) {
   }
 }
 
-std::uint64_t AddressSpace::next_resident(Range range) {
+std::uint64_t AddressSpace::next(Range range, PageState state) {
   std::uint64_t found = range.end;
   each_run({page_end(range.begin), range.end}, [&](const PageRun& run) {
-    if (run.state != PageState::resident) return true;
+    if (run.state != state) return true;
     found = run.range.begin;
     return false;
   });

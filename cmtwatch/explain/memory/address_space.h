@@ -22,6 +22,11 @@ inline constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t page_begin(std::uint64_t address) { return address & ~(page_bytes - 1); }
 constexpr std::uint64_t page_end(std::uint64_t address) { return page_begin(address + page_bytes - 1); }
 
+/// Whether a mapping is memory of no file in reserved huge pages, such as malloc's with glibc.malloc.hugetlb=2.
+inline bool is_anonymous_hugetlb(const process::Mapping& mapping) {
+  return !mapping.shared() && mapping.name.starts_with("/anon_hugepage");
+}
+
 /// A page of the kernel's that holds only zeros is absent: the resident set does not count it.
 enum class PageState : std::uint8_t { absent, resident, swapped };
 
@@ -59,7 +64,8 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  /// By address. A core file has no figures of memory but resident_bytes and anonymous_bytes.
+  /// By address. Reserved huge pages (hugetlb) count as resident; anonymous ones have no name. A core file has no
+  /// figures of memory but resident_bytes, anonymous_bytes and private_hugetlb_bytes.
   const std::vector<process::Mapping>& mappings() const { return mappings_; }
   /// The mapping at an address, or null.
   const process::Mapping* find(std::uint64_t address) const;
@@ -73,8 +79,9 @@ class AddressSpace {
 
   /// The state of the page at an address; absent outside of all mappings.
   PageState page(std::uint64_t address);
-  /// The first resident page that begins in a range; the range's end if there is none.
-  std::uint64_t next_resident(Range range);
+  /// The first resident page, or the first swapped one, that begins in a range; the range's end if there is none.
+  std::uint64_t next_resident(Range range) { return next(range, PageState::resident); }
+  std::uint64_t next_swapped(Range range) { return next(range, PageState::swapped); }
   /// The bytes of the resident pages, and of the swapped ones, that lie wholly within a range.
   std::uint64_t resident_bytes(Range range);
   std::uint64_t swapped_bytes(Range range);
@@ -141,6 +148,7 @@ class AddressSpace {
   /// Calls use(part) for each part of a range whose pages are resident or swapped, until it returns false.
   template <class Use>
   void each_run(Range range, Use use);
+  std::uint64_t next(Range range, PageState state);
   std::uint64_t count(Range range, PageState state);
   const std::uint8_t* keep(std::uint64_t page);
 

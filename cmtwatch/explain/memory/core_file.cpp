@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -133,8 +134,7 @@ class CoreFile final : public AddressSpace {
     const std::uint8_t* in_file = nullptr;
   };
   struct NamedFile {
-    Range range;
-    std::uint64_t offset = 0;
+    std::uint64_t end = 0, offset = 0;
     std::string name;
   };
 
@@ -180,9 +180,8 @@ class CoreFile final : public AddressSpace {
       const std::uint8_t* const entry = note + 16 + i * 24;
       const auto* const text = reinterpret_cast<const char*>(note + name);
       const std::size_t length = ::strnlen(text, bytes - name);
-      named_.push_back({{value_at<std::uint64_t>(entry), value_at<std::uint64_t>(entry + 8)},
-                        value_at<std::uint64_t>(entry + 16) * unit,
-                        std::string(text, length)});
+      named_[value_at<std::uint64_t>(entry)] = {value_at<std::uint64_t>(entry + 8),
+                                                value_at<std::uint64_t>(entry + 16) * unit, std::string(text, length)};
       name += length + 1;
     }
   }
@@ -198,10 +197,10 @@ class CoreFile final : public AddressSpace {
     mapping.end = range.end;
     mapping.permissions = std::string((segment.p_flags & PF_R) != 0 ? "r" : "-") +
                           ((segment.p_flags & PF_W) != 0 ? "w" : "-") + ((segment.p_flags & PF_X) != 0 ? "xp" : "-p");
-    for (const NamedFile& file : named_) {
-      if (!file.range.contains(range.begin)) continue;
-      mapping.name = file.name;
-      mapping.offset = file.offset + range.begin - file.range.begin;
+    // The kernel and gcore write a name for each segment of a file. A longer range than that is damaged.
+    if (const auto file = named_.find(range.begin); file != named_.end() && file->second.end == range.end) {
+      mapping.name = file->second.name;
+      mapping.offset = file->second.offset;
     }
     for (const Thread& thread : threads_) {
       const bool is_first = thread.tid == pid_ || threads_.size() == 1;
@@ -216,14 +215,18 @@ class CoreFile final : public AddressSpace {
 
   void count_resident(process::Mapping& mapping) {
     mapping.resident_bytes = resident_bytes({mapping.begin, mapping.end});
+    if (is_anonymous_hugetlb(mapping)) {
+      mapping.private_hugetlb_bytes = mapping.resident_bytes;
+      mapping.name.clear();
+    }
     if (mapping.name.empty() || mapping.permissions[1] == 'w') mapping.anonymous_bytes = mapping.resident_bytes;
   }
 
   const std::string path_;
   const MappedFile file_;
-  int pid_ = 0;  // the kernel's cores begin with the thread that has crashed
-  std::vector<NamedFile> named_;
-  std::vector<Part> parts_;  // by address
+  int pid_ = 0;                               // the kernel's cores begin with the thread that has crashed
+  std::map<std::uint64_t, NamedFile> named_;  // by their begin
+  std::vector<Part> parts_;                   // by address
 };
 
 }  // namespace

@@ -47,6 +47,7 @@ class LiveProcess final : public AddressSpace {
     } catch (const std::system_error& error) {
       refuse(error.code().value());
     }
+    for (process::Mapping& mapping : mappings_) add_hugetlb(mapping);
     if (pagemap_.get() < 0) refuse(errno);
     LiveProcess::find_threads();
     if (std::any_of(mappings_.begin(), mappings_.end(), shares_pages))
@@ -128,6 +129,15 @@ class LiveProcess final : public AddressSpace {
   }
 
  private:
+  // The kernel does not count these pages as resident, and names anonymous ones as a file.
+  static void add_hugetlb(process::Mapping& mapping) {
+    mapping.resident_bytes += mapping.hugetlb_bytes();
+    mapping.private_bytes += mapping.private_hugetlb_bytes;
+    if (mapping.shared()) return;
+    mapping.anonymous_bytes += mapping.hugetlb_bytes();
+    if (is_anonymous_hugetlb(mapping)) mapping.name.clear();
+  }
+
   /// Whether a mapping of no file has pages in common with a forked process. The call process_vm_readv() would copy
   /// each page that it reads there, so both processes together grow by all that is read. Reading /proc/PID/mem takes a
   /// system call for each piece, and copies nothing.

@@ -1,0 +1,139 @@
+// Checks how a heap of glibc 2.36 that a test makes up is found and walked: with pages in swap, and with damage.
+#include "cmtwatch/explain/heap/heap.h"
+
+#include <doctest/doctest.h>
+
+#include "cmtwatch/explain/explanation.h"
+#include "cmtwatch/explain/memory/made_up_memory.h"
+
+namespace cmt::watch::explain {
+namespace {
+
+constexpr std::uint64_t main_heap = 0x555555000000, text_at = 0x7f1000000000, data_at = text_at + 0x100000,
+                        main_arena = data_at + 0x100, settings_at = data_at + 0xc00, thread_heap = 0x7f0004000000,
+                        thread_arena = thread_heap + 0x30, after_arena = 0x8d0, bins = 0x70;
+constexpr std::uint64_t block_chunk = 0x1001, heap_pages = 8;  // a block a page, and the top
+const std::string libc = "/lib/libc.so.6";
+
+/// The main arena has seven blocks of one page each in [heap], then its top.
+struct MadeUpHeap {
+  MadeUpHeap() {
+    memory.map(text_at, page_bytes, libc, "r--p");
+    memory.map(data_at, 2 * page_bytes, libc);
+    memory.add_file(libc, "GNU C Library (made up) stable release version 2.36.");
+    memory.map(main_heap, heap_pages * page_bytes, "[heap]");
+    write_arena(main_arena, main_arena, main_heap + (heap_pages - 1) * page_bytes, heap_pages * page_bytes);
+    for (std::uint64_t i = 0; i < heap_pages; ++i) memory.write(main_heap + i * page_bytes + 8, block_chunk);
+    memory.write(settings_at + 8, std::uint64_t{128 << 10});  // top_pad
+    memory.write(settings_at + 24, std::uint64_t{8});         // arena_test
+    memory.write(settings_at + 64, std::int32_t{65536});      // n_mmaps_max
+    memory.write(settings_at + 96, main_heap);                // sbrk_base
+  }
+
+  void write_arena(std::uint64_t arena, std::uint64_t next, std::uint64_t top, std::uint64_t bytes) {
+    memory.write(arena + bins - 16, top);
+    for (std::uint64_t i = 0; i < 254; ++i)
+      memory.write(arena + bins + 8 * i, arena + bins + 8 * (i & ~std::uint64_t{1}) - 16);
+    memory.write(arena + bins + 2048, next);
+    memory.write(arena + bins + 2072, bytes);
+  }
+
+  /// A thread's arena, whose heap says that it has `bytes`. It has one block, then its top on the second page.
+  void add_thread_arena(std::uint64_t bytes) {
+    memory.map(thread_heap, 2 * page_bytes);
+    memory.write(thread_heap, thread_arena);
+    memory.write(thread_heap + 16, bytes);
+    write_arena(thread_arena, main_arena, thread_heap + page_bytes, bytes);
+    memory.write(main_arena + bins + 2048, thread_arena);
+    memory.write(thread_heap + after_arena + 8, (page_bytes - after_arena) | 5);
+    memory.write(thread_heap + page_bytes + 8, (bytes - page_bytes) | 5);
+  }
+
+  MadeUpMemory memory;
+};
+
+std::int64_t sum_of(const std::vector<Part>& parts) {
+  std::int64_t sum = 0;
+  for (const Part& part : parts) sum += part.bytes;
+  return sum;
+}
+
+TEST_CASE("heap: a made-up heap is found and walked") {
+  MadeUpHeap made;
+  made.add_thread_arena(2 * page_bytes);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.doubts.empty());
+  CHECK(look.heap->figures.live_blocks == heap_pages);
+  CHECK(look.heap->free_bytes() == 2 * page_bytes);
+  CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
+}
+
+TEST_CASE("heap: a page in swap is not read, and is no lost chain") {
+  MadeUpHeap made;
+  made.memory.set_state({main_heap + 3 * page_bytes, main_heap + 4 * page_bytes}, PageState::swapped);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->figures.swapped_bytes == page_bytes);
+  CHECK(look.heap->figures.live_blocks == heap_pages - 2);
+  CHECK(look.heap->figures.resyncs == 0);
+  CHECK(look.doubts.size() == 1);
+  CHECK(made.memory.faults() == 0);
+}
+
+TEST_CASE("heap: malloc's own data in swap are called so") {
+  MadeUpHeap made;
+  made.memory.set_state({data_at, data_at + page_bytes}, PageState::swapped);
+  CHECK(explain(made.memory).why_no_heap == NoGlibc::swapped);
+}
+
+TEST_CASE("heap: an arena whose memory is not found is a doubt") {
+  MadeUpHeap made;
+  made.memory.write(main_arena + 4, std::uint32_t{2});  // not contiguous: its memory is somewhere
+  made.memory.write(main_arena + bins - 16, std::uint64_t{0x7fff00001000});
+  made.memory.map(0x7fff00000000, 0x2000, "/unknown");
+  made.memory.write(settings_at + 96, std::uint64_t{0x7fff00000000});
+  CHECK(!explain(made.memory).doubts.empty());
+}
+
+TEST_CASE("heap: a heap that is longer than its memory ends with it") {
+  MadeUpHeap made;
+  made.add_thread_arena(4 * page_bytes);
+  made.memory.map(thread_heap + 2 * page_bytes, 2 * page_bytes, "/file");
+  made.memory.set_state({thread_heap + 2 * page_bytes, thread_heap + 4 * page_bytes}, PageState::resident);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(!look.doubts.empty());
+  CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
+}
+
+TEST_CASE("heap: a heap of glibc 2.43 with reserved huge pages may be longer than four of them") {
+  MadeUpHeap made;
+  made.memory.write(settings_at + 48, page_bytes / 4);  // hp_pagesize
+  made.add_thread_arena(2 * page_bytes);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.doubts.empty());
+  CHECK(look.heap->figures.live_blocks == heap_pages);
+}
+
+TEST_CASE("heap: a list of free blocks that goes in a circle is left at once") {
+  MadeUpHeap made;
+  const auto link = [](std::uint64_t chunk, std::uint64_t next) { return ((chunk + 16) >> 12) ^ next; };
+  made.memory.write(main_arena + 0x10, main_heap);  // the first fastbin
+  made.memory.write(main_heap + 16, link(main_heap, main_heap + page_bytes));
+  made.memory.write(main_heap + page_bytes + 16, link(main_heap + page_bytes, main_heap));
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->lists.broken == 1);
+  CHECK(look.heap->lists.fast.bytes <= 8 * page_bytes);
+}
+
+TEST_CASE("heap: a library that claims terabytes costs no memory") {
+  MadeUpHeap made;
+  made.memory.map(0x600000000000, std::uint64_t{1} << 44, "/elsewhere/libc.so.6");
+  CHECK(explain(made.memory).heap);
+}
+
+}  // namespace
+}  // namespace cmt::watch::explain
