@@ -289,6 +289,12 @@ class HeapReader {
     else if (parameters->mapped_bytes != heap_.mapped.bytes && heap_.malloc.layout.mapped_header == 0)
       doubt("malloc counts " + output::bytes_text(parameters->mapped_bytes) +
             " in large blocks outside of its heaps, and " + output::bytes_text(heap_.mapped.bytes) + " were found");
+    std::uint64_t found = 0;
+    for (const Range& range : heap_.heap_ranges) found += range.bytes();
+    // A piece of an arena that is not contiguous may look like memory of others.
+    if (!heap_.malloc.is_main_contiguous && found < heap_.system_bytes())
+      doubt("malloc has " + output::bytes_text(heap_.system_bytes()) + " for its heaps, and " +
+            output::bytes_text(found) + " were found");
     if (heap_.figures.resyncs != 0)
       doubt("the heap's chain of blocks was lost " + output::counted(heap_.figures.resyncs, "time") + ", for " +
             output::bytes_text(heap_.figures.skipped_bytes));

@@ -96,6 +96,16 @@ TEST_CASE("heap: an arena whose memory is not found is a doubt") {
   CHECK(!explain(made.memory).doubts.empty());
 }
 
+TEST_CASE("heap: a piece of the main arena that is not found is a doubt") {
+  MadeUpHeap made;
+  made.memory.write(main_arena + 4, std::uint32_t{2});  // not contiguous
+  made.memory.write(main_arena + bins + 2072, (heap_pages + 1) * page_bytes);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->figures.tops == 1);
+  CHECK(look.doubts.size() == 1);
+}
+
 TEST_CASE("heap: a heap that is longer than its memory ends with it") {
   MadeUpHeap made;
   made.add_thread_arena(4 * page_bytes);
