@@ -46,7 +46,7 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
   const std::string version = "glibc 2." + std::to_string(explanation.glibc_minor);
   switch (explanation.why_no_heap) {
     case NoGlibc::not_loaded:
-      return "It has no glibc: memory is known by mappings only.";
+      return "No glibc was found in it: memory is known by mappings only.";
     case NoGlibc::not_used:
       if (explanation.other_malloc.empty())
         return "The malloc of its " + version +
