@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "cmtwatch/report/watch_report.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
@@ -64,7 +65,8 @@ std::string tree(const Sample& sample, const WatchOptions& options) {
   walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
     text +=
         output::padded(process.bytes ? amount(*process.bytes, options.bytes) : "not readable", 12) + live(process.live);
-    text += output::padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') + process.name + "\n";
+    text += output::padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') +
+            text::to_line(process.name) + "\n";
   });
   if (sample.by_process.size() > 1)
     text += output::padded(amount(sample.bytes, options.bytes), 12) + live(sample.live) + "  in all\n";

@@ -60,7 +60,7 @@ const std::string& Probe::name() {
 bool Probe::is_there() {
   try {
     const std::string_view text = folder_.read("comm", buffer_);
-    name_ = text.substr(0, text.find('\n'));
+    name_ = text.substr(0, text.rfind('\n'));  // a name may have ends of lines
     return true;
   } catch (const std::system_error&) {
     return false;
@@ -185,18 +185,13 @@ bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) 
 }
 
 /// Whether a process is neither a collector nor a supervisor of one. A supervisor runs in the memory of the traced
-/// program, and is alone in it when the program has ended or executed another. It is recognised by its exit signal, 0.
-/// An orphan has SIGCHLD instead; an orphaned supervisor is recognised by its signal mask: it blocks every signal from
-/// its birth on. No other process blocks the signals that glibc keeps for itself, except a child of glibc's fork until
-/// it runs. Returns nullopt for such an orphan: the answer is not known yet.
+/// program, and is alone in it when the program has ended or executed another. It gives itself its name in its first
+/// instructions; until then it is recognised by its exit signal, 0. Returns nullopt if the process is gone.
 std::optional<bool> ProcessSampler::is_of_watch(int pid) const {
   try {
     const process::Stat stat = process::read_stat(pid, root_);
-    if (stat.name == collector_name_ || stat.exit_signal == 0) return false;
-    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != supervisor_blocked_signals) return true;
-    const bool orphaned = process::read_stat(pid, root_).parent == getpid();  // it may have become one since
-    return orphaned ? std::nullopt : std::optional(true);
-  } catch (const std::system_error&) {  // it is gone
+    return stat.name != collector_name_ && stat.name != supervisor_name && stat.exit_signal != 0;
+  } catch (const std::system_error&) {
     return std::nullopt;
   }
 }

@@ -51,11 +51,8 @@ inline void lock_against_readers(int fd) {
 inline constexpr std::string_view status_folder_begin = "cmttrace.";
 inline constexpr std::size_t status_name_digits = 32;
 
-/// The signals that a collector's supervisor (preload/program/collector_start.c) blocks, in the form of
-/// /proc/PID/status: all but the two that cannot be blocked. Other processes do not block the signals that glibc
-/// reserves for itself, so this set identifies a supervisor.
-inline constexpr std::uint64_t supervisor_blocked_signals =
-    ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
+/// The name of the process of a collector's supervisor (preload/program/collector_start.c), in the form of /proc.
+inline constexpr std::string_view supervisor_name = "cmttrace-superv";
 
 /// A source of an Input's bytes other than a file descriptor: a decompressor.
 class Bytes {

@@ -53,15 +53,14 @@ std::vector<std::string> paths_of(const StartFacts& facts) {
 /// Whether a process is the supervisor (collector_start.c) of a program that has ended. Init has inherited such a
 /// process.
 bool is_orphaned_supervisor(const std::string& process) {
-  bool is_alive = false, is_inherited = false, has_mask = false;
+  bool is_alive = false, is_inherited = false, has_name = false;
   std::ifstream status("/proc/" + process + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("State:")) is_alive = line.find('Z') == line.npos;
     if (line.starts_with("PPid:")) is_inherited = line == "PPid:\t1";
-    if (line.starts_with("SigBlk:"))
-      has_mask = std::strtoull(line.c_str() + 7, nullptr, 16) == supervisor_blocked_signals;
+    if (line.starts_with("Name:")) has_name = line.substr(line.find('\t') + 1) == supervisor_name;
   }
-  return is_alive && is_inherited && has_mask;
+  return is_alive && is_inherited && has_name;
 }
 
 /// Whether another program of this container has ended and its collector still writes, or is about to start.

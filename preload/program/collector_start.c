@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -263,6 +264,7 @@ static int become_collector(void* unused) {
 
 static int run_supervisor(void* unused) {
   (void)unused;
+  sys(SYS_prctl, PR_SET_NAME, SUPERVISOR_NAME);
   sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
   __atomic_store_n(&is_started, 1, __ATOMIC_RELEASE);

@@ -23,8 +23,9 @@
 
 #include "preload/protocol.h"
 
-/// The signals that a supervisor blocks, as /proc/PID/status has them (libcmt/trace/files.h).
-#define SUPERVISOR_BLOCKED "fffffffffffbfeff"
+/// The name of a supervisor's process, as libcmt/trace/files.h has it. No signal mask identifies it: a thread that
+/// calls pthread_create or fork blocks all signals, too, and its process may end meanwhile.
+#define SUPERVISOR_NAME "cmttrace-superv"
 
 /// Creates the files of the trace and the FIFO for commands, writes their paths and the program's description to
 /// `control`, and starts the collector. Returns 0, -errno, or collector_has_no_room if address space is limited to less

@@ -16,6 +16,20 @@ cmtwatch get -r -v "$parent" >tree
 awk -v child="$child" 'NR == 2 { found = $3 == child } END { exit !(found && NR == 3) }' tree || complain "the tree: $(cat tree)"
 tail -n 1 tree | grep -q 'in all$' || complain "the tree has no sum: $(cat tree)"
 
+# A name with an end of line and a tab is whole, and takes one line.
+mkfifo named
+/usr/bin/python3 -c '
+import ctypes, sys
+ctypes.CDLL(None).prctl(15, b"new\nline\tx", 0, 0, 0)
+print("named", flush=True)
+sys.stdin.read()' <named >ready &
+named=$!
+exec 5>named
+until_true '[ -s ready ]'
+cmtwatch get -v "$named" >tree
+[ "$(wc -l <tree)" = 2 ] && grep -q ' new line x$' tree || complain "a name with an end of line: $(cat tree)"
+exec 5>&-
+
 # With --watch it takes so many samples, and prints the peak at the end.
 cmtwatch get --count=3 --interval=1ms "$parent" >again
 [ "$(wc -l <again)" = 4 ] && tail -n 1 again | grep -q '^peak .* 3 samples' || complain "three samples: $(cat again)"

@@ -133,7 +133,6 @@ Status parse_status(std::string_view text) {
           .resident_file_bytes = bytes("RssFile"),
           .swapped_bytes = bytes("VmSwap"),
           .tracer = static_cast<int>(figure(text, "TracerPid")),
-          .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0),
           .switches = figure(text, "voluntary_ctxt_switches")};
 }
 

@@ -45,9 +45,8 @@ struct Status {
   std::uint64_t resident_bytes = 0;       ///< VmRSS
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  int tracer = 0;                     ///< the thread that traces it with ptrace; 0: none
-  std::uint64_t blocked_signals = 0;  ///< bit 0 is signal 1
-  std::uint64_t switches = 0;         ///< voluntary_ctxt_switches: how often the thread gave up its processor
+  int tracer = 0;              ///< the thread that traces it with ptrace; 0: none
+  std::uint64_t switches = 0;  ///< voluntary_ctxt_switches: how often the thread gave up its processor
 };
 
 /// A figure that the text lacks stays 0: a kernel thread has no memory of its own.

@@ -22,9 +22,9 @@
 #include "preload/program/interpose/interpose.h"
 #include "preload/text.h"
 
-// A supervisor blocks all signals that can be blocked, from its first instruction on. A collector without a supervisor
-// is recognised by its name.
+// They are recognised by their names, which stay when they have ended.
 static bool is_ours(pid_t child) {
+  static const char supervisor[] = "Name:\t" SUPERVISOR_NAME "\n", collector[] = "Name:\tcmttrace-collec\n";
   char path[48], text[2048];
   strcpy(put_decimal(stpcpy(path, "/proc/"), (uint64_t)child), "/status");
   const long file = sys_open(path, O_RDONLY | O_CLOEXEC);
@@ -33,7 +33,7 @@ static bool is_ours(pid_t child) {
   sys(SYS_close, file);
   text[got > 0 ? got : 0] = 0;
   return strstr(text, "\nState:\tZ") &&
-         (strstr(text, "\nSigBlk:\t" SUPERVISOR_BLOCKED "\n") || strncmp(text, "Name:\tcmttrace-collec\n", 21) == 0);
+         (strncmp(text, supervisor, strlen(supervisor)) == 0 || strncmp(text, collector, strlen(collector)) == 0);
 }
 
 // Waits until a child of the program can be waited for: that one is in `found`, and stays. Returns what waitid does.
