@@ -39,7 +39,7 @@ wrong 2 "expected one recording" peak
 wrong 2 "--pid does not go with --system" peak --system --pid=1 x
 wrong 2 "--metric does not go with --system" peak --system --metric=rss x
 wrong 2 "--metric: expected pss, rss or statm, not 'uss'" peak --metric=uss x
-wrong 2 "--at: expected a time" show x.db
+wrong 2 "the moment is missing: --at=" show x.db
 wrong 2 "-o FILE is missing" import x
 wrong 2 "expected smaps files" import -o x.db
 wrong 2 "--interval: expected a time" import -o x.db --interval=0 x
