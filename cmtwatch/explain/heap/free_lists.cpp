@@ -10,7 +10,8 @@
 namespace cmt::watch::explain {
 namespace {
 
-constexpr std::uint64_t fast_list_max = 10'000'000, followed_max = 20'000'000, cache_list_max = 1 << 17;
+constexpr std::uint64_t fast_list_max = 10'000'000, followed_max = 20'000'000, cache_list_max = 1 << 17,
+                        counted_max = 1024;
 // Thread-local variables are below the control block, and the program's are nearest. Where these are large, malloc's
 // are far, and only some threads are searched so far.
 constexpr std::uint64_t static_tls_bytes = 16384, large_tls_bytes = 4 << 20;
@@ -40,7 +41,7 @@ class ListReader {
 
   FreeLists read(const std::vector<LibcThread>& threads) {
     for (const Arena& arena : malloc_.arenas) {
-      for (const std::uint64_t first : arena.fast_chunks) follow(first, fast_list_max, lists_.fast);
+      for (std::size_t i = 0; i < arena.fast_chunks.size(); ++i) follow_fast(arena, i);
     }
     read_caches(threads);
     for (auto* chunks : {&lists_.fast.chunks, &lists_.cached.chunks, &lists_.caches}) {
@@ -51,20 +52,52 @@ class ListReader {
   }
 
  private:
-  // `chunk` is the first of a list. The link is the first word of a chunk's block.
-  void follow(std::uint64_t chunk, std::uint64_t most, ListedChunks& to) {
+  // A thread that runs takes a chunk while its link is read: then the list is followed again from its head. Only the
+  // chunks near the head change so quickly.
+  void follow_fast(const Arena& arena, std::size_t bin) {
+    constexpr int tries_max = 8;
+    ListedChunks& fast = lists_.fast;
+    const std::size_t known = fast.chunks.size();
+    const std::uint64_t known_bytes = fast.bytes;
+    const auto read = [this](std::uint64_t address, auto& words) {
+      return memory_.read(address, words.data(), sizeof words);
+    };
+    if (follow(arena.fast_chunks[bin], read)) return;
+    ++lists_.broken;
+    for (int tries = 0; tries < tries_max; ++tries) {
+      fast.chunks.resize(known);
+      fast.bytes = known_bytes;
+      std::array<std::uint64_t, 1> head{};
+      const auto read_again = [this](std::uint64_t address, auto& words) { return read_now(address, words); };
+      const std::uint64_t heads = arena.address + malloc_.layout.bins - fastbins_before_bins;
+      if (read_now(heads + 8 * bin, head) && follow(head[0], read_again)) return;
+    }
+  }
+
+  // Reads what memory holds now, and not a page that was kept.
+  template <class Words>
+  bool read_now(std::uint64_t address, Words& words) {
+    if (memory_.page(address) != PageState::resident || memory_.page(address + sizeof words - 1) != PageState::resident)
+      return false;
+    const std::array<AddressSpace::Piece, 1> pieces{{{address, words.data(), sizeof words}}};
+    memory_.read_pieces(pieces);
+    return true;
+  }
+
+  // `chunk` is the first of a list. The link is the first word of a chunk's block. Returns false where the list breaks.
+  template <class Read>
+  bool follow(std::uint64_t chunk, const Read& read) {
     CircleMark circle;
     for (std::uint64_t count = 0; chunk != 0; ++count) {
-      std::array<std::uint64_t, 3> words;  // size of the chunk before, size, link
-      if (count == most || circle.closes(chunk) || ++followed_ > followed_max || chunk % 16 != 0 ||
-          !memory_.read(chunk, words.data(), sizeof words)) {
-        ++lists_.broken;
-        return;
-      }
-      to.chunks.push_back(chunk);
-      to.bytes += chunk_bytes(words[1]);
+      std::array<std::uint64_t, 3> words{};  // size of the chunk before, size, link
+      if (count == fast_list_max || circle.closes(chunk) || ++followed_ > followed_max || chunk % 16 != 0 ||
+          !read(chunk, words))
+        return false;
+      lists_.fast.chunks.push_back(chunk);
+      lists_.fast.bytes += chunk_bytes(words[1]);
       chunk = malloc_.link(chunk + chunk_head_bytes, words[2]);
     }
+    return true;
   }
 
   // Caches link blocks, not chunks.
@@ -115,6 +148,21 @@ class ListReader {
     return best == votes.end() ? std::nullopt : std::optional(best->first);
   }
 
+  // A count for each list, before the lists: of 16 bits, before glibc 2.30 of 8. From 2.42 on they count what is still
+  // to come.
+  void count_blocks(std::uint64_t cache) {
+    constexpr std::uint64_t bins = 64, least_chunk = 32;
+    if (malloc_.layout.cache_bins != bins) return;
+    const bool is_wide = malloc_.layout.cache_entries == 2 * bins;
+    for (std::uint64_t i = 0; i < bins; ++i) {
+      const std::uint64_t count = is_wide ? memory_.read<std::uint16_t>(cache + 2 * i).value_or(0)
+                                          : memory_.read<std::uint8_t>(cache + i).value_or(0);
+      if (count > counted_max) continue;  // damage
+      lists_.counted_blocks += count;
+      lists_.counted_bytes += count * (least_chunk + chunk_alignment * i);
+    }
+  }
+
   void read_caches(const std::vector<LibcThread>& threads) {
     const GlibcLayout& layout = malloc_.layout;
     if (layout.cache_chunk == 0) return;
@@ -127,6 +175,7 @@ class ListReader {
       const auto cache = memory_.read<std::uint64_t>(thread.control_block - *distance);
       if (!cache || !is_cache(*cache)) continue;
       lists_.caches.push_back(*cache - chunk_head_bytes);
+      count_blocks(*cache);
       for (std::uint64_t i = 0; i < layout.cache_bins; ++i)
         follow_cache(memory_.read<std::uint64_t>(*cache + layout.cache_entries + 8 * i).value_or(0));
     }

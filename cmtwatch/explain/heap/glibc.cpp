@@ -14,7 +14,7 @@ namespace {
 constexpr int oldest_minor = 17, newest_minor = 43;
 constexpr std::uint64_t word_bytes = 8, bin_words = 254, arenas_max = 4096;
 /// Offsets from `bins`.
-constexpr std::uint64_t top_before_bins = 16, fastbins_before_bins = 96, fastbins = 10, next_after_bins = 2048;
+constexpr std::uint64_t top_before_bins = 16, fastbins = 10, next_after_bins = 2048;
 
 /// Writable memory that holds a module's data: its own pages and the anonymous ones that follow.
 struct ModuleData {
@@ -180,10 +180,8 @@ Arena read_arena(AddressSpace& memory, std::uint64_t address, const GlibcLayout&
   const std::uint64_t bins = address + layout.bins;
   const auto word = [&](std::uint64_t at) { return memory.read<std::uint64_t>(at).value_or(0); };
   Arena arena{address, word(bins - top_before_bins), word(bins + layout.system_bytes)};
-  for (std::uint64_t i = 0; layout.has_fastbins && i < fastbins; ++i) {
-    if (const std::uint64_t first = word(bins - fastbins_before_bins + i * word_bytes))
-      arena.fast_chunks.push_back(first);
-  }
+  for (std::uint64_t i = 0; layout.has_fastbins && i < fastbins; ++i)
+    arena.fast_chunks.push_back(word(bins - fastbins_before_bins + i * word_bytes));
   return arena;
 }
 

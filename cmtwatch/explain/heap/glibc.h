@@ -46,7 +46,7 @@ struct MallocParameters {
 
 struct Arena {
   std::uint64_t address = 0, top = 0, system_bytes = 0;
-  std::vector<std::uint64_t> fast_chunks{};  ///< the first of each fastbin
+  std::vector<std::uint64_t> fast_chunks{};  ///< the first of each fastbin; 0: it is empty
 };
 
 /// malloc of a process. `arenas` begins with the main one.
@@ -87,6 +87,8 @@ FoundGlibc find_glibc(AddressSpace& memory);
 constexpr std::uint64_t chunk_bytes(std::uint64_t size_word) { return size_word & ~std::uint64_t{7}; }
 /// A chunk's bytes before its block: the size of a free chunk before it, and its own size word.
 inline constexpr std::uint64_t chunk_head_bytes = 16, chunk_alignment = 16;
+/// From the heads of an arena's fastbins to its bins.
+inline constexpr std::uint64_t fastbins_before_bins = 96;
 enum : std::uint64_t { chunk_before_in_use = 1, chunk_is_mapped = 2, chunk_not_main = 4 };
 
 }  // namespace cmt::watch::explain

@@ -57,6 +57,7 @@ class HeapReader {
     for (const HeapRegion& region : find_regions()) take(walker, region);
     search_mappings(walker);
     drop_false_blocks();
+    count_missed_caches();
     std::sort(heap_.heap_ranges.begin(), heap_.heap_ranges.end(), by_begin);
     constexpr std::size_t types_listed = 20;
     heap_.types = name_types(memory_, heap_.figures, types_listed);
@@ -270,6 +271,23 @@ class HeapReader {
       chosen.pop_back();
     }
     return false;
+  }
+
+  // A thread that runs changes the lists of its cache while they are followed. The blocks on what was not followed are
+  // booked as live. The cache's own counts say how many these are.
+  void count_missed_caches() {
+    HeapFigures& figures = heap_.figures;
+    const FreeLists& lists = heap_.lists;
+    if (lists.broken == 0 || lists.counted_blocks <= figures.cached_blocks) return;
+    const std::uint64_t blocks = std::min(lists.counted_blocks - figures.cached_blocks, figures.live_blocks);
+    const std::uint64_t bytes = std::min(lists.counted_bytes - std::min(figures.cached_bytes, lists.counted_bytes),
+                                         std::min(figures.live_bytes, figures.live_resident));
+    figures.live_blocks -= blocks;
+    figures.cached_blocks += blocks;
+    figures.live_bytes -= bytes;
+    figures.cached_bytes += bytes;
+    figures.live_resident -= bytes;
+    figures.cached_resident += bytes;
   }
 
   void doubt(std::string what) {

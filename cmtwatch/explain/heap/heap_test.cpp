@@ -139,6 +139,31 @@ TEST_CASE("heap: a list of free blocks that goes in a circle is left at once") {
   CHECK(look.heap->lists.fast.bytes <= 8 * page_bytes);
 }
 
+TEST_CASE("heap: a cache's counts say how many blocks a broken list has hidden") {
+  constexpr std::uint64_t tls = 0x7f2000000000, control_block = tls + 0x800, cache = main_heap + 2 * page_bytes,
+                          cached = cache + 0x290, rest = cached + 0x40;
+  MadeUpHeap made;
+  made.memory.map(tls, page_bytes);
+  for (const std::uint64_t mark : {0, 16}) made.memory.write(control_block + mark, control_block);
+  made.memory.write(control_block + 720, std::int32_t{7});
+  made.memory.write(control_block - 0x40, cache + 16);
+  made.memory.add_thread({.tid = 7, .control_block = control_block});
+  made.memory.write(cache + 8, std::uint64_t{0x291});
+  made.memory.write(cached + 8, std::uint64_t{0x41});
+  made.memory.write(rest + 8, (page_bytes - 0x2d0) | 1);
+  made.memory.write(cache + 16 + 2 * 2, std::uint16_t{3});
+  made.memory.write(cache + 16 + 128 + 8 * 2, cached + 16);
+  made.memory.write(cached + 16, std::uint64_t{0x1234567});  // no link: the block has been taken meanwhile
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->lists.broken == 1);
+  CHECK(look.heap->figures.cached_blocks == 3);
+  CHECK(look.heap->figures.cached_bytes == 3 * 0x40);
+  CHECK(look.heap->figures.live_blocks == heap_pages - 1 - 2);
+  CHECK(look.doubts.size() == 1);
+  CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
+}
+
 TEST_CASE("heap: a library that claims terabytes costs no memory") {
   MadeUpHeap made;
   made.memory.map(0x600000000000, std::uint64_t{1} << 44, "/elsewhere/libc.so.6");

@@ -47,6 +47,7 @@ void PageBook::book_other(std::uint64_t bytes, ChunkState state) {
       figures_.fast_bytes += bytes;
       break;
     case ChunkState::cached:
+      ++figures_.cached_blocks;
       figures_.cached_bytes += bytes;
       break;
     case ChunkState::top:

@@ -62,6 +62,7 @@ struct HeapFigures {
   std::uint64_t live_blocks = 0, live_bytes = 0;
   std::uint64_t largest_live_bytes = 0;           ///< of one block
   std::uint64_t free_chunks = 0, free_bytes = 0;  ///< in bins
+  std::uint64_t cached_blocks = 0;                ///< in threads' caches
   std::uint64_t fast_bytes = 0, cached_bytes = 0, top_bytes = 0, overhead_bytes = 0;
 
   /// Bytes on resident pages. These add up to all resident bytes of the heaps.
