@@ -1,7 +1,6 @@
 // Reads a summary back from its JSON, for --merge. No other file of this tool includes nlohmann/json, which costs
 // seconds to compile.
 
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -38,7 +37,7 @@ Summary read_summary(const Json& json) {
 
 std::vector<Summary> read_json(const std::string& path) {
   const auto input = command::open_decompressed(path);
-  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
+  const std::string_view text = command::read_whole(*input);
   try {
     const Json json = Json::parse(text);
     std::vector<Summary> summaries;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "toolkit/output/numbers.h"
@@ -37,7 +38,8 @@ Use& Use::operator+=(const Use& more) {
   short_lived += more.short_lived;
   other_thread += more.other_thread;
   reallocated += more.reallocated;
-  growth += more.growth;
+  if (__builtin_add_overflow(growth, more.growth, &growth))  // sizes that no memory has
+    growth = more.growth < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
   add_known(untouched_bytes, more.untouched_bytes);
   add_known(freed, more.freed);
   add_known(freed_of_others, more.freed_of_others);

@@ -2,7 +2,6 @@
 // (toolkit/output/read_fields.h).
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 
 #include "cmt/error.h"
 #include "cmtreplay/matrix/cell_store.h"
@@ -27,7 +26,7 @@ Cell cell_of(const Json& json) {
 template <class Read>
 auto read_json_file(const std::string& path, const char* what, Read read) {
   const auto input = command::open_decompressed(path);
-  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
+  const std::string_view text = command::read_whole(*input);
   const auto fail = [&](const std::exception& error) {
     throw FormatError(path, std::string("not ") + what + ": " + error.what());
   };

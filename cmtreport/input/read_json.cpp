@@ -3,7 +3,6 @@
 #include "cmtreport/input/read_json.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -22,7 +21,7 @@ constexpr std::string_view sqlite_magic = "SQLite format 3";
 /// Reads a file that is a JSON object of one of these schemas.
 Json read_object(const std::string& path, std::initializer_list<std::string_view> schemas, const std::string& what) {
   const auto input = command::open_decompressed(path);
-  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
+  const std::string_view text = command::read_whole(*input);
   if (text.starts_with(sqlite_magic))
     throw FormatError(path, "a recording of cmtwatch (cmtwatch export --json writes it as JSON, which is read here)");
   if (text.empty()) throw FormatError(path, "the file is empty (" + what + " is expected: did that tool fail?)");

@@ -86,6 +86,11 @@ refused 1 'bytes.json: its lifetimes are by another clock than those of events.j
 refused 1 'later.json: not a summary: not of schema cmt.lifetimes/1' --merge later.json
 refused 1 'short.json: not a summary: no "refused_calls"' --merge short.json
 refused 1 'cut.json: offset 0x3e8: not valid JSON' --merge cut.json
+head -c 50000000 /dev/zero | tr '\0' ' ' | gzip >bomb.json.gz
+refused 1 'bomb.json.gz: compressed more than 100 times' --merge bomb.json.gz
+# Sizes that no memory has: the sums of growth stay at the largest number.
+printf 'malloc(640) = 1000<1>\nmalloc(9223372036854775807) = 2000<2>\n' >huge.trace
+lifetimes --by=size --json huge.trace | jq -e '.total.growth_bytes == 9223372036854775807' >/dev/null || complain "growth beyond 64 bits"
 refused 1 'a.trace: offset 0x0: not valid JSON' --merge a.trace
 refused 1 'none.json: No such file or directory' --merge none.json
 refused 2 '--leaks does not go with --summary' --summary --leaks a.trace

@@ -234,6 +234,18 @@ class DecompressedBytes : public Bytes {
 
 }  // namespace
 
+std::string_view read_whole(Input& input) {
+  constexpr std::size_t ratio_max = 100;
+  for (std::size_t wanted = std::size_t{32} << 20;; wanted *= 2) {
+    const std::string_view text = input.peek(wanted);
+    if (text.size() < wanted) return text;
+    const std::uint64_t compressed = input.file_taken();  // 0: it is not
+    if (compressed != 0 && text.size() / ratio_max > compressed)
+      throw FormatError(input.name(),
+                        "compressed more than 100 times, which no report is; decompress it if you know it");
+  }
+}
+
 int open_or_wait(const std::string& path) {
   const int fd = open_input(path);
   if (path == "-" && isatty(fd) == 1)

@@ -22,6 +22,10 @@ std::unique_ptr<Input> open_decompressed(const std::string& path);
 /// The same of an open file, which the input closes. Messages contain `name`.
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 
+/// The whole text of a report of a tool, which is kept in memory. Throws FormatError if it has 32 MiB or more and was
+/// compressed to less than a hundredth, as a file of some KB that unpacks to gigabytes.
+std::string_view read_whole(Input& input);
+
 /// Opens a file, or standard input if `path` is "-". If that is a terminal, says on standard error that the tool waits
 /// for it. The caller closes the descriptor. Throws std::system_error.
 int open_or_wait(const std::string& path);
