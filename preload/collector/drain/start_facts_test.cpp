@@ -1,4 +1,4 @@
-// Tests that what the program writes to the shared memory later changes nothing that the collector was facts.
+// Tests that the start facts stay as they were when the program writes to the shared memory later.
 #include "preload/collector/drain/start_facts.h"
 
 #include <doctest/doctest.h>
