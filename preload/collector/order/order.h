@@ -2,7 +2,7 @@
 // exception:
 //
 // - No address is live twice.
-// - A free ends the block that it was facts, not another one at the same address.
+// - A free ends the block that it was given, not another one at the same address.
 //
 // doc/design/order.md has the method, the reasons and an example. An event that waits blocks its ring.
 //
