@@ -289,7 +289,7 @@ static long start_supervisor(void) {
   // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
   if (process < 0 && errno == EINVAL) {
     is_copy = true;
-    process = clone(run_supervisor, stack + stack_bytes, CLONE_UNTRACED | SIGCHLD, NULL);
+    process = clone(run_supervisor, stack + stack_bytes, SIGCHLD, NULL);
   }
   if (process < 0) process = -errno;
   restore_signals(&before);
