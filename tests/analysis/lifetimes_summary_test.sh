@@ -87,7 +87,7 @@ refused 1 'later.json: not a summary: not of schema cmt.lifetimes/1' --merge lat
 refused 1 'short.json: not a summary: no "refused_calls"' --merge short.json
 refused 1 'cut.json: offset 0x3e8: not valid JSON' --merge cut.json
 head -c 50000000 /dev/zero | tr '\0' ' ' | gzip >bomb.json.gz
-refused 1 'bomb.json.gz: compressed more than 100 times' --merge bomb.json.gz
+refused 1 'bomb.json.gz: unpacks to more than 100 times its size' --merge bomb.json.gz
 # Sizes that no memory has: the sums of growth stay at the largest number.
 printf 'malloc(640) = 1000<1>\nmalloc(9223372036854775807) = 2000<2>\n' >huge.trace
 lifetimes --by=size --json huge.trace | jq -e '.total.growth_bytes == 9223372036854775807' >/dev/null || complain "growth beyond 64 bits"

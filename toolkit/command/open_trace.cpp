@@ -241,8 +241,7 @@ std::string_view read_whole(Input& input) {
     if (text.size() < wanted) return text;
     const std::uint64_t compressed = input.file_taken();  // 0: it is not
     if (compressed != 0 && text.size() / ratio_max > compressed)
-      throw FormatError(input.name(),
-                        "compressed more than 100 times, which no report is; decompress it if you know it");
+      throw FormatError(input.name(), "unpacks to more than 100 times its size; decompress it first if you trust it");
   }
 }
 

@@ -20,8 +20,7 @@ struct FreeLists {
   ListedChunks cached;                  ///< in threads' caches
   std::vector<std::uint64_t> caches{};  ///< the chunks that hold the caches themselves, rising
   bool has_caches = true;               ///< false: glibc has them, and no thread's was found
-  /// The blocks in caches by their own counts, which are read at once, unlike their lists. From glibc 2.42
-  /// on they are not known, and 0.
+  /// The blocks in caches by the caches' own counts. 0 from glibc 2.42 on.
   std::uint64_t counted_blocks = 0, counted_bytes = 0;
   std::uint64_t broken = 0;  ///< lists that a change while they were read, or damage, has cut
 };

@@ -273,8 +273,8 @@ class HeapReader {
     return false;
   }
 
-  // A thread that runs changes the lists of its cache while they are followed. The blocks on what was not followed are
-  // booked as live. The cache's own counts say how many these are.
+  // A thread that runs changes its cache's lists while they are followed. Blocks on the rest of a list are booked as
+  // live. The cache's own counts give their number, but not which they are: groups by size, type and site keep them.
   void count_missed_caches() {
     HeapFigures& figures = heap_.figures;
     const FreeLists& lists = heap_.lists;

@@ -10,8 +10,9 @@
 
 namespace cmt::collector {
 
-/// A copy of these fields. The hard thing: the program can write to the shared memory at any time, by mistake or on
-/// purpose, and with `cmttrace --attach` it may be another user's. So the collector reads none of them a second time.
+/// A copy of the fields of Control that the program writes before the collector starts. The hard thing: the program can
+/// write to the shared memory at any time, by mistake or on purpose, and with `cmttrace --attach` it may be another
+/// user's. So the collector reads none of them a second time.
 struct StartFacts {
   std::uint32_t process = 0;      ///< the program, as the collector knows it (process_of)
   std::uint32_t own_process = 0;  ///< as it knows itself
