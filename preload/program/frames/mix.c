@@ -155,6 +155,24 @@ static bool place_by_count(struct MixedThread* mixed, const struct UnwindThread*
   return number == mixed->runs;
 }
 
+// Places all runs of 3.11 anew, by the frame of each CFrame. At a cancellation, an exception is thrown into a coroutine
+// and on into the inner one that it waits for (_gen_throw). Meanwhile the outer frame is in the chain without a loop,
+// although it has is_entry. It then belongs to the run outside of it.
+static bool place_by_cframes(struct MixedThread* mixed, const struct UnwindThread* native, uintptr_t state) {
+  const struct Chain* const chain = &mixed->chain;
+  int first = chain->frames, runs = 0;
+  for (uintptr_t cframe = python_cframe(state); cframe && first > 0; runs++) {
+    cframe = python_word(cframe + python.cframe_previous);
+    const uintptr_t caller = cframe ? python_word(cframe + python.cframe_frame) : 0;
+    int number = first - 1;
+    while (number > 0 && chain->placed[number - 1].frame != caller) number--;
+    mixed->run[chain_frames_max - 1 - runs].first = first = number;
+  }
+  memmove(mixed->run, &mixed->run[chain_frames_max - runs], (size_t)runs * sizeof *mixed->run);
+  mixed->runs = runs;
+  return first == 0 && place_by_anchors(mixed, native, 0, 0, state);
+}
+
 // The runs of a stack that are as in the one before, and what was after them.
 struct KeptRuns {
   int count;
@@ -226,14 +244,19 @@ static struct MixedStack copy_unplaced(struct MixedThread* mixed, const struct U
 // `native_kept`.
 static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThread* native, int native_kept, int first,
                              int before, uintptr_t state) {
-  const struct KeptRuns kept = find_runs(mixed, first, before, native_kept);
-  const struct Run* const last = kept.count ? &mixed->run[kept.count - 1] : NULL;
+  struct KeptRuns kept = find_runs(mixed, first, before, native_kept);
+  const struct Run* last = kept.count ? &mixed->run[kept.count - 1] : NULL;
   const int from = last ? last->native + 1 : 0;
   const bool has_runs =
       mixed->chain.frames <= python.base_frames || (mixed->runs > 0 && mixed->run[0].first == python.base_frames);
-  const bool is_placed =
+  bool is_placed =
       has_runs && (python.layout == python_counted ? place_by_count(mixed, native, kept.count, from)
                                                    : place_by_anchors(mixed, native, kept.count, from, state));
+  if (!is_placed && python.layout == python_entries && state && mixed->chain.frames > 0) {
+    is_placed = place_by_cframes(mixed, native, state);
+    kept = (struct KeptRuns){0};
+    last = NULL;
+  }
   if (!is_placed) return copy_unplaced(mixed, native);
   int start = kept.native;
   uint32_t begin, frames;

@@ -245,8 +245,11 @@ def coroutines():
             mark()
             raise
 
+    async def waits():  # its frame has no loop while the exception is thrown into the inner one; before 3.11 not placed
+        await cancelled()
+
     async def main():
-        task = asyncio.ensure_future(cancelled())
+        task = asyncio.ensure_future((waits if sys.version_info >= (3, 11) else cancelled)())
         await tree(4)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
