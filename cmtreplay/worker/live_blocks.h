@@ -8,7 +8,7 @@
  *
  * - A hash table with open addressing, keyed by address, has an entry for each block.
  *
- * - Every byte of a block is filled with a pattern of its own: a hash of the block's seed and of the offset.
+ * - Every byte of a block is filled with a pattern of its own: words that depend on the block's seed and on the offset.
  *
  * Table and shadow may only be used under the lock. */
 #pragma once
