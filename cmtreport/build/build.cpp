@@ -17,9 +17,9 @@ namespace {
 
 PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const TotalsByNode& totals) {
   std::vector<heap::LiveTotals> live(folded.nodes.parent.size());
-  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
-    assert(folded.node_of[node] < live.size());
-    live[folded.node_of[node]] += {own.peak_bytes, own.peak_blocks};
+  totals.for_each([&](CallId call, const NodeTotals& own) {
+    assert(folded.node_of_call(call) < live.size());
+    live[folded.node_of_call(call)] += {own.peak_bytes, own.peak_blocks};
   });
   PeakNodes nodes{.moment = peak.moment,
                   .process = peak.process,

@@ -20,12 +20,12 @@ class Members {
  public:
   Members(const FoldedTree& folded, const ChangesByNode& changes)
       : begins_(folded.nodes.parent.size() + 1), places_(changes.size()) {
-    for (std::size_t i = 0; i < changes.size(); ++i) ++begins_[folded.node_of[changes.node(i)] + std::size_t{1}];
+    for (std::size_t i = 0; i < changes.size(); ++i) ++begins_[folded.node_of_call(changes.node(i)) + std::size_t{1}];
     for (std::size_t node = 1; node < begins_.size(); ++node) begins_[node] += begins_[node - 1];
     assert(begins_.back() == places_.size());
     std::vector<std::uint32_t> next = begins_;
     for (std::size_t i = 0; i < changes.size(); ++i)
-      places_[next[folded.node_of[changes.node(i)]]++] = static_cast<std::uint32_t>(i);
+      places_[next[folded.node_of_call(changes.node(i))]++] = static_cast<std::uint32_t>(i);
   }
 
   std::size_t nodes() const { return begins_.size() - 1; }

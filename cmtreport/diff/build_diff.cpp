@@ -62,22 +62,22 @@ ComparedTree tree_of_stacks(const analysis::MergedStacks& merged) {
   std::vector<std::uint64_t> weights(merged.stacks.node_count());
   for (const DiffUses::Entry& entry : merged.uses.entries)
     weights[entry.key] = 1 + magnitude(entry.use.change(Metric::bytes));
-  const std::vector<NodeNumber> node_of =
+  const std::vector<CallId> node_of =
       compared.tree.add_stacks(merged.stacks.nodes(), merged.stacks, std::move(weights), {.charges = {.raw = true}});
   compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
   assert(std::all_of(merged.uses.entries.begin(), merged.uses.entries.end(), [&](const DiffUses::Entry& entry) {
-    return node_of[entry.key] < compared.uses.size();  // each entry has a weight, so none is left out
+    return index_of(node_of[entry.key]) < compared.uses.size();  // each entry has a weight, so none is left out
   }));
-  for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;
+  for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[index_of(node_of[entry.key])] += entry.use;
   return compared;
 }
 
 ComparedTree tree_of_sizes(const DiffUses& sizes) {
   ComparedTree compared;
   for (const DiffUses::Entry& entry : sizes.entries) {
-    const NodeNumber node = compared.tree.add_named(entry.name);
-    if (node >= compared.uses.size()) compared.uses.resize(node + std::size_t{1});
+    const std::size_t node = index_of(compared.tree.add_named(entry.name));
+    if (node >= compared.uses.size()) compared.uses.resize(node + 1);
     compared.uses[node] += entry.use;
   }
   compared.tree.finish();
@@ -87,10 +87,10 @@ ComparedTree tree_of_sizes(const DiffUses& sizes) {
 
 void set_tree(DiffReport& report, const ComparedTree& compared) {
   TotalsByNode totals(compared.tree.nodes().size());
-  for (NodeNumber node = 0; node < compared.uses.size(); ++node) {
+  for (std::size_t node = 0; node < compared.uses.size(); ++node) {
     const DiffUse& use = compared.uses[node];
     if (use.before.metric(Metric::blocks) != 0 || use.after.metric(Metric::blocks) != 0)
-      totals.append(node, judged_by(use));
+      totals.append(static_cast<CallId>(node), judged_by(use));
   }
   const Folding folding(compared.tree, totals);
   double share = folding.least_share({.nodes = nodes_max / 2, .changes = ~std::uint64_t{0}});

@@ -77,10 +77,10 @@ double share(std::uint64_t part, std::uint64_t whole) {
 struct Rising {
   FunctionSeries series;
   Growth growth;
-  std::vector<FrameNumber> path;  ///< itself and its near callers
+  std::vector<FunctionId> path;  ///< itself and its near callers
   std::size_t functions_alike = 0;
   std::uint64_t grown_alike = 0;  ///< the bytes by which these have grown
-  FrameNumber common = 0;         ///< a function that calls these and this one
+  FunctionId common{};            ///< a function that calls these and this one
 };
 
 class Finder {
@@ -125,8 +125,8 @@ class Finder {
   }
 
  private:
-  std::string name_of(FrameNumber function) const {
-    const std::string_view full = tree_.functions()[function].name;
+  std::string name_of(FunctionId function) const {
+    const std::string_view full = tree_.at(function).name;
     const std::string short_name = analysis::short_name(full);
     const bool is_unique = short_names_.at(short_name).size() < 2;
     const std::string name = output::shortened(text::to_line(is_unique ? short_name : std::string(full)), name_columns);
@@ -158,20 +158,20 @@ class Finder {
   /// Adds a finding about a figure of a function: `figure(totals)`, of `other_totals` or of the recording. Finds the
   /// caller with most of the figure, which the text names.
   template <class GetFigure>
-  Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure,
+  Finding& add_of_function(const char* kind, FunctionId function, double weight, GetFigure figure,
                            const TotalsByNode* other_totals = nullptr) {
     Finding& finding = add(kind, "code", weight);
-    finding.function = tree_.functions()[function].name;
+    finding.function = tree_.at(function).name;
     const LargestCaller largest =
         largest_caller(tree_, callers_, other_totals == nullptr ? totals_ : *other_totals, function, figure);
-    finding.node = node_of_[largest.node];
+    finding.node = node_of_[index_of(largest.node)];
     caller_.clear();
-    if (largest.caller != 0) caller_ = name_of(largest.caller);
+    if (largest.caller != FunctionId{}) caller_ = name_of(largest.caller);
     caller_amount_ = largest.amount;
-    own_code_text_ = name_of(largest.own_code != 0 ? largest.own_code : function);
+    own_code_text_ = name_of(largest.own_code != FunctionId{} ? largest.own_code : function);
     own_amount_ = largest.own_amount;
     through_.clear();
-    if (largest.own_code != 0 && largest.own_code != function)
+    if (largest.own_code != FunctionId{} && largest.own_code != function)
       through_ = output::shortened(text::to_line(analysis::short_name(finding.function)), through_columns);
     return finding;
   }
@@ -238,7 +238,7 @@ class Finder {
     const std::uint64_t bytes = function.totals.peak_bytes;
     if (share(bytes, peak_bytes_) < least_peak || bytes < least_bytes) return;
     const bool is_of_library =
-        staying_[function.function] == Stays::library && function.totals.sum[Measure::leaked_bytes] >= bytes;
+        staying_[index_of(function.function)] == Stays::library && function.totals.sum[Measure::leaked_bytes] >= bytes;
     const bool is_small = is_of_library && bytes < least_of_library;
     Finding& finding = add_of_function("peak", function.function,
                                        share(bytes, peak_bytes_) * (is_small ? staying_weight : peak_weight),
@@ -292,7 +292,8 @@ class Finder {
 
   void find_untouched(const FunctionTotals& function) {
     const std::uint64_t bytes = function.totals.sum[Measure::untouched_bytes], all = report_.total.allocated_bytes;
-    if (share(bytes, all) < least_untouched || bytes < least_bytes || staying_[function.function] == Stays::library)
+    if (share(bytes, all) < least_untouched || bytes < least_bytes ||
+        staying_[index_of(function.function)] == Stays::library)
       return;
     Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
                                        [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
@@ -309,10 +310,11 @@ class Finder {
 
   /// Adds leaks, memory that is still live, and growth, for functions with much memory at the peak or at the end.
   void find_trends() {
-    std::vector<FrameNumber> candidates;
+    std::vector<FunctionId> candidates;
     for (const FunctionTotals& each : functions_) {
       const std::uint64_t most = std::max(each.totals.peak_bytes, each.totals.sum[Measure::leaked_bytes]);
-      if (share(most, peak_bytes_) >= least_leak && most >= least_bytes && staying_[each.function] != Stays::library)
+      if (share(most, peak_bytes_) >= least_leak && most >= least_bytes &&
+          staying_[index_of(each.function)] != Stays::library)
         candidates.push_back(each.function);
     }
     const std::size_t end = end_of_allocation(report_.moments);
@@ -323,7 +325,7 @@ class Finder {
       const StillLive live = still_live_of(series, end, places);
       // Processes that end one after the other leave memory, which adds up as a leak does.
       const bool is_held = series.live_bytes[live.moment] >= live.bytes / 2;
-      if (live.is_steady && may_leak && is_held && staying_[series.function] == Stays::no &&
+      if (live.is_steady && may_leak && is_held && staying_[index_of(series.function)] == Stays::no &&
           share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
         add_leak(series, live);
       else
@@ -365,7 +367,7 @@ class Finder {
         "leak", series.function, weight_of_end(leak_base + share(live.bytes, peak_bytes_), live.bytes, live.blocks),
         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
-    const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    const std::uint64_t all = functions_[index_of(series.function)].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
     const bool is_late = live.begin >= late_leak;
     finding.headline =
@@ -392,13 +394,13 @@ class Finder {
       return;
     }
     if (share(live.bytes, peak_bytes_) < least_live || live.bytes < least_bytes) return;
-    const bool is_pool = staying_[series.function] == Stays::pool;
+    const bool is_pool = staying_[index_of(series.function)] == Stays::pool;
     const double usual = share(live.bytes, peak_bytes_) * live_weight;
     Finding& finding =
         add_of_function("live_at_end", series.function, is_pool ? usual : weight_of_end(usual, live.bytes, live.blocks),
                         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
-    const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    const std::uint64_t all = functions_[index_of(series.function)].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
     finding.headline = end_text() + ", in " + own_code_text(all);
     finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + blocks_text(live) +
@@ -417,7 +419,7 @@ class Finder {
     Finding& finding =
         add_of_function("growth", rising.series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
                         [](const NodeTotals& node) { return node.peak_bytes; });
-    const std::uint64_t at_peak = functions_[rising.series.function].totals.peak_bytes;
+    const std::uint64_t at_peak = functions_[index_of(rising.series.function)].totals.peak_bytes;
     finding.figure = bytes_text(grown);
     finding.headline = (growth.is_freed ? "more live bytes until " + place_text(end) : "more live bytes to the end") +
                        ", in " + own_code_text(at_peak);
@@ -428,7 +430,7 @@ class Finder {
                          : " " + verb("grows", "grow") + " to the end: ") +
         "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
         " in the last" + caller_text(at_peak, " of it at the peak");
-    if (staying_[rising.series.function] == Stays::pool) finding.text += std::string(pool_text);
+    if (staying_[index_of(rising.series.function)] == Stays::pool) finding.text += std::string(pool_text);
     if (rising.functions_alike != 0)
       finding.text += "; " + counted(rising.functions_alike, "other function") + " below " + name_of(rising.common) +
                       (rising.functions_alike == 1 ? " rises" : " rise") + " alike";

@@ -15,9 +15,9 @@ namespace cmt::report {
 
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals) {
   std::vector<FunctionTotals> found(tree.functions().size());
-  for (FrameNumber function = 0; function < found.size(); ++function) found[function].function = function;
-  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
-    NodeTotals& sum = found[tree.charged_function(node)].totals;
+  for (std::size_t i = 0; i < found.size(); ++i) found[i].function = static_cast<FunctionId>(i);
+  totals.for_each([&](CallId node, const NodeTotals& own) {
+    NodeTotals& sum = found[index_of(tree.charged_function(node))].totals;
     sum.sum += own.sum;
     sum.peak_bytes += own.peak_bytes;
     sum.peak_blocks += own.peak_blocks;
@@ -57,32 +57,31 @@ Callers::Callers(const CallTree& tree, const std::set<std::string>& programs) : 
   }
 }
 
-FrameNumber Callers::own_code_of(NodeNumber node) const {
-  FrameNumber of_program = 0;
-  for (NodeNumber at = node; at != 0; at = tree_.nodes()[at].parent) {
-    const FrameNumber function = tree_.nodes()[at].function;
-    if (is_of_script_[function]) return function;
-    if (of_program == 0 && is_of_program_[function]) of_program = function;
+FunctionId Callers::own_code_of(CallId node) const {
+  FunctionId of_program{};
+  for (CallId at = node; at != CallTree::root; at = tree_.at(at).parent) {
+    const FunctionId function = tree_.at(at).function;
+    if (is_of_script_[index_of(function)]) return function;
+    if (of_program == FunctionId{} && is_of_program_[index_of(function)]) of_program = function;
   }
-  return of_program != 0 ? of_program : tree_.nodes()[node].function;
+  return of_program != FunctionId{} ? of_program : tree_.at(node).function;
 }
 
-FrameNumber Callers::caller_of(NodeNumber node) const {
-  const auto& nodes = tree_.nodes();
-  const std::string& own = tree_.functions()[nodes[node].function].name;
-  for (NodeNumber at = nodes[node].parent; at != 0; at = nodes[at].parent) {
-    const FrameNumber function = nodes[at].function;
-    if (!is_of_library_[function] && tree_.functions()[function].name != own) return function;
+FunctionId Callers::caller_of(CallId node) const {
+  const std::string& own = tree_.at(tree_.at(node).function).name;
+  for (CallId at = tree_.at(node).parent; at != CallTree::root; at = tree_.at(at).parent) {
+    const FunctionId function = tree_.at(at).function;
+    if (!is_of_library_[index_of(function)] && tree_.at(function).name != own) return function;
   }
-  const FrameNumber nearest = nodes[nodes[node].parent].function;
-  return tree_.functions()[nearest].name.starts_with("[cut") ? 0 : nearest;
+  const FunctionId nearest = tree_.at(tree_.at(node).parent).function;
+  return tree_.at(nearest).name.starts_with("[cut") ? FunctionId{} : nearest;
 }
 
-std::vector<FrameNumber> Callers::path_of(NodeNumber node, std::size_t most) const {
-  std::vector<FrameNumber> path;
-  for (; node != 0 && path.size() < most; node = tree_.nodes()[node].parent) {
-    const FrameNumber function = tree_.nodes()[node].function;
-    if (!is_of_library_[function]) path.push_back(function);
+std::vector<FunctionId> Callers::path_of(CallId node, std::size_t most) const {
+  std::vector<FunctionId> path;
+  for (; node != CallTree::root && path.size() < most; node = tree_.at(node).parent) {
+    const FunctionId function = tree_.at(node).function;
+    if (!is_of_library_[index_of(function)]) path.push_back(function);
   }
   return path;
 }
@@ -91,26 +90,26 @@ namespace {
 
 /// The loader calls the initialisers of libraries. Stacks end in it, or are cut there. A library that the program loads
 /// later has the program's functions outside of the loader's.
-bool is_made_by_loader(const CallTree& tree, NodeNumber node) {
-  FrameNumber outermost = 0;
-  for (; node != 0; node = tree.nodes()[node].parent) {
-    const FrameNumber function = tree.nodes()[node].function;
-    if (!tree.functions()[function].name.starts_with("[cut")) outermost = function;
+bool is_made_by_loader(const CallTree& tree, CallId node) {
+  FunctionId outermost{};
+  for (; node != CallTree::root; node = tree.at(node).parent) {
+    const FunctionId function = tree.at(node).function;
+    if (!tree.at(function).name.starts_with("[cut")) outermost = function;
   }
-  const std::string& library = tree.functions()[outermost].library;
-  return outermost != 0 && begins_with_any(library, {"ld-linux", "ld-musl", "ld-2.", "ld64.so", "ld.so"});
+  const std::string& library = tree.at(outermost).library;
+  return outermost != FunctionId{} && begins_with_any(library, {"ld-linux", "ld-musl", "ld-2.", "ld64.so", "ld.so"});
 }
 
 /// Whether a node has the pool for exceptions of libstdc++, in a program without symbols that is linked with it
 /// statically. An initialiser of the program, which libc calls before main, asks for one block of the pool's size and
 /// keeps it.
-bool is_nameless_pool(const CallTree& tree, NodeNumber node, const NodeTotals& totals) {
+bool is_nameless_pool(const CallTree& tree, CallId node, const NodeTotals& totals) {
   constexpr std::uint64_t until_gcc_12 = 72'704, from_gcc_13 = 73'728;
   const std::uint64_t bytes = totals.sum[Measure::leaked_bytes];
   if (totals.sum[Measure::allocated_blocks] != 1 || (bytes != until_gcc_12 && bytes != from_gcc_13)) return false;
-  const CallTree::Node& charged = tree.nodes()[tree.charged(node)];
-  const std::string& caller = tree.functions()[tree.nodes()[charged.parent].function].name;
-  return tree.functions()[charged.function].name.find("+0x") != std::string::npos &&
+  const CallTree::Node& charged = tree.at(tree.charged(node));
+  const std::string& caller = tree.at(tree.at(charged.parent).function).name;
+  return tree.at(charged.function).name.find("+0x") != std::string::npos &&
          (caller == "call_init" || caller == "libc_start_init");  // glibc's, musl's
 }
 
@@ -127,9 +126,9 @@ std::vector<Stays> find_staying(const CallTree& tree, const TotalsByNode& totals
   std::vector<Stays> staying;
   for (const Function& function : tree.functions()) staying.push_back(stays_by_name(function));
   std::vector<bool> has_loaders(staying.size()), has_others(staying.size());
-  totals.for_each([&](NodeNumber node, const NodeTotals& own) {
+  totals.for_each([&](CallId node, const NodeTotals& own) {
     const bool is_of_library = is_made_by_loader(tree, node) || is_nameless_pool(tree, node, own);
-    (is_of_library ? has_loaders : has_others)[tree.charged_function(node)] = true;
+    (is_of_library ? has_loaders : has_others)[index_of(tree.charged_function(node))] = true;
   });
   for (std::size_t i = 0; i < staying.size(); ++i) {
     if (has_loaders[i] && !has_others[i]) staying[i] = Stays::library;
@@ -138,18 +137,18 @@ std::vector<Stays> find_staying(const CallTree& tree, const TotalsByNode& totals
 }
 
 std::vector<FunctionSeries> series_of(const Recording& recording, const ChangesByNode& changes,
-                                      const std::vector<FrameNumber>& functions) {
+                                      const std::vector<FunctionId>& functions) {
   const std::size_t count = recording.last_moment() + 1;
   std::vector<std::size_t> place_of(recording.tree().functions().size(), functions.size());
   std::vector<FunctionSeries> series;
-  for (const FrameNumber function : functions) {
-    assert(place_of[function] == functions.size());  // each function comes once
-    place_of[function] = series.size();
+  for (const FunctionId function : functions) {
+    assert(place_of[index_of(function)] == functions.size());  // each function comes once
+    place_of[index_of(function)] = series.size();
     const std::vector<std::uint64_t> zeros(count);
     series.push_back({function, zeros, zeros, zeros, {}});
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    const std::size_t place = place_of[recording.tree().charged_function(changes.node(i))];
+    const std::size_t place = place_of[index_of(recording.tree().charged_function(changes.node(i)))];
     if (place == series.size()) continue;
     if (changes.largest_leaked(i).bytes > series[place].largest.bytes)
       series[place].largest = changes.largest_leaked(i);

@@ -64,10 +64,10 @@ double share_of_pages(std::uint64_t bytes, const analysis::Summary& summary) {
 }
 
 /// Marks a finding as that of a node's function.
-void add_node(Finding& finding, NodeNumber node, const CallTree& tree, const std::vector<NodeNumber>& node_of) {
+void add_node(Finding& finding, CallId node, const CallTree& tree, const std::vector<NodeNumber>& node_of) {
   if (node == CallTree::left_out) return;
-  finding.function = tree.functions()[tree.nodes()[node].function].name;
-  finding.node = node_of[node];
+  finding.function = tree.at(tree.at(node).function).name;
+  finding.node = node_of[index_of(node)];
 }
 
 }  // namespace

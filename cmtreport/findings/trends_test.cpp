@@ -24,7 +24,7 @@ struct MadeUp {
 
 /// The moments are a millisecond apart.
 MadeUp by_time(const std::vector<Phase>& phases) {
-  MadeUp made{.series = {.function = 1, .live_bytes = {0}, .leaked_bytes = {0}, .leaked_blocks = {0}},
+  MadeUp made{.series = {.function = FunctionId{1}, .live_bytes = {0}, .leaked_bytes = {0}, .leaked_blocks = {0}},
               .places = {.events = {0}, .times_ns = {0}, .are_even_by_time = true}};
   for (const Phase& phase : phases) {
     for (std::size_t i = 0; i < phase.moments; ++i) {

@@ -150,38 +150,38 @@ std::optional<PagePass> PageReading::finish() {
 }
 
 void name_blocks(HeldPages& pages, PagePass& pass, const Recording& recording) {
-  const std::vector<NodeNumber>& node_of = recording.traces().front().node_of_key;
-  const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
+  const std::vector<CallId>& node_of = recording.traces().front().node_of_key;
+  const CallTree& tree = recording.tree();
   for (analysis::TopBlock* const block : pass.summary.blocks_to_name()) {
-    NodeNumber node = block->stack != 0 && block->stack < node_of.size() ? node_of[block->stack] : CallTree::left_out;
+    CallId node = block->stack != 0 && block->stack < node_of.size() ? node_of[block->stack] : CallTree::left_out;
     if (node == CallTree::left_out) continue;
-    node = recording.tree().charged(node);
+    node = tree.charged(node);
     const std::vector<analysis::HeapTop>& heaps = pass.summary.heap_tops.heaps;
     if (!heaps.empty() && block == &heaps.front().highest.front()) pages.heap_top_node = node;
     if (block == &pass.summary.mmap_threshold.first_block) pages.threshold_node = node;
-    for (NodeNumber at = node; at != 0 && block->functions.size() < analysis::TopBlock::functions_max;
-         at = nodes[at].parent)
-      block->functions.push_back(recording.tree().functions()[nodes[at].function].name);
+    for (CallId at = node; at != CallTree::root && block->functions.size() < analysis::TopBlock::functions_max;
+         at = tree.at(at).parent)
+      block->functions.push_back(tree.at(tree.at(at).function).name);
   }
   pass.summary.mmap_threshold.name_sites();
 }
 
 std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording) {
   const TraceFigures& trace = recording.traces().front();
-  const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
-  const auto node_of = [&](KeyId key) -> NodeNumber {
+  const CallTree& tree = recording.tree();
+  const auto node_of = [&](KeyId key) -> CallId {
     assert(key < pass.keys.size());
     const StackId stack = pass.keys[key].stack;
-    const NodeNumber node = stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
-    return node == CallTree::left_out ? node : recording.tree().charged(node);
+    const CallId node = stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
+    return node == CallTree::left_out ? node : tree.charged(node);
   };
-  std::map<FrameNumber, PageHolder> holders;
-  std::map<std::pair<FrameNumber, std::uint32_t>, std::int64_t> by_phase;
-  std::map<FrameNumber, std::map<NodeNumber, std::int64_t>> by_node;
+  std::map<FunctionId, PageHolder> holders;
+  std::map<std::pair<FunctionId, std::uint32_t>, std::int64_t> by_phase;
+  std::map<FunctionId, std::map<CallId, std::int64_t>> by_node;
   for (const PageUses::Entry& entry : moment.uses.entries) {
-    const NodeNumber node = node_of(entry.key);
+    const CallId node = node_of(entry.key);
     if (node == CallTree::left_out) continue;
-    const FrameNumber function = nodes[node].function;
+    const FunctionId function = tree.at(node).function;
     holders[function].use += entry.use;
     by_phase[{function, pass.keys[entry.key].phase}] += entry.use.separable_bytes;
     by_node[function][node] += entry.use.separable_bytes;
@@ -189,15 +189,15 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Momen
   // Pages that several keys of one function share, and no other's.
   const std::vector<KeyId>& shared = moment.uses.shared_pages;
   for (std::size_t at = 0; at < shared.size(); at += shared[at] + std::size_t{1}) {
-    const NodeNumber first = node_of(shared[at + 1]);
+    const CallId first = node_of(shared[at + 1]);
     const bool is_one =
         first != CallTree::left_out &&
         std::all_of(shared.begin() + static_cast<std::ptrdiff_t>(at + 1),
                     shared.begin() + static_cast<std::ptrdiff_t>(at + 1 + shared[at]), [&](KeyId key) {
-                      const NodeNumber node = node_of(key);
-                      return node != CallTree::left_out && nodes[node].function == nodes[first].function;
+                      const CallId node = node_of(key);
+                      return node != CallTree::left_out && tree.at(node).function == tree.at(first).function;
                     });
-    if (is_one) holders[nodes[first].function].use.sole_bytes += moment.uses.page_size;
+    if (is_one) holders[tree.at(first).function].use.sole_bytes += moment.uses.page_size;
   }
   for (const auto& [function_and_phase, separable] : by_phase) {
     PageHolder& holder = holders[function_and_phase.first];

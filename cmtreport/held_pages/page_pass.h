@@ -67,11 +67,11 @@ class PageReading {
 
 /// A function whose blocks hold pages. Separable is as analysis/held_pages/page_use.h has it.
 struct PageHolder {
-  FrameNumber function = 0;
+  FunctionId function{};
   analysis::PageUse use;
   std::uint32_t phase = 0;  ///< the phase in which the blocks with the most separable bytes were made
   std::int64_t separable_of_phase = 0;
-  std::vector<std::pair<NodeNumber, std::int64_t>> separable_by_node{};
+  std::vector<std::pair<CallId, std::int64_t>> separable_by_node{};
 };
 
 /// The pass, and the holders of the pages at two moments.
@@ -80,9 +80,9 @@ struct HeldPages {
   std::vector<PageHolder> holders{};  ///< at pass->most_unused
   std::vector<PageHolder> pinning{};  ///< at pass->most_separable
   /// The highest block of the first of pass->summary.heap_tops was made there; CallTree::left_out: not known.
-  NodeNumber heap_top_node = CallTree::left_out;
+  CallId heap_top_node = CallTree::left_out;
   /// The same of the first block whose free raised glibc's threshold for mappings.
-  NodeNumber threshold_node = CallTree::left_out;
+  CallId threshold_node = CallTree::left_out;
 };
 
 /// Returns the functions that hold pages at one of the moments of a pass, the most unused bytes first. The functions

@@ -16,8 +16,8 @@ Json pages_json(const HeldPages& held, const Recording& recording, const std::op
   Json holders = Json::array();
   for (std::size_t i = 0; i < std::min(held.holders.size(), most); ++i) {
     const analysis::PageUse& use = held.holders[i].use;
-    holders.push_back({recording.tree().functions()[held.holders[i].function].name, use.blocks, use.live_bytes,
-                       use.page_bytes, use.unused_bytes, use.sole_bytes});
+    holders.push_back({recording.tree().at(held.holders[i].function).name, use.blocks, use.live_bytes, use.page_bytes,
+                       use.unused_bytes, use.sole_bytes});
   }
   pages["holders"]["by_function"] = std::move(holders);
   return pages;

@@ -181,7 +181,7 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const trace::Trace&
   functions.charges = shown.charges(functions.charges);
   std::vector<std::uint64_t> weights(shown.stacks.node_count());
   for (StackId id = 0; id < uses.weights.size(); ++id) weights[shown.of(id)] += uses.weights[id];
-  const std::vector<NodeNumber> node_of =
+  const std::vector<CallId> node_of =
       tree.add_stacks(shown.stacks.nodes(), shown.stacks, std::move(weights), functions);
   for (StackId id = 0; id < uses.weights.size(); ++id)
     figures.node_of_key.push_back(uses.weights[id] == 0 ? CallTree::left_out : node_of[shown.of(id)]);

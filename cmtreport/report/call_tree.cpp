@@ -42,7 +42,7 @@ bool is_start_function(std::string_view function) {
 class CallTree::FrameFunctions {
  public:
   struct Entry {
-    FrameNumber function;
+    FunctionId function;
     std::uint32_t name;  ///< index in the names of the frame
     bool is_start;       ///< of the C library: starts a program or a thread
     bool is_by_start;    ///< is_called_by_start()
@@ -76,36 +76,38 @@ class CallTree::FrameFunctions {
     return functions;
   }
 
-  FrameNumber function_of(FrameId frame, const Label& label) {
+  FunctionId function_of(FrameId frame, const Label& label) {
     if (analysis::is_python(stacks_, frame) && !stacks_.names(frame).empty()) {
       const std::string name = analysis::python_function(stacks_.names(frame)[label.name], true);
       return tree_.function_of(name, analysis::library_text(stacks_, frame), label.is_allocation, true);
     }
     const std::size_t index = 2 * index_of(label.text) + (label.is_allocation ? 1 : 0);
     if (index >= function_of_label_.size()) function_of_label_.resize(2 * labels_.count());
-    FrameNumber& known = function_of_label_[index];
+    std::uint32_t& known = function_of_label_[index];
     if (known == 0) {
       const std::string library = frame == 0 ? "" : analysis::library_text(stacks_, frame);
-      known = tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation) + 1;
+      const FunctionId function =
+          tree_.function_of(std::string(labels_.own_text(label.text)), library, label.is_allocation);
+      known = static_cast<std::uint32_t>(function) + 1;
     }
-    return known - 1;
+    return static_cast<FunctionId>(known - 1);
   }
 
   CallTree& tree_;
   const StackTable& stacks_;
   Labels labels_;
-  std::vector<FrameNumber> function_of_label_;  // +1; 0: not yet; two of a label, by is_allocation
-  std::vector<std::uint32_t> places_;           // by frame, in lists_
+  std::vector<std::uint32_t> function_of_label_;  // FunctionId + 1; 0: not yet; two of a label, by is_allocation
+  std::vector<std::uint32_t> places_;             // by frame, in lists_
   std::vector<std::vector<Entry>> lists_;
 };
 
 CallTree::CallTree() : nodes_(1), slots_(1024) {
   function_of("[all]", "");
-  child_of(0, function_of("[unknown]", ""));
+  child_of(root, function_of("[unknown]", ""));
 }
 
-FrameNumber CallTree::function_of(std::string name, std::string library, bool is_allocation, bool is_python) {
-  const auto next = static_cast<FrameNumber>(functions_.size());
+FunctionId CallTree::function_of(std::string name, std::string library, bool is_allocation, bool is_python) {
+  const auto next = static_cast<FunctionId>(functions_.size());
   const auto [found, is_new] = function_ids_.try_emplace(name + '\0' + library + (is_allocation ? "1" : ""), next);
   if (is_new)
     functions_.push_back({.name = std::move(name),
@@ -115,11 +117,11 @@ FrameNumber CallTree::function_of(std::string name, std::string library, bool is
   return found->second;
 }
 
-NodeNumber CallTree::add_named(const std::string& name) { return child_of(0, function_of(name, "")); }
+CallId CallTree::add_named(const std::string& name) { return child_of(root, function_of(name, "")); }
 
 void CallTree::finish(const std::string& cut_name) {
   if (const auto cut = function_ids_.find(std::string("[cut]") + '\0'); cut != function_ids_.end())
-    functions_[cut->second].name = cut_name;
+    functions_[index_of(cut->second)].name = cut_name;
   slots_ = {};
   function_ids_ = {};
   nodes_.shrink_to_fit();
@@ -128,29 +130,30 @@ void CallTree::finish(const std::string& cut_name) {
 /// The node's slot, or the free one where it belongs.
 std::size_t CallTree::slot_of(const Node& node) const {
   assert(!slots_.empty());  // finish() gives them up
-  const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.function) * 0x9e3779b97f4a7c15;
+  const std::uint64_t hash =
+      (std::uint64_t{index_of(node.parent)} << 32 | index_of(node.function)) * 0x9e3779b97f4a7c15;
   std::size_t slot = hash >> 32 & (slots_.size() - 1);
-  while (slots_[slot] != 0 && !(nodes_[slots_[slot]] == node)) slot = (slot + 1) & (slots_.size() - 1);
+  while (slots_[slot] != root && !(at(slots_[slot]) == node)) slot = (slot + 1) & (slots_.size() - 1);
   return slot;
 }
 
-NodeNumber CallTree::child_in_slots(const Node& node) {
+CallId CallTree::child_in_slots(const Node& node) {
   assert(used_slots_ * 2 <= slots_.size());  // so that each search ends at a free slot
-  NodeNumber& slot = slots_[slot_of(node)];
-  if (slot != 0) return slot;
-  const auto number = static_cast<NodeNumber>(nodes_.size());
+  CallId& slot = slots_[slot_of(node)];
+  if (slot != root) return slot;
+  const auto number = static_cast<CallId>(nodes_.size());
   nodes_.push_back(node);
   slot = number;
   if (++used_slots_ * 2 <= slots_.size()) return number;
-  slots_.assign(slots_.size() * 2, 0);
-  for (NodeNumber each = 1; each < nodes_.size(); ++each) {
-    if (nodes_[each].parent + 1 != each) slots_[slot_of(nodes_[each])] = each;
+  slots_.assign(slots_.size() * 2, root);
+  for (std::size_t each = 1; each < nodes_.size(); ++each) {
+    if (index_of(nodes_[each].parent) + 1 != each) slots_[slot_of(nodes_[each])] = static_cast<CallId>(each);
   }
   return number;
 }
 
-std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
-                                             std::vector<std::uint64_t> weights, const FunctionOptions& options) {
+std::vector<CallId> CallTree::add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
+                                         std::vector<std::uint64_t> weights, const FunctionOptions& options) {
   assert(!stacks.empty() && weights.size() <= stacks.size());
   weights.resize(stacks.size());
   std::vector<bool> has_weight(stacks.size());
@@ -158,7 +161,7 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
   add_callees(stacks, weights);
   const std::vector<std::uint64_t>& sums = weights;
   FrameFunctions functions(*this, frames, options);
-  std::vector<NodeNumber> node_of(stacks.size());
+  std::vector<CallId> node_of(stacks.size());
   // The _start of a program without symbols has no name, but calls a function that has one.
   std::vector<bool> is_start_of_program(stacks.size());
   for (StackId id = 1; id < stacks.size(); ++id) {
@@ -171,27 +174,28 @@ std::vector<NodeNumber> CallTree::add_stacks(std::span<const StackNode> stacks, 
     if (sums[id] == 0) continue;
     assert(stacks[id].parent < id);
     const FrameId frame = stacks[id].frame;
-    NodeNumber node = node_of[stacks[id].parent];
+    CallId node = node_of[stacks[id].parent];
     const std::span<const FrameFunctions::Entry> entries = functions.of_frame(frame);
     for (const auto& [function, name, is_start, is_by_start] : entries) {
-      if (node == 0 && (is_start || is_start_of_program[id])) continue;
+      if (node == root && (is_start || is_start_of_program[id])) continue;
       node = child_of(node, function);
-      if (sums[id] <= functions_[function].weight) continue;
+      Function& of_frame = functions_[index_of(function)];
+      if (sums[id] <= of_frame.weight) continue;
       const std::span<const FrameName> names = frames.names(frame);
       if (names.empty()) continue;
       assert(name < names.size());
-      functions_[function].weight = sums[id];
-      functions_[function].file = std::string(names[name].file);
-      functions_[function].line = names[name].line;
+      of_frame.weight = sums[id];
+      of_frame.file = std::string(names[name].file);
+      of_frame.line = names[name].line;
     }
-    const bool has_others = node != 0 || entries.empty();
-    node_of[id] = has_others || !has_weight[id] ? node : child_of(0, entries.back().function);
+    const bool has_others = node != root || entries.empty();
+    node_of[id] = has_others || !has_weight[id] ? node : child_of(root, entries.back().function);
   }
-  const NodeNumber unknown_node = add_named("[unknown]");
+  const CallId unknown_node = add_named("[unknown]");
   for (StackId id = 0; id < node_of.size(); ++id) {
     if (!has_weight[id])
       node_of[id] = left_out;
-    else if (node_of[id] == 0)
+    else if (node_of[id] == root)
       node_of[id] = unknown_node;  // the stack is not known, or all its functions are left out
   }
   return node_of;

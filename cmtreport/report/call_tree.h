@@ -17,6 +17,13 @@
 
 namespace cmt::report {
 
+/// Numbers in a CallTree. The nodes and frames of a report (NodeNumber, FrameNumber) are those that are left when small
+/// calls are folded. Distinct types let the compiler refuse a mix-up.
+enum class CallId : std::uint32_t {};
+enum class FunctionId : std::uint32_t {};
+constexpr std::size_t index_of(CallId call) { return static_cast<std::size_t>(call); }
+constexpr std::size_t index_of(FunctionId function) { return static_cast<std::size_t>(function); }
+
 /// A function of a report, whatever process it is in.
 struct Function {
   std::string name;
@@ -43,8 +50,8 @@ struct FunctionOptions {
 class CallTree {
  public:
   struct Node {
-    NodeNumber parent = 0;
-    FrameNumber function = 0;
+    CallId parent{};
+    FunctionId function{};
 
     bool operator==(const Node&) const = default;
   };
@@ -53,11 +60,11 @@ class CallTree {
 
   /// Adds the stacks of a process that have a weight, which is the amount that they allocated. `frames` has the names
   /// of their frames. Returns the node of each stack, and `left_out` for a stack without a weight.
-  std::vector<NodeNumber> add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
-                                     std::vector<std::uint64_t> weights, const FunctionOptions& options);
+  std::vector<CallId> add_stacks(std::span<const StackNode> stacks, const StackTable& frames,
+                                 std::vector<std::uint64_t> weights, const FunctionOptions& options);
 
   /// Returns a child of the root that is no stack, such as a class of sizes.
-  NodeNumber add_named(const std::string& name);
+  CallId add_named(const std::string& name);
 
   /// Gives up the tables that only adding needs. Call it after the last stack. `cut_name` names the frame of callers
   /// that were not recorded.
@@ -66,38 +73,42 @@ class CallTree {
   /// Valid after finish().
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Function>& functions() const { return functions_; }
+  const Node& at(CallId call) const { return nodes_[index_of(call)]; }
+  const Function& at(FunctionId function) const { return functions_[index_of(function)]; }
+
+  static constexpr CallId root{};
 
   /// Returns the node that is charged with the own allocations of a node: the nearest one outwards whose function is no
   /// allocation function, or else the outermost one.
-  NodeNumber charged(NodeNumber node) const {
-    while (functions_[nodes_[node].function].is_allocation && nodes_[node].parent != 0) node = nodes_[node].parent;
-    return node;
+  CallId charged(CallId call) const {
+    while (at(at(call).function).is_allocation && at(call).parent != root) call = at(call).parent;
+    return call;
   }
-  FrameNumber charged_function(NodeNumber node) const { return nodes_[charged(node)].function; }
+  FunctionId charged_function(CallId call) const { return at(charged(call)).function; }
 
-  static constexpr NodeNumber left_out = ~NodeNumber{0};
+  static constexpr CallId left_out{~std::uint32_t{0}};
 
  private:
-  FrameNumber function_of(std::string name, std::string library, bool is_allocation = false, bool is_python = false);
-  NodeNumber child_of(NodeNumber parent, FrameNumber function) {
-    assert(parent < nodes_.size() && function < functions_.size());
-    const Node node{parent, function};
-    const NodeNumber next = parent + 1;
-    if (next != nodes_.size()) return nodes_[next] == node ? next : child_in_slots(node);
-    nodes_.push_back(node);
-    return next;
+  FunctionId function_of(std::string name, std::string library, bool is_allocation = false, bool is_python = false);
+  CallId child_of(CallId parent, FunctionId function) {
+    assert(index_of(parent) < nodes_.size() && index_of(function) < functions_.size());
+    const Node child{parent, function};
+    const std::size_t next = index_of(parent) + 1;
+    if (next != nodes_.size()) return nodes_[next] == child ? static_cast<CallId>(next) : child_in_slots(child);
+    nodes_.push_back(child);
+    return static_cast<CallId>(next);
   }
-  NodeNumber child_in_slots(const Node& node);
+  CallId child_in_slots(const Node& node);
   std::size_t slot_of(const Node& node) const;
   class FrameFunctions;
 
   std::vector<Node> nodes_;
   // Node numbers by a hash of the node; 0 is a free slot, and at most half of the slots are used. A node whose number
   // follows its parent's needs no slot, as in StackTable: child_of() compares that number first.
-  std::vector<NodeNumber> slots_;
+  std::vector<CallId> slots_;
   std::size_t used_slots_ = 0;
   std::vector<Function> functions_;
-  std::unordered_map<std::string, FrameNumber> function_ids_;  // by name, a zero byte, library, and is_allocation
+  std::unordered_map<std::string, FunctionId> function_ids_;  // by name, a zero byte, library, and is_allocation
 };
 
 }  // namespace cmt::report

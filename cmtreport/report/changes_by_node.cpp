@@ -42,15 +42,15 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
   count_bytes(recording, places);
   at_peak_.resize(nodes_.size());
   largest_leaked_.resize(nodes_.size());
-  recording.for_each_leaked([&](std::size_t moment, NodeNumber node, const LeakedBlocks& leaked) {
-    LargestLeaked& largest = largest_leaked_[places[node]];
+  recording.for_each_leaked([&](std::size_t moment, CallId node, const LeakedBlocks& leaked) {
+    LargestLeaked& largest = largest_leaked_[places[index_of(node)]];
     if (leaked.largest_bytes > largest.bytes) largest = {leaked.largest_bytes, moment};
   });
   bytes_.reset(new char[begins_.back()]);  // not set to 0
   std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
   const std::size_t peak_interval = peak.process ? peak_interval_of(recording.traces()[*peak.process]) : 0;
-  recording.take_changes([&](const ChangePlace& at, NodeNumber node, std::string_view packed) {
-    const std::uint32_t place = places[node];
+  recording.take_changes([&](const ChangePlace& at, CallId node, std::string_view packed) {
+    const std::uint32_t place = places[index_of(node)];
     char* const end = format::put_varint(bytes_.get() + next[place], at.moment);
     next[place] = static_cast<std::size_t>(std::copy(packed.begin(), packed.end(), end) - bytes_.get());
     const PeakPart part = part_of_peak(peak, peak_interval, at);
@@ -62,18 +62,18 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
 /// Finds the nodes, their places in `nodes_`, and where the changes of each begin.
 void ChangesByNode::count_bytes(const Recording& recording, std::vector<std::uint32_t>& places) {
   std::vector<std::size_t> sizes(recording.tree().nodes().size());
-  recording.for_each_change([&](const ChangePlace& at, NodeNumber node, std::string_view packed) {
-    sizes[node] += format::varint_size(static_cast<unsigned>(std::bit_width(at.moment))) + packed.size();
+  recording.for_each_change([&](const ChangePlace& at, CallId node, std::string_view packed) {
+    sizes[index_of(node)] += format::varint_size(static_cast<unsigned>(std::bit_width(at.moment))) + packed.size();
   });
   const auto count =
       static_cast<std::size_t>(std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size != 0; }));
   nodes_.reserve(count);
   begins_.reserve(count + 1);
   places.resize(sizes.size());
-  for (NodeNumber node = 0; node < sizes.size(); ++node) {
+  for (std::size_t node = 0; node < sizes.size(); ++node) {
     if (sizes[node] == 0) continue;
     places[node] = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(node);
+    nodes_.push_back(static_cast<CallId>(node));
     begins_.push_back(begins_.back() + sizes[node]);
   }
 }

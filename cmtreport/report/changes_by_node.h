@@ -36,7 +36,7 @@ class ChangesByNode {
 
   /// How many nodes have own allocations, and the i-th of these, by rising number.
   std::size_t size() const { return nodes_.size(); }
-  NodeNumber node(std::size_t i) const { return nodes_[i]; }
+  CallId node(std::size_t i) const { return nodes_[i]; }
   /// Returns the memory of the i-th node that was live at the peak.
   const heap::LiveTotals& at_peak(std::size_t i) const { return at_peak_[i]; }
 
@@ -60,7 +60,7 @@ class ChangesByNode {
  private:
   void count_bytes(const Recording& recording, std::vector<std::uint32_t>& places);
 
-  std::vector<NodeNumber> nodes_;
+  std::vector<CallId> nodes_;
   std::vector<std::size_t> begins_{0};  // by place in nodes_, in bytes_; and the end
   std::vector<heap::LiveTotals> at_peak_;
   std::vector<LargestLeaked> largest_leaked_;

@@ -70,7 +70,7 @@ class FrameNames {
 /// The figures that one function has in the nodes that are folded below a kept node.
 struct FoldedFunction {
   NodeNumber below = 0;
-  FrameNumber function = 0;
+  FunctionId function{};
   FoldFigures figures{};
 };
 
@@ -89,17 +89,21 @@ class Folder {
 
   FoldedTree fold(const std::vector<float>& shares) {
     const auto least = static_cast<float>(folded_.folded.share);
-    const auto is_kept = [&](NodeNumber node) { return node == 0 || (shares[node] != 0 && shares[node] >= least); };
-    for (NodeNumber node = 0; node < shares.size(); ++node) {
-      const CallTree::Node& call = tree_.nodes()[node];
-      assert(node == 0 || call.parent < node);
-      const NodeNumber parent = folded_.node_of[call.parent];
-      folded_.node_of[node] = is_kept(node) ? append(parent, frame_of(call.function)) : parent;  // for now
-      folded_.folded.nodes += !is_kept(node);
+    const auto is_kept = [&](CallId call) {
+      const float share = shares[index_of(call)];
+      return call == CallTree::root || (share != 0 && share >= least);
+    };
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const auto call = static_cast<CallId>(i);
+      const auto& [caller, function] = tree_.at(call);
+      assert(i == 0 || index_of(caller) < i);
+      const NodeNumber parent = folded_.node_of_call(caller);
+      folded_.node_of[i] = is_kept(call) ? append(parent, frame_of(function)) : parent;  // for now
+      folded_.folded.nodes += !is_kept(call);
     }
-    totals_.for_each([&](NodeNumber node, const NodeTotals& totals) {
-      const NodeNumber charged = tree_.charged(node);
-      if (!is_kept(node) && !is_kept(charged)) add_folded(node, charged, totals);
+    totals_.for_each([&](CallId call, const NodeTotals& totals) {
+      const CallId charged = tree_.charged(call);
+      if (!is_kept(call) && !is_kept(charged)) add_folded(call, charged, totals);
     });
     append_others();
     return std::move(folded_);
@@ -116,21 +120,22 @@ class Folder {
     folded_.origins.push_back(origin);
     return static_cast<FrameNumber>(folded_.origins.size() - 1);
   }
-  FrameNumber frame_of(FrameNumber function) {
-    if (frame_of_function_[function] == 0) frame_of_function_[function] = append_frame({.function = function}) + 1;
-    return frame_of_function_[function] - 1;
+  FrameNumber frame_of(FunctionId function) {
+    FrameNumber& known = frame_of_function_[index_of(function)];
+    if (known == 0) known = append_frame({.function = function}) + 1;
+    return known - 1;
   }
 
-  void add_folded(NodeNumber node, NodeNumber charged, const NodeTotals& totals) {
-    const NodeNumber below = folded_.node_of[node];
+  void add_folded(CallId call, CallId charged, const NodeTotals& totals) {
+    const NodeNumber below = folded_.node_of_call(call);
     assert(below < folded_.nodes.parent.size());
-    const FrameNumber function = tree_.nodes()[charged].function;
+    const FunctionId function = tree_.at(charged).function;
     const auto next = static_cast<std::uint32_t>(functions_.size());
-    const auto [place, is_new] = places_.try_emplace(std::uint64_t{below} << 32 | function, next);
+    const auto [place, is_new] = places_.try_emplace(std::uint64_t{below} << 32 | index_of(function), next);
     if (is_new) functions_.push_back({below, function});
     FoldFigures& figures = functions_[place->second].figures;
     for (std::size_t i = 0; i < figures.size(); ++i) figures[i] += totals.figure(i);
-    folded_nodes_.emplace_back(node, place->second);
+    folded_calls_.emplace_back(call, place->second);
   }
 
   bool has_own_node(const FoldedFunction& function) const {
@@ -159,7 +164,7 @@ class Folder {
         nodes[*first] = has_own_node(function) ? append(other, frame_of(function.function)) : other;
       }
     }
-    for (const auto& [node, place] : folded_nodes_) folded_.node_of[node] = nodes[place];
+    for (const auto& [call, place] : folded_calls_) folded_.node_of[index_of(call)] = nodes[place];
   }
 
   const CallTree& tree_;
@@ -169,7 +174,7 @@ class Folder {
   std::vector<FrameNumber> frame_of_function_;                       // +1; 0: not yet
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> places_;  // in functions_, by node and function
   std::vector<FoldedFunction> functions_;
-  std::vector<std::pair<NodeNumber, std::uint32_t>> folded_nodes_;  // and their places in functions_
+  std::vector<std::pair<CallId, std::uint32_t>> folded_calls_;  // and their places in functions_
 };
 
 }  // namespace
@@ -180,9 +185,9 @@ Folding::Folding(const CallTree& tree, const TotalsByNode& totals)
   std::vector<std::uint64_t> with_callees(tree.nodes().size());
   for (std::size_t i = 0; i < all_.size(); ++i) {
     std::fill(with_callees.begin(), with_callees.end(), 0);
-    totals.for_each_figure(i, [&](NodeNumber node, std::uint64_t figure) { with_callees[node] = figure; });
+    totals.for_each_figure(i, [&](CallId call, std::uint64_t figure) { with_callees[index_of(call)] = figure; });
     for (std::size_t node = with_callees.size(); --node > 0;)  // a parent has a lower number
-      with_callees[tree.nodes()[node].parent] += with_callees[node];
+      with_callees[index_of(tree.nodes()[node].parent)] += with_callees[node];
     all_[i] = with_callees[0];
     if (all_[i] == 0) continue;
     for (std::size_t node = 0; node < with_callees.size(); ++node) {
@@ -194,13 +199,13 @@ Folding::Folding(const CallTree& tree, const TotalsByNode& totals)
 double Folding::least_share(const FoldBudget& budget) const {
   constexpr int steps_a_doubling = 8, steps = 24 * steps_a_doubling;
   std::array<FoldBudget, steps + 1> by_step{};  // nodes with a share of at least 2^-(step / steps_a_doubling)
-  const auto step_of = [this](NodeNumber node) {
+  const auto step_of = [this](std::size_t node) {
     const double found = shares_[node] == 0 ? steps : std::ceil(-std::log2(shares_[node]) * steps_a_doubling);
     return static_cast<std::size_t>(std::clamp<double>(found, 0, steps));
   };
-  for (NodeNumber node = 0; node < shares_.size(); ++node) ++by_step[step_of(node)].nodes;
+  for (std::size_t node = 0; node < shares_.size(); ++node) ++by_step[step_of(node)].nodes;
   totals_.for_each(
-      [&](NodeNumber node, const NodeTotals& totals) { by_step[step_of(node)].changes += totals.changes; });
+      [&](CallId call, const NodeTotals& totals) { by_step[step_of(index_of(call))].changes += totals.changes; });
   FoldBudget sum;
   int step = 0;
   for (; step < steps; ++step) {
@@ -218,7 +223,7 @@ void Folding::name_frames(FoldedTree& folded) const {
   FrameNames names(folded.frames);
   for (const auto& [function, count] : folded.origins) {
     if (count == 0)
-      names.append(tree_.functions()[function]);
+      names.append(tree_.at(function));
     else
       names.append(
           {.name = "[other, " + std::to_string(count) + (count == 1 ? " function]" : " functions]"), .library = {}});

@@ -25,7 +25,7 @@ namespace cmt::report {
 struct FoldedTree {
   /// The function of the whole tree that a frame is of, or the number of functions that were folded into it.
   struct FrameOrigin {
-    FrameNumber function = 0;
+    FunctionId function{};
     std::uint32_t folded_functions = 0;  ///< 0: a function
   };
 
@@ -33,7 +33,9 @@ struct FoldedTree {
   std::vector<FrameOrigin> origins;  ///< by frame
   Frames frames{};                   ///< the names; empty before name_frames()
   Folded folded;
-  std::vector<NodeNumber> node_of;  ///< by the number of a node of the whole tree
+  std::vector<NodeNumber> node_of;  ///< by CallId
+
+  NodeNumber node_of_call(CallId call) const { return node_of[index_of(call)]; }
 };
 
 /// How much a report may hold.

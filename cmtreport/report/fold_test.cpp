@@ -27,17 +27,17 @@ struct SmallCalls {
       const StackId caller = add(root, frame(stacks, "caller" + std::to_string(i)), i % 4 == 0 ? 1 : 0);
       add(caller, make, 10);
     }
-    node_of_stack = tree.add_stacks(stacks.nodes(), stacks, bytes, {});
+    call_of_stack = tree.add_stacks(stacks.nodes(), stacks, bytes, {});
     tree.finish();
     totals.emplace(tree.nodes().size());
-    std::map<NodeNumber, NodeTotals> by_node;
+    std::map<CallId, NodeTotals> by_call;
     for (StackId id = 0; id < bytes.size(); ++id) {
       if (bytes[id] == 0) continue;
       SparseMeasures measures;
       measures.set(Measure::allocated_bytes, bytes[id]);
-      by_node[node_of_stack[id]].add(1, measures);
+      by_call[call_of_stack[id]].add(1, measures);
     }
-    for (const auto& [node, own] : by_node) totals->append(node, own);
+    for (const auto& [call, own] : by_call) totals->append(call, own);
   }
 
   static FrameId frame(StackTable& stacks, const std::string& function) {
@@ -53,14 +53,14 @@ struct SmallCalls {
     for (NodeNumber node = 1; node < folded.nodes.parent.size(); ++node)
       paths.push_back(paths[folded.nodes.parent[node]] + "/" + folded.frames.function[folded.nodes.frame[node]]);
     std::map<std::string, std::uint64_t> bytes;
-    totals->for_each([&](NodeNumber node, const NodeTotals& own) {
-      bytes[paths[folded.node_of[node]]] += own.sum[Measure::allocated_bytes];
+    totals->for_each([&](CallId call, const NodeTotals& own) {
+      bytes[paths[folded.node_of_call(call)]] += own.sum[Measure::allocated_bytes];
     });
     return bytes;
   }
 
   CallTree tree;
-  std::vector<NodeNumber> node_of_stack;
+  std::vector<CallId> call_of_stack;
   std::optional<TotalsByNode> totals;
 };
 
@@ -108,12 +108,13 @@ TEST_CASE("totals by node: what is judged, the peak and the changes come back, o
   own.peak_bytes = 128;
   own.peak_blocks = 2;
   own.changes = 7;
-  for (const NodeNumber node : {0u, 1u, 1u << 29}) totals.append(node, own);
-  totals.append(~0u, {});
-  std::vector<NodeNumber> nodes;
-  totals.for_each([&](NodeNumber node, const NodeTotals& found) {
-    nodes.push_back(node);
-    if (node == ~0u) {
+  constexpr CallId far_away{1u << 29}, last{~0u};
+  for (const CallId call : {CallId{0}, CallId{1}, far_away}) totals.append(call, own);
+  totals.append(last, {});
+  std::vector<CallId> calls;
+  totals.for_each([&](CallId call, const NodeTotals& found) {
+    calls.push_back(call);
+    if (call == last) {
       CHECK(found.figure(0) == 0);
       return;
     }
@@ -121,13 +122,13 @@ TEST_CASE("totals by node: what is judged, the peak and the changes come back, o
     CHECK(found.peak_blocks == 2);
     CHECK(found.changes == 7);
   });
-  CHECK(nodes == std::vector<NodeNumber>{0, 1, 1u << 29, ~0u});
-  nodes.clear();
-  totals.for_each_figure(8, [&](NodeNumber node, std::uint64_t peak_bytes) {
-    nodes.push_back(node);
+  CHECK(calls == std::vector{CallId{0}, CallId{1}, far_away, last});
+  calls.clear();
+  totals.for_each_figure(8, [&](CallId call, std::uint64_t peak_bytes) {
+    calls.push_back(call);
     CHECK(peak_bytes == 128);
   });
-  CHECK(nodes == std::vector<NodeNumber>{0, 1, 1u << 29});
+  CHECK(calls == std::vector{CallId{0}, CallId{1}, far_away});
 }
 
 }  // namespace cmt::report

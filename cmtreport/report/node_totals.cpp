@@ -20,7 +20,7 @@ void NodeTotals::add(std::size_t moment, const SparseMeasures& more) {
   changed_ |= more.present;
 }
 
-void TotalsByNode::append(NodeNumber node, const NodeTotals& totals) {
+void TotalsByNode::append(CallId node, const NodeTotals& totals) {
   assert(bytes_.empty() || node > last_);
   std::array<std::uint64_t, numbers> all{};
   for (std::size_t i = 0; i < figures; ++i) all.at(i) = totals.figure(i);
@@ -35,7 +35,7 @@ void TotalsByNode::append(NodeNumber node, const NodeTotals& totals) {
   }
   std::array<char, format::varint_max + 1> head;
   assert(end - packed_numbers.data() < 256);  // one byte holds the length
-  char* head_end = format::put_varint(head.data(), node - last_);
+  char* head_end = format::put_varint(head.data(), index_of(node) - index_of(last_));
   *head_end++ = static_cast<char>(end - packed_numbers.data());
   bytes_.append(head.data(), head_end);
   bytes_.append(packed_numbers.data(), end);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cmtreport/model/changes.h"
-#include "cmtreport/report/report.h"
+#include "cmtreport/report/call_tree.h"
 
 namespace cmt::report {
 
@@ -44,24 +44,24 @@ class TotalsByNode {
 
   std::size_t size() const { return size_; }
   /// Adds a node. Numbers of nodes rise.
-  void append(NodeNumber node, const NodeTotals& totals);
+  void append(CallId node, const NodeTotals& totals);
 
   /// Calls `visit(node, totals)` for each with allocations of its own, by rising number.
   template <class Visit>
   void for_each(Visit visit) const {
-    for_each_if([](NodeNumber) { return true; }, visit);
+    for_each_if([](CallId) { return true; }, visit);
   }
   /// The same for the nodes for which `is_wanted(node)` is true.
   template <class IsWanted, class Visit>
   void for_each_if(IsWanted is_wanted, Visit visit) const {
-    for_each_packed([&](NodeNumber node, const char* at) {
+    for_each_packed([&](CallId node, const char* at) {
       if (is_wanted(node)) visit(node, unpacked(at));
     });
   }
   /// Calls `visit(node, number)` with one of the figures, where it is not 0.
   template <class Visit>
   void for_each_figure(std::size_t figure, Visit visit) const {
-    for_each_packed([&](NodeNumber node, const char* at) {
+    for_each_packed([&](CallId node, const char* at) {
       const std::uint64_t present = format::take_own_varint(at);
       if ((present >> figure & 1) == 0) return;
       for (std::uint64_t before = present & ((std::uint64_t{1} << figure) - 1); before != 0; before &= before - 1)
@@ -73,19 +73,19 @@ class TotalsByNode {
  private:
   template <class Visit>
   void for_each_packed(Visit visit) const {
-    NodeNumber node = 0;
+    std::uint32_t node = 0;
     const char* at = bytes_.data();
     for (const char* const end = at + bytes_.size(); at != end;) {
-      node += static_cast<NodeNumber>(format::take_own_varint(at));
+      node += static_cast<std::uint32_t>(format::take_own_varint(at));
       const auto size = static_cast<unsigned char>(*at++);
-      visit(node, at);
+      visit(static_cast<CallId>(node), at);
       at += size;
     }
   }
   static NodeTotals unpacked(const char* at);
 
   std::size_t size_;
-  NodeNumber last_ = 0;
+  CallId last_{};
   // For each node, its number less the number of the node before, as a varint, and how many bytes follow, in one byte.
   // Then come the bits: one for each figure, for the blocks at the peak and for each change, set if it is not 0. The
   // numbers that are not 0 follow as varints.

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t short_recording_ns = 100'000'000;
 struct TraceFigures {
   Process process;
   std::unique_ptr<TraceModel> model;
-  std::vector<NodeNumber> node_of_key;
+  std::vector<CallId> node_of_key;
   std::uint64_t start = 0;  ///< its begin on the axis
 };
 
@@ -116,7 +116,7 @@ void Recording::for_each_leaked(Visit visit) const {
   for (const TraceFigures& trace : traces_) {
     for (std::size_t i = 0; i < trace.model->intervals().intervals().size(); ++i) {
       for (const LeakedBlocks& leaked : trace.model->leaked_of(i)) {
-        const NodeNumber node = trace.node_of_key[leaked.key];
+        const CallId node = trace.node_of_key[leaked.key];
         if (node != CallTree::left_out) visit(moment_of(trace, i), node, leaked);
       }
     }
@@ -129,7 +129,7 @@ void Recording::visit_interval(const ChangePlace& at, Visit& visit) const {
   const TraceFigures& trace = traces_[at.trace];
   const auto visit_key = [&](KeyId key, std::string_view measures) {
     assert(key < trace.node_of_key.size());
-    const NodeNumber node = trace.node_of_key[key];
+    const CallId node = trace.node_of_key[key];
     if (node != CallTree::left_out) visit(at, node, measures);
   };
   trace.model->intervals().intervals()[at.interval].changes.for_each_packed(visit_key);
@@ -146,7 +146,7 @@ template <class Visit>
 void Recording::visit_end(const ChangePlace& at, Visit& visit) const {
   const TraceFigures& trace = traces_[at.trace];
   for (const LeakedBlocks& leaked : trace.model->leaked()) {
-    const NodeNumber node = trace.node_of_key[leaked.key];
+    const CallId node = trace.node_of_key[leaked.key];
     if (node == CallTree::left_out) continue;
     Measures measures;
     measures[Measure::live_bytes] = 0 - leaked.amount.bytes;
