@@ -95,6 +95,50 @@ for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
     '80005 80005 80007 80005 80005 80008 80006 80006 80006 80002' ] || { echo "$library: $(cat lines)" >&2; failed=1; }
 done
 
+# A program that defines two forms alone: the others lead to these, and are no events. Its list of free blocks and its
+# calls of malloc and free are the program's own. The program prints the blocks that malloc has, less those at its begin.
+cat >own.cpp <<'END'
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+struct Free { Free* next; };
+static Free* list;
+static long live;
+void* operator new(std::size_t bytes) {
+  if (Free* const first = list; first && bytes <= 900) return list = first->next, first;
+  ++live;
+  return std::malloc(bytes <= 900 ? 900 : bytes);
+}
+void operator delete(void* block) noexcept {
+  static int calls;
+  if (++calls % 3 != 0) { list = new (block) Free{list}; return; }
+  --live;
+  std::free(block);
+}
+struct alignas(128) Aligned { char bytes[128]; };
+int main() {
+  for (int i = 0; i < 20; ++i) {
+    ::operator delete(::operator new(700), std::size_t{700});
+    ::operator delete(::operator new(701, std::nothrow), std::nothrow);
+    ::operator delete[](::operator new[](702));
+    ::operator delete[](::operator new[](703, std::nothrow), std::size_t{703});
+    delete new Aligned;  // the C++ library's forms: they call the program's neither way
+  }
+  std::printf("%ld\n", live);
+}
+END
+g++ -O0 -std=c++17 -o own own.cpp
+for stacks in 0 1; do
+  rm -f own.trace
+  live=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=own.trace CMTTRACE_STACKS=$stacks ./own)
+  awk -v live="$live" '/^malloc\(900\)/ { made++ } /^free\([^0]/ { ended++ } /^operator new\(128, align=128\)/ { aligned++ }
+    /^operator delete/ { deleted++ } /^# (repairs|lost|unknown)/ { print; bad = 1 }
+    END { if (bad || made - ended != live || made < 20 || aligned != 20 || deleted != 20) {
+      print "own operators, stacks '$stacks': " made " made, " ended " ended, " live " live, " aligned + 0 " and " deleted + 0 " aligned"; exit 1 } }' \
+    own.trace >&2 || failed=1
+done
+
 # A plugin's C++ library is not in the program's scope: its operator new is found all the same.
 cat >plugin.cpp <<'END'
 extern "C" int use() { int* p = new int[17502]; delete[] p; return 0; }

@@ -1,10 +1,17 @@
 // operator new and delete in all their forms, by the names that C++ gives them (Itanium ABI), without C++.
 //
 // operator new calls malloc, which is interposed as well: the guard makes one event of them. A failure inside is
-// recorded by malloc (allocations.c). Exceptions that do not come from a failed malloc (a bad alignment; another
+// recorded by malloc (allocations.c).
+//
+// A program may define some forms itself, such as operator new(size_t) and operator delete(void*) alone. Then the C++
+// library's other forms call the program's, and only the program knows what these do: call malloc, take a block from a
+// list, or do nothing. So such forms record nothing here. The program's own calls of malloc and free are the events.
+//
+// Exceptions that do not come from a failed malloc (a bad alignment; another
 // allocator's operator new) leave a guard whose frame is gone: interpose.h, guard_holds.
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "preload/program/hooks/find.h"
 #include "preload/program/interpose/sampled.h"
@@ -40,12 +47,31 @@ static inline void leave_new(struct Guard* guard, const void* block, const void*
 /// The next function after ours, once it was looked for.
 struct Next {
   void* function;
-  uint32_t flag;  ///< of the guard of an operator new
+  uint32_t flag;          ///< of the guard of an operator new
+  bool leads_to_program;  ///< calls a form that the program itself defines
 };
 
+static bool is_programs_own(const char* name) {
+  const void* const found = find_one(name, find_everywhere);
+  return found && is_program_code(found);
+}
+
+// Whether the program itself defines the form for one object or that for arrays. The C++ library's other forms of the
+// same name call these in turn.
+static bool leads_to_program(const char* name) {
+  const bool is_new = name[2] == 'n', is_aligned = strstr(name, "align_val_t");
+  if (is_new)
+    return is_programs_own(is_aligned ? "_ZnwmSt11align_val_t" : "_Znwm") ||
+           is_programs_own(is_aligned ? "_ZnamSt11align_val_t" : "_Znam");
+  return is_programs_own(is_aligned ? "_ZdlPvSt11align_val_t" : "_ZdlPv") ||
+         is_programs_own(is_aligned ? "_ZdaPvSt11align_val_t" : "_ZdaPv");
+}
+
 static __attribute__((noinline)) void look_for(struct Next* next, const char* name, const void* caller) {
-  next->function = find(name, caller);
-  next->flag = flag_of(next->function);
+  next->leads_to_program = leads_to_program(name);
+  void* const found = find(name, caller);
+  next->flag = flag_of(found);
+  __atomic_store_n(&next->function, found, __ATOMIC_RELEASE);  // other threads go by it
 }
 
 // Lets `next` be the next function, or NULL.
@@ -58,6 +84,7 @@ static __attribute__((noinline)) void look_for(struct Next* next, const char* na
   INTERPOSED(void*, symbol, parameters, arguments) {                                                          \
     if (!tracer_is_ready()) return malloc(size);                                                              \
     NEXT_FUNCTION(symbol);                                                                                    \
+    if (__builtin_expect(symbol##_next.leads_to_program, 0)) return next ? next arguments : malloc(size);     \
     struct Guard guard;                                                                                       \
     if (!guard_enter(&guard, kind_of_call | symbol##_next.flag)) return next ? next arguments : malloc(size); \
     guard.size = size;                                                                                        \
@@ -72,6 +99,7 @@ static __attribute__((noinline)) void look_for(struct Next* next, const char* na
   void* symbol##_sampled parameters {                                                                         \
     NEXT_FUNCTION(symbol);                                                                                    \
     if (!next) return malloc(size);                                                                           \
+    if (symbol##_next.leads_to_program) return next arguments;                                                \
     const uint64_t before = thread_self.left;                                                                 \
     void* block = next arguments;                                                                             \
     AnyFunction* own = (AnyFunction*)symbol##_sampled;                                                        \
@@ -94,9 +122,14 @@ NEW_FORMS(_Zna, kind_operator_new_array)
 
 #define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...)                               \
   static struct Next symbol##_next;                                                                 \
+  static void symbol##_next_or_free parameters;                                                     \
   INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                                              \
     if (!tracer_is_ready() || arena_owns(block)) return;                                            \
     NEXT_FUNCTION(symbol);                                                                          \
+    if (__builtin_expect(symbol##_next.leads_to_program, 0)) {                                      \
+      symbol##_next_or_free(__VA_ARGS__);                                                           \
+      return;                                                                                       \
+    }                                                                                               \
     FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);                                          \
   }                                                                                                 \
   static void symbol##_next_or_free parameters {                                                    \
