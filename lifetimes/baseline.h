@@ -20,7 +20,11 @@ struct ProgramFigure {
   double allowed = 0;
   std::optional<std::string> phase = {};
 
-  bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed); }
+  /// A share such as 1.1 % is no exact double: a growth by just this share is allowed.
+  bool is_worse() const {
+    constexpr double rounding = 1e-12;
+    return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed + rounding);
+  }
 };
 
 template <class Visitor, output::DescribedAs<ProgramFigure> F>

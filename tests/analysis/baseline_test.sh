@@ -58,6 +58,18 @@ echo '[]' > empty.json
 test "$(gate --merge empty.json)" = 1
 grep -q 'empty.json: not a summary: an empty list' words
 
+
+# A growth by just the share that is allowed is allowed, whatever doubles make of that share; one block more is not.
+blocks() { awk -v count="$1" 'BEGIN { for (i = 1; i <= count; ++i) printf "malloc(8) = 1000<%d>\nfree(1000<%d>)\n", i, i }'; }
+blocks 1000 >before.trace
+for tenths in 1 3 11 23 40; do
+  blocks $((1000 + tenths)) >just.trace
+  blocks $((1001 + tenths)) >more.trace
+  share=$((tenths / 10)).$((tenths % 10))
+  test "$(gate --baseline=before.trace --fail-if=allocations+$share% just.trace)" = 0
+  test "$(gate --baseline=before.trace --fail-if=allocations+$share% more.trace)" = 3
+done
+
 test "$(gate --fail-if=peak+1% new.trace)" = 2
 test "$(gate --baseline=old.trace --fail-if=time+1% new.trace)" = 2
 test "$(gate --baseline=old.trace --summary new.trace)" = 2
