@@ -206,10 +206,13 @@ std::string stacks_text(const StackCounts& stacks) {
          with_commas(stacks.named_frames) + " with names) in " + counted(stacks.modules, "module");
 }
 
+/// The collector looks at the threads every 20 ms or less often, and cannot look at a process that has ended.
 std::string run_text(const cmt::RunStretch& sum) {
   const auto text = [](std::uint64_t ns) { return time_text(static_cast<double>(ns)); };
-  return text(sum.elapsed_ns) + "; the threads ran for " + text(sum.ran_ns) + ", waited " + text(sum.waited_ns) +
-         " for a processor, " + text(sum.held_ns) + " for the recorder";
+  const std::string until = text(sum.elapsed_ns) + " until the last look at the threads";
+  if (sum.ran_ns + sum.waited_ns + sum.held_ns == 0) return until + "; they were not seen to run";
+  return until + "; they ran for " + text(sum.ran_ns) + ", waited " + text(sum.waited_ns) + " for a processor, " +
+         text(sum.held_ns) + " for the recorder";
 }
 
 std::string touches_text(const TouchCounts& touches) {
