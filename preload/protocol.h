@@ -428,6 +428,8 @@ struct Control {
   // Written by the program while it runs.
   char pools[pools_max][pool_name_bytes];  ///< names of pools from pools_known on, before their first events
   uint32_t pools_refused;                  ///< pools that got no number: their events are not recorded
+  uint32_t pauses;                         ///< how often recording was paused, by the program or by a command
+  uint32_t children_unrecorded;  ///< by forked children: those that could neither be recorded nor say so in status_path
 };
 
 /// The id by which the collector knows the program.
@@ -436,7 +438,7 @@ static inline uint32_t process_of(const struct Control* control) {
 }
 
 /// Identifies the layout: other bytes mean another one.
-#define ring_magic "cmtringC"
+#define ring_magic "cmtringD"
 
 /// A flag of Control::collector: FUTEX_OWNER_DIED.
 static const uint32_t collector_has_ended = 0x40000000;

@@ -222,7 +222,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
                            " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
                            " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
                            " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) +
-                           " profile_failed=" + std::to_string(profile_error_) + pool_fields());
+                           " profile_failed=" + std::to_string(profile_error_) + missing_fields());
   remove_abandoned_status(facts);
 }
 
@@ -241,8 +241,9 @@ std::string Encoder::stop_fields() const {
   return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
 }
 
-/// The fields of what contradicts the live blocks of pools. A forked child inherits blocks.
-std::string Encoder::pool_fields() const {
+/// The fields of what the trace lacks, and of what contradicts the live blocks of pools. A forked child inherits
+/// blocks.
+std::string Encoder::missing_fields() const {
   const Control& control = memory_.control();
   std::string fields;
   const auto add = [&](const char* name, std::uint64_t count) {
@@ -251,6 +252,8 @@ std::string Encoder::pool_fields() const {
   add(" pool_unseen=", memory_.start_facts().forked == 1 ? 0 : order_.unseen_pool_blocks());
   add(" pool_replaced=", order_.replaced_pool_blocks());
   add(" pools_refused=", control.pools_refused);
+  add(" pauses=", control.pauses);
+  add(" children_unrecorded=", control.children_unrecorded);
   return fields;
 }
 

@@ -72,7 +72,7 @@ class Encoder {
 
  private:
   std::string stop_fields() const;
-  std::string pool_fields() const;
+  std::string missing_fields() const;
   std::string stack_fields() const;
   std::string kept_fields(const FlightSpan& span) const;
   std::string finished_fields() const;

@@ -205,6 +205,8 @@ class WatchThread {
 
   void set_paused(bool paused) {
     put_event(Kind::mark, 0, paused ? "cmt_pause" : "cmt_resume");
+    if (paused && __atomic_load_n(&memory_.control().paused, __ATOMIC_RELAXED) == 0)
+      __atomic_fetch_add(&memory_.control().pauses, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&memory_.control().paused, paused ? 1 : 0, __ATOMIC_SEQ_CST);
     if (paused) memory_.notify_threads();
   }

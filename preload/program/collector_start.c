@@ -149,14 +149,14 @@ static long open_status(int process) {
 }
 
 // "pid=7 start_ns=9 refused=1 errno=24 path=perl". The start is that of a trace which was reported already.
-void collector_report_refusal(long error) {
+bool collector_report_refusal(long error) {
   char begin[128];
   char* end = put_decimal(stpcpy(begin, "pid="), (uint64_t)sys(SYS_getpid, 0));
   if (begun_ns) end = put_decimal(stpcpy(end, " start_ns="), begun_ns);
   end = stpcpy(put_decimal(stpcpy(end, " refused=1 errno="), (uint64_t)error), " path=");
   const struct iovec pieces[] = {status_piece(begin, (size_t)(end - begin)),
                                  status_piece(program_name(), strcspn(program_name(), "\n")), status_piece("\n", 1)};
-  status_append(pieces, sizeof pieces / sizeof *pieces);
+  return status_append(pieces, sizeof pieces / sizeof *pieces);
 }
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.

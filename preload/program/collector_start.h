@@ -37,8 +37,9 @@ const char* collector_refused_path(void);
 /// Says that the file exists and has another type than it must have, or returns NULL.
 const char* collector_refused_type(void);
 
-/// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded. `error`: an errno, or 0.
-void collector_report_refusal(long error);
+/// Reports to the launcher (CMTTRACE_STATUS) that this process is not recorded. `error`: an errno, or 0. False: there
+/// is no launcher, or its file cannot be written.
+bool collector_report_refusal(long error);
 
 /// Whether its supervisor has reported its end.
 bool collector_is_gone(void);

@@ -146,6 +146,13 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
   return 0;
 }
 
+// A forked child may see other files than its parent, after chroot(2) or in a mount namespace of its own. Then it can
+// neither create its trace nor report that to the launcher. Its parent's collector does, by a count in the parent's
+// rings. A child that has no rings yet when it forks leaves this count to its own child.
+static void know_parents_count(void) {
+  if (!tracing.parents_count && !sandbox_entered) tracing.parents_count = rings_share_count(tracing.control);
+}
+
 // Detaches the forked thread from its parent's collector: a signal handler may have forked within an event, which goes
 // on here. A child that records nothing may exec soon: it has no more to do.
 static void part_from_parent(void) {
@@ -153,11 +160,12 @@ static void part_from_parent(void) {
   sampler_after_fork();
   if (sandbox_entered) return;
   const struct GivenOut given_out = given_to_interrupted_capture();
+  know_parents_count();
   rings_forget(tracing.control);
   if (given_out.rules || given_out.modules || given_out.text) put_given_out(given_out);
 }
 
-static void begin_process(void) {
+static void begin_recording(void) {
   must(recording_generation() == 0);
   bool is_forked = tracing.generation != 0;
   tracing.is_attached = false;  // what is attached to is the parent
@@ -184,6 +192,13 @@ static void begin_process(void) {
   }
   set_recording_generation(tracing.generation);
   if (state.may_open_files) tracing_start_collector();
+}
+
+static void begin_process(void) {
+  if (tracing.generation != 0) know_parents_count();
+  begin_recording();
+  rings_release_count(tracing.parents_count);
+  tracing.parents_count = NULL;
 }
 
 // The first events of several threads may come at the same time, in a forked child or after a pause. The number of the
@@ -437,7 +452,10 @@ void start_collecting(void) {
 void pause_recording(bool paused) {
   struct Control* control = tracing.control;
   if (!is_started() || tracing.is_stopped) return;
-  if (paused && recording_is_on()) record_long_label(kind_mark, "cmt_pause");
+  if (paused && recording_is_on()) {
+    record_long_label(kind_mark, "cmt_pause");
+    __atomic_fetch_add(&control->pauses, 1, __ATOMIC_RELAXED);
+  }
   state.is_paused = paused;
   if (control && recording_generation() != 0) {
     __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);

@@ -146,6 +146,18 @@ void rings_forget(struct Control* control) {
   kept.bytes = 0;
 }
 
+uint32_t* rings_share_count(struct Control* control) {
+  if (!control || control->magic[0] == 0) return NULL;
+  const uintptr_t count = (uintptr_t)&control->children_unrecorded, in_page = count % 4096;
+  const long page =
+      sys(SYS_mremap, count - in_page, 0, 4096, MREMAP_MAYMOVE);  // of 0 bytes: a copy of a shared mapping
+  return page < 0 && page > -4096 ? NULL : (uint32_t*)((uintptr_t)page + in_page);
+}
+
+void rings_release_count(const uint32_t* count) {
+  if (count) sys(SYS_munmap, (uintptr_t)count & ~(uintptr_t)4095, 4096);
+}
+
 // One call of mremap exchanges the mappings. The copy has the same rings as the original, so that no address in it
 // leads outside.
 long rings_detach(const struct Control* control) {

@@ -26,6 +26,11 @@ void rings_close_descriptor(void);
 /// nothing is done.
 void rings_forget(struct Control* control);
 
+/// In a forked child, before rings_forget(): maps the parent's Control::children_unrecorded a second time. Returns NULL
+/// if there is none.
+uint32_t* rings_share_count(struct Control* control);
+void rings_release_count(const uint32_t* count);
+
 /// From here on the rings are mapped to where the last ones were, if they fit.
 void rings_keep_place(void);
 /// Replaces the rings by memory that nobody shares. The recording is over, but a thread that was interrupted in it may

@@ -109,10 +109,48 @@ hostile_lines() {
   has_line '2 traces with another name not looked at; 1 program not recorded: \?\[2Jx \(linked statically\)'
 }
 
+# A child that neither sees the folder of its trace nor the launcher's file is counted by its parent's collector, once.
+# Children that are recorded are not counted.
+other_root() {
+  [ "$(id -u)" = 0 ] || { echo 'skipped: only root may call chroot'; return 0; }
+  cat >other_root.c <<'END'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void* volatile block;
+int main(void) {
+  block = malloc(100);
+  if (fork() == 0) return block = malloc(30), 0;
+  wait(NULL);
+  if (chroot("root")) return 3;
+  if (fork() == 0) {
+    block = malloc(30);
+    if (fork() == 0) return block = malloc(30), 0;
+    return wait(NULL), 0;
+  }
+  return wait(NULL), 0;
+}
+END
+  gcc -O0 -o other_root other_root.c
+  mkdir -p root
+  record ./other_root
+  [ "$status" = 125 ] || complain "status $status"
+  has_line '1 forked process not recorded, and no child of such a one: standard error has the reason'
+  [ "$(grep -c '^libcmttrace: cannot create ' err)" = 1 ] || complain "$(cat err)"
+}
+
+pauses() {
+  record "$BUILD/tests/preload/marked" inside
+  [ "$status" = 0 ] || complain "status $status"
+  has_line '1 pause in which no calls were recorded'
+}
+
 behaviour "programs that are linked statically are named" static_programs
 behaviour "programs that are not recorded for other reasons are named" other_reasons
 behaviour "a process without a free descriptor is named" full_table
 behaviour "programs with other rights are named, and no other user writes to the launcher" other_rights
+behaviour "forked processes in another root are counted" other_root
+behaviour "pauses are counted" pauses
 behaviour "hostile lines open nothing and print nothing" hostile_lines
 [ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"
 exit $failed

@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -114,6 +115,8 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " pool_unseen=", trace.pool_unseen);
   parse_number(fields, " pool_replaced=", trace.pool_replaced);
   parse_number(fields, " pools_refused=", trace.pools_refused);
+  parse_number(fields, " pauses=", trace.pauses);
+  parse_number(fields, " children_unrecorded=", trace.children_unrecorded);
   parse_number(fields, " time_step_ns=", trace.time_step_ns);
   parse_number(fields, " recorded_ns=", trace.recorded_ns);
   parse_number(fields, " bypasses=", trace.bypasses);
@@ -500,8 +503,9 @@ void leave_out(RecordedTraces& recorded, const std::function<bool(const Recorded
 bool has_failed(const RecordedTraces& recorded) {
   return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
          recorded.faulty != 0 || recorded.refused != 0 ||
-         std::any_of(recorded.traces.begin(), recorded.traces.end(),
-                     [](const BegunTrace& trace) { return trace.profile_error != 0; });
+         std::any_of(recorded.traces.begin(), recorded.traces.end(), [](const BegunTrace& trace) {
+           return trace.profile_error != 0 || trace.children_unrecorded != 0;
+         });
 }
 
 std::string list_unrecorded(const RecordedTraces& recorded) {
@@ -521,21 +525,19 @@ std::string list_unrecorded(const RecordedTraces& recorded) {
 std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   std::vector<std::string> losses;
   if (recorded.repairs != 0) losses.push_back(output::counted(recorded.repairs, "event") + " lost or in doubt");
-  std::uint64_t dropped = 0, kept_ns = 0, unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
-  std::uint64_t lines_unplaced = 0, lines_nameless = 0, pool_unseen = 0, pool_replaced = 0, pools_refused = 0;
+  const auto sum = [&](std::uint64_t BegunTrace::*figure) {
+    return std::accumulate(recorded.traces.begin(), recorded.traces.end(), std::uint64_t{0},
+                           [&](std::uint64_t before, const BegunTrace& trace) { return before + trace.*figure; });
+  };
+  const auto add = [&](std::uint64_t BegunTrace::*figure, const std::string& noun, const std::string& rest) {
+    if (const std::uint64_t number = sum(figure); number != 0) losses.push_back(output::counted(number, noun) + rest);
+  };
+  std::uint64_t dropped = 0, kept_ns = 0, bypasses = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
   for (const BegunTrace& trace : recorded.traces) {
     dropped += trace.dropped_events;
     kept_ns = std::max(kept_ns, trace.kept_ns);
-    unseen += trace.unseen;
-    pool_unseen += trace.pool_unseen;
-    pool_replaced += trace.pool_replaced;
-    pools_refused += trace.pools_refused;
-    stacks_unknown += trace.stacks_unknown;
-    stacks_cut += trace.stacks_cut;
-    lines_unplaced += trace.lines_unplaced;
-    lines_nameless += trace.lines_nameless;
     bypasses += trace.bypasses;
     if (bypass.empty()) bypass = trace.bypass;
     if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
@@ -544,26 +546,25 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
     losses.push_back("the last " + output::time_text(static_cast<double>(kept_ns)) + " are kept, and not the " +
                      output::counted(dropped, "event") + " before");
   }
-  if (unseen != 0) losses.push_back(output::counted(unseen, "block") + " freed whose allocation was not seen");
-  if (pool_unseen != 0)
-    losses.push_back(output::counted(pool_unseen, "end") + " of unknown blocks of pools, which are left out");
-  if (pool_replaced != 0)
-    losses.push_back(output::counted(pool_replaced, "block") + " of pools made at the address of a live one");
-  if (pools_refused != 0)
-    losses.push_back(output::counted(pools_refused, "pool") + " not recorded, as there are too many");
+  add(&BegunTrace::unseen, "block", " freed whose allocation was not seen");
+  add(&BegunTrace::pool_unseen, "end", " of unknown blocks of pools, which are left out");
+  add(&BegunTrace::pool_replaced, "block", " of pools made at the address of a live one");
+  add(&BegunTrace::pools_refused, "pool", " not recorded, as there are too many");
+  add(&BegunTrace::pauses, "pause", " in which no calls were recorded");
+  add(&BegunTrace::children_unrecorded, "forked process",
+      " not recorded, and no child of such a one: standard error has the reason");
   if (bypasses != 0) {
     losses.push_back("calls by " + bypass +
                      (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +
                      " not seen (RTLD_DEEPBIND or dlmopen)");
   }
-  if (stacks_unknown != 0)
-    losses.push_back("the call stacks of " + output::counted(stacks_unknown, "event") + " not known");
-  if (stacks_cut != 0)
-    losses.push_back("the call stacks of " + output::counted(stacks_cut, "event") + " cut, as there are too many");
-  if (lines_unplaced != 0)
-    losses.push_back("the lines of Python in " + output::counted(lines_unplaced, "call stack") + " not known");
-  if (lines_nameless != 0)
-    losses.push_back(output::counted(lines_nameless, "line") + " of Python not named, as there are too many");
+  if (const std::uint64_t unknown = sum(&BegunTrace::stacks_unknown); unknown != 0)
+    losses.push_back("the call stacks of " + output::counted(unknown, "event") + " not known");
+  if (const std::uint64_t cut = sum(&BegunTrace::stacks_cut); cut != 0)
+    losses.push_back("the call stacks of " + output::counted(cut, "event") + " cut, as there are too many");
+  if (const std::uint64_t unplaced = sum(&BegunTrace::lines_unplaced); unplaced != 0)
+    losses.push_back("the lines of Python in " + output::counted(unplaced, "call stack") + " not known");
+  add(&BegunTrace::lines_nameless, "line", " of Python not named, as there are too many");
   for (const auto& [reason, end] : stopped) {
     const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
     losses.push_back(end.first == 1

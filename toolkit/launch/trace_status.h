@@ -51,6 +51,8 @@ struct BegunTrace {
   std::uint64_t pool_unseen = 0;                  ///< blocks of pools that ended and are not known
   std::uint64_t pool_replaced = 0;                ///< blocks of pools at whose address another one was made
   std::uint64_t pools_refused = 0;                ///< pools that are not recorded, as there are too many
+  std::uint64_t pauses = 0;                       ///< how often recording was paused
+  std::uint64_t children_unrecorded = 0;  ///< forked children that could not be recorded, and could not say so here
 };
 
 /// Programs that were started and not recorded, with the same reason.

@@ -38,7 +38,7 @@ const char* collector_refused_type() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
 bool collector_end_supervisor() { return false; }
-void collector_report_refusal(long) {}
+bool collector_report_refusal(long) { return true; }
 void collector_forget() {}
 const char* setting_value(Setting) { return nullptr; }
 bool setting_is(Setting, const char*) { return false; }
