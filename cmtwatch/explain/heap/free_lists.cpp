@@ -44,7 +44,7 @@ class ListReader {
       for (std::size_t i = 0; i < arena.fast_chunks.size(); ++i) follow_fast(arena, i);
     }
     read_caches(threads);
-    for (auto* chunks : {&lists_.fast.chunks, &lists_.cached.chunks, &lists_.caches}) {
+    for (auto* chunks : {&lists_.fast, &lists_.cached, &lists_.caches}) {
       std::sort(chunks->begin(), chunks->end());
       chunks->erase(std::unique(chunks->begin(), chunks->end()), chunks->end());
     }
@@ -53,33 +53,33 @@ class ListReader {
 
  private:
   // A thread that runs takes a chunk while its link is read: then the list is followed again from its head. Only the
-  // chunks near the head change so quickly.
+  // chunks near the head change so quickly. If the list breaks each time, the longest part is kept.
   void follow_fast(const Arena& arena, std::size_t bin) {
     constexpr int tries_max = 8;
-    ListedChunks& fast = lists_.fast;
-    const std::size_t known = fast.chunks.size();
-    const std::uint64_t known_bytes = fast.bytes;
-    const auto read = [this](std::uint64_t address, auto& words) {
-      return memory_.read(address, words.data(), sizeof words);
+    auto& fast = lists_.fast;
+    const auto known = static_cast<std::ptrdiff_t>(fast.size());
+    const auto read = [this](std::uint64_t address, std::uint64_t& word) {
+      return memory_.read(address, &word, sizeof word);
     };
     if (follow(arena.fast_chunks[bin], read)) return;
     ++lists_.broken;
     for (int tries = 0; tries < tries_max; ++tries) {
-      fast.chunks.resize(known);
-      fast.bytes = known_bytes;
-      std::array<std::uint64_t, 1> head{};
-      const auto read_again = [this](std::uint64_t address, auto& words) { return read_now(address, words); };
+      const auto tried = static_cast<std::ptrdiff_t>(fast.size());
+      std::uint64_t head = 0;
+      const auto read_again = [this](std::uint64_t address, std::uint64_t& word) { return read_now(address, word); };
       const std::uint64_t heads = arena.address + malloc_.layout.bins - fastbins_before_bins;
-      if (read_now(heads + 8 * bin, head) && follow(head[0], read_again)) return;
+      const bool is_whole = read_now(heads + 8 * bin, head) && follow(head, read_again);
+      const auto end = static_cast<std::ptrdiff_t>(fast.size());
+      const bool is_better = is_whole || end - tried > tried - known;
+      fast.erase(fast.begin() + (is_better ? known : tried), is_better ? fast.begin() + tried : fast.end());
+      if (is_whole) return;
     }
   }
 
   // Reads what memory holds now, and not a page that was kept.
-  template <class Words>
-  bool read_now(std::uint64_t address, Words& words) {
-    if (memory_.page(address) != PageState::resident || memory_.page(address + sizeof words - 1) != PageState::resident)
-      return false;
-    const std::array<AddressSpace::Piece, 1> pieces{{{address, words.data(), sizeof words}}};
+  bool read_now(std::uint64_t address, std::uint64_t& word) {
+    if (memory_.page(address) != PageState::resident) return false;
+    const std::array<AddressSpace::Piece, 1> pieces{{{address, &word, sizeof word}}};
     memory_.read_pieces(pieces);
     return true;
   }
@@ -89,13 +89,12 @@ class ListReader {
   bool follow(std::uint64_t chunk, const Read& read) {
     CircleMark circle;
     for (std::uint64_t count = 0; chunk != 0; ++count) {
-      std::array<std::uint64_t, 3> words{};  // size of the chunk before, size, link
+      std::uint64_t link = 0;
       if (count == fast_list_max || circle.closes(chunk) || ++followed_ > followed_max || chunk % 16 != 0 ||
-          !read(chunk, words))
+          !read(chunk + chunk_head_bytes, link))
         return false;
-      lists_.fast.chunks.push_back(chunk);
-      lists_.fast.bytes += chunk_bytes(words[1]);
-      chunk = malloc_.link(chunk + chunk_head_bytes, words[2]);
+      lists_.fast.push_back(chunk);
+      chunk = malloc_.link(chunk + chunk_head_bytes, link);
     }
     return true;
   }
@@ -104,15 +103,13 @@ class ListReader {
   void follow_cache(std::uint64_t block) {
     CircleMark circle;
     for (std::uint64_t count = 0; block != 0; ++count) {
-      std::array<std::uint64_t, 2> words;  // size, link
-      if (count == cache_list_max || circle.closes(block) || ++followed_ > followed_max || block % 16 != 0 ||
-          !memory_.read(block - 8, words.data(), sizeof words)) {
+      const auto link = block % 16 == 0 ? memory_.read<std::uint64_t>(block) : std::nullopt;
+      if (count == cache_list_max || circle.closes(block) || ++followed_ > followed_max || !link) {
         ++lists_.broken;
         return;
       }
-      lists_.cached.chunks.push_back(block - chunk_head_bytes);
-      lists_.cached.bytes += chunk_bytes(words[0]);
-      block = malloc_.link(block, words[1]);
+      lists_.cached.push_back(block - chunk_head_bytes);
+      block = malloc_.link(block, *link);
     }
   }
 

@@ -9,16 +9,11 @@
 
 namespace cmt::watch::explain {
 
-/// A list's chunks, and their bytes.
-struct ListedChunks {
-  std::vector<std::uint64_t> chunks{};  ///< addresses, rising
-  std::uint64_t bytes = 0;
-};
-
+/// Chunks by their addresses, which rise.
 struct FreeLists {
-  ListedChunks fast;                    ///< in fastbins
-  ListedChunks cached;                  ///< in threads' caches
-  std::vector<std::uint64_t> caches{};  ///< the chunks that hold the caches themselves, rising
+  std::vector<std::uint64_t> fast{};    ///< in fastbins
+  std::vector<std::uint64_t> cached{};  ///< in threads' caches
+  std::vector<std::uint64_t> caches{};  ///< those that hold the caches themselves
   bool has_caches = true;               ///< false: glibc has them, and no thread's was found
   /// The blocks in caches by the caches' own counts. 0 from glibc 2.42 on.
   std::uint64_t counted_blocks = 0, counted_bytes = 0;

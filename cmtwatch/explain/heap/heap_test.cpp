@@ -136,7 +136,21 @@ TEST_CASE("heap: a list of free blocks that goes in a circle is left at once") {
   const Explanation look = explain(made.memory);
   REQUIRE(look.heap);
   CHECK(look.heap->lists.broken == 1);
-  CHECK(look.heap->lists.fast.bytes <= 8 * page_bytes);
+  CHECK(look.heap->lists.fast.size() == 2);
+}
+
+TEST_CASE("heap: of a list that breaks each time that it is followed, the longest part is kept") {
+  MadeUpHeap made;
+  const auto link = [](std::uint64_t chunk, std::uint64_t next) { return ((chunk + 16) >> 12) ^ next; };
+  made.memory.write(main_heap + 16, link(main_heap, main_heap + page_bytes));
+  made.memory.write(main_heap + page_bytes + 16, std::uint64_t{0x1234567});
+  made.memory.write(main_arena + 0x10, main_heap + page_bytes);  // meanwhile the first chunk was taken
+  GlibcMalloc malloc;
+  malloc.layout = *glibc_layout(36);
+  malloc.arenas = {{main_arena, 0, 0, {main_heap}}};
+  const FreeLists lists = read_free_lists(made.memory, malloc, {});
+  CHECK(lists.broken == 1);
+  CHECK(lists.fast == std::vector<std::uint64_t>{main_heap, main_heap + page_bytes});
 }
 
 TEST_CASE("heap: a cache's counts say how many blocks a broken list has hidden") {

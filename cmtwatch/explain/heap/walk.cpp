@@ -57,9 +57,9 @@ bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
 }
 
 HeapWalker::ListedChunks::ListedChunks(const FreeLists& lists) {
-  chunks_.reserve(lists.cached.chunks.size() + lists.fast.chunks.size() + lists.caches.size() + 1);
-  for (const std::uint64_t chunk : lists.cached.chunks) chunks_.push_back({chunk, ChunkState::cached});
-  for (const std::uint64_t chunk : lists.fast.chunks) chunks_.push_back({chunk, ChunkState::fast});
+  chunks_.reserve(lists.cached.size() + lists.fast.size() + lists.caches.size() + 1);
+  for (const std::uint64_t chunk : lists.cached) chunks_.push_back({chunk, ChunkState::cached});
+  for (const std::uint64_t chunk : lists.fast) chunks_.push_back({chunk, ChunkState::fast});
   for (const std::uint64_t chunk : lists.caches) chunks_.push_back({chunk, ChunkState::overhead});
   std::stable_sort(chunks_.begin(), chunks_.end(),
                    [](const Chunk& a, const Chunk& b) { return a.address < b.address; });
