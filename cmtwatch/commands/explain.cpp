@@ -181,7 +181,8 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
 
 int explain_memory(const command::CommandLine& line) {
   const ExplainOptions options = parse_explain(line);
-  for (const int pid : options.pids) check_process(pid, "/proc");
+  for (const int pid : options.pids)
+    check_process(explain::has_ended(pid) ? pid : explain::living_thread(pid), "/proc");
   Destination destination(options.output, STDOUT_FILENO,
                           options.interval_ns ? Destination::Names::at_once : Destination::Names::whole);
   std::optional<picture::PictureFile> picture;

@@ -64,9 +64,10 @@ void add_figures(Explanation& explanation, int pid) {
   explanation.pid = pid;
   explanation.wall_ns = process::clock_ns(CLOCK_REALTIME);
   explanation.program = process::read_stat(pid).name;
-  explanation.page_table_bytes = status_bytes(process::read_file(process::path_of(pid, "status")), "VmPTE");
+  const int thread = living_thread(pid);
+  explanation.page_table_bytes = status_bytes(process::read_file(process::path_of(thread, "status")), "VmPTE");
   process::GroupReader groups;
-  if (const auto place = groups.group_of(pid)) explanation.group = groups.read(*place);
+  if (const auto place = groups.group_of(thread)) explanation.group = groups.read(*place);
 }
 
 Explanation explain_memory(AddressSpace& memory, const ExplainRights& rights, BlockSites* sites) {
@@ -106,6 +107,10 @@ Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* si
          looks < looks_max && explanation.why_no_heap == NoGlibc::not_used && explanation.other_malloc.empty(); ++looks)
       explanation = look(pid, rights, sites);
     add_figures(explanation, pid);
+    const bool calls = rights.trims || (rights.calls && !explanation.heap);
+    if (calls && living_thread(pid) != pid)
+      throw std::runtime_error("process " + std::to_string(pid) +
+                               ": its first thread has ended: no function can be called in it");
     if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
     if (rights.trims) explanation.trim = call_malloc_trim(pid);
     return explanation;
@@ -117,7 +122,7 @@ Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* si
 
 bool has_ended(int pid) {
   try {
-    return process::read_stat(pid).zombie();
+    return process::read_stat(living_thread(pid)).zombie();
   } catch (const std::system_error&) {
     return true;
   }

@@ -27,7 +27,6 @@
 #include <cassert>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <future>
 #include <system_error>
@@ -74,17 +73,14 @@ bool has_ended(int pid, int tid) {
 }
 
 std::string refusal(int pid, int tid, int error) {
-  const int tracer = tracer_of(tid);
-  const std::string who = "process " + process::called(pid);
-  if (tracer != 0) return who + " cannot be paused: " + process::called(tracer) + " traces it already";
-  return who + " cannot be paused: ptrace: " + std::strerror(error);
+  return "process " + process::called(pid) + " cannot be paused: " + process::why_not_traceable(tid, error);
 }
 
 /// Asks a thread to stop. An attach of cmttrace may trace it for moments, and its end may come before it can be named.
-int ask_patiently(int tid) {
+int ask_patiently(int pid, int tid) {
   constexpr int tries_max = 20;
   int error = process::ask_to_stop(tid);
-  for (int tries = 1; error == EPERM && tries < tries_max; ++tries) {
+  for (int tries = 1; error == EPERM && tries < tries_max && !has_ended(pid, tid); ++tries) {
     if (tracer_of(tid) == 0) usleep(500);
     error = process::ask_to_stop(tid);
   }
@@ -157,7 +153,7 @@ bool Pause::seize(const Thread& thread) {
   assert(thread.pid != getpid());  // we would stop ourselves
   if (known_.contains(thread.tid)) return false;
   const std::int64_t asked_ns = process::now_ns();
-  if (const int error = ask_patiently(thread.tid); error != 0) {
+  if (const int error = ask_patiently(thread.pid, thread.tid); error != 0) {
     if (error == ESRCH || has_ended(thread.pid, thread.tid)) return false;
     throw PauseRefused(refusal(thread.pid, thread.tid, error));
   }

@@ -39,6 +39,8 @@ void check_process(int pid, const std::string& root) {
   }
   const std::string who = number + " (" + stat.name + ")";
   if (stat.kernel_thread) throw std::runtime_error(who + " is a kernel thread: it has no memory of its own");
+  if (stat.zombie() && stat.threads > 1)
+    throw std::runtime_error(who + " goes on in other threads than its first: only cmtwatch explain finds its memory");
   if (stat.zombie()) throw std::runtime_error(who + " has ended, and waits for its parent: its memory is gone");
 }
 

@@ -90,6 +90,8 @@ fi
 $as cmtwatch record -o other_user/r.db $fast --explain=1ms --count=3 $whose >out 2>err || complain "another user's process: $(cat err)"
 [ "$(grep -c "^cmtwatch record: no parts of memory: process $whose may not be looked at: Permission denied; run this as root" err)" = 1 ] ||
   complain "another user's process: $(cat err)"
+$as cmtwatch explain --stop $whose >out 2>err && complain "another user's process, --stop: it is stopped"
+grep -q "^cmtwatch explain: process $whose (.*) cannot be paused: .*run this as root" err || complain "another user's, --stop: $(cat err)"
 is other_user/r.db 'select count(*) from tick' 3
 is other_user/r.db 'select value like "process % may not%" from about where key = "parts_missing"' 1
 exit $failed

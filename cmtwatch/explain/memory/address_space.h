@@ -157,6 +157,10 @@ class AddressSpace {
   mutable std::size_t last_found_ = 0;
 };
 
+/// The process, or another thread of it if its first thread has ended: then the kernel shows the memory only there.
+/// Throws std::system_error if the process is gone.
+int living_thread(int pid);
+
 /// The memory of a process that runs. Throws std::runtime_error, with the reason and a remedy, if it may not be read.
 std::unique_ptr<AddressSpace> open_process(int pid);
 

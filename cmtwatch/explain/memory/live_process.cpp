@@ -41,9 +41,12 @@ constexpr std::uint64_t pagemap_present = std::uint64_t{1} << 63, pagemap_swappe
 
 class LiveProcess final : public AddressSpace {
  public:
-  explicit LiveProcess(int pid) : pid_(pid), pagemap_(::open(process::path_of(pid, "pagemap").c_str(), O_RDONLY)) {
+  explicit LiveProcess(int process)
+      : process_(process),
+        pid_(living_thread(process)),
+        pagemap_(::open(process::path_of(pid_, "pagemap").c_str(), O_RDONLY)) {
     try {
-      mappings_ = process::read_smaps(pid);
+      mappings_ = process::read_smaps(pid_);
     } catch (const std::system_error& error) {
       refuse(error.code().value());
     }
@@ -51,13 +54,16 @@ class LiveProcess final : public AddressSpace {
     if (pagemap_.get() < 0) refuse(errno);
     LiveProcess::find_threads();
     if (std::any_of(mappings_.begin(), mappings_.end(), shares_pages))
-      memory_ = process::Fd(::open(process::path_of(pid, "mem").c_str(), O_RDONLY | O_CLOEXEC));
+      memory_ = process::Fd(::open(process::path_of(pid_, "mem").c_str(), O_RDONLY | O_CLOEXEC));
     check_readable();
   }
 
   void find_threads() override {
     threads_.clear();
-    for (const int tid : process::read_threads(pid_)) threads_.push_back({tid, 0, read_stack_pointer(tid)});
+    for (const int tid : process::read_threads(pid_)) {
+      const bool has_ended = tid == process_ && process_ != pid_;
+      if (!has_ended) threads_.push_back({tid, 0, read_stack_pointer(tid)});
+    }
   }
 
   void read_pieces(std::span<const Piece> pieces) override {
@@ -147,7 +153,7 @@ class LiveProcess final : public AddressSpace {
   }
 
   [[noreturn]] void refuse(int error) const {
-    const std::string process = "process " + std::to_string(pid_);
+    const std::string process = "process " + std::to_string(process_);
     if (error == ENOENT || error == ESRCH) throw std::runtime_error(process + " does not exist");
     throw std::runtime_error(process + " may not be looked at: " + std::strerror(error) +
                              "; run this as root, or as the process's user with kernel.yama.ptrace_scope 0");
@@ -177,7 +183,8 @@ class LiveProcess final : public AddressSpace {
       if (::process_vm_readv(pid_, &to, 1, &from, 1, 0) < 0 && errno != EFAULT) refuse(errno);
       return;
     }
-    if (mappings_.empty()) throw std::runtime_error("process " + std::to_string(pid_) + " has no memory of its own");
+    if (mappings_.empty())
+      throw std::runtime_error("process " + std::to_string(process_) + " has no memory of its own");
   }
 
   // The kernel ends the call at the first piece that it cannot read. Then that one is passed over.
@@ -252,7 +259,7 @@ class LiveProcess final : public AddressSpace {
     return (entry & pagemap_swapped) != 0 && (entry & pagemap_guard) == 0 ? PageState::swapped : PageState::absent;
   }
 
-  const int pid_;
+  const int process_, pid_;  // of the process, and of a thread whose files in /proc have its memory
   const process::Fd pagemap_;
   process::Fd memory_{};  // open if pages are shared with a forked process
   // The kernel writes these at once. Linux 6.18 counts pages twice if it may write more than 512.
@@ -261,6 +268,14 @@ class LiveProcess final : public AddressSpace {
 };
 
 }  // namespace
+
+int living_thread(int pid) {
+  if (!process::read_stat(pid).zombie()) return pid;
+  for (const int tid : process::read_threads(pid)) {
+    if (tid != pid && !process::read_stat(tid).zombie()) return tid;
+  }
+  return pid;
+}
 
 std::unique_ptr<AddressSpace> open_process(int pid) { return std::make_unique<LiveProcess>(pid); }
 
