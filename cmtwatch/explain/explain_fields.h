@@ -84,7 +84,7 @@ struct MallocRow {
 template <class Visitor, output::DescribedAs<MallocRow> Row>
 void describe(Visitor& field, Row& row) {
   field("library", row.library, "glibc");
-  field("version", row.version, "of the library");
+  field("version", row.version, "of the library; empty: not known");
   field("arenas", row.arenas, "the main one among them");
   field("live_bytes", row.live_bytes,
         "chunks of live blocks, with headers and padding, resident or not; without mapped blocks");

@@ -42,8 +42,12 @@ std::string item_text(const std::string& text, std::size_t width) {
   return lines + "\n";
 }
 
+std::string glibc_name(const Explanation& explanation) {
+  return explanation.glibc_minor == 0 ? "glibc" : "glibc 2." + std::to_string(explanation.glibc_minor);
+}
+
 std::string malloc_text(const Explanation& explanation, const ExplainForm& form) {
-  const std::string version = "glibc 2." + std::to_string(explanation.glibc_minor);
+  const std::string version = glibc_name(explanation);
   switch (explanation.why_no_heap) {
     case NoGlibc::not_loaded:
       return "No glibc was found in it: memory is known by mappings only.";
@@ -56,6 +60,10 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
              ", and glibc's was never called: memory is known by mappings" +
              (explanation.allocator ? "." : ", and of some allocators by --call.");
     case NoGlibc::swapped:
+      if (!explanation.other_malloc.empty())
+        return "Its malloc is that of " + text::to_line(explanation.other_malloc) + ", likely: the data of its " +
+               version + " are in swap, and were not read. Memory is known by mappings" +
+               (explanation.allocator ? "." : ", and of some allocators by --call.");
       return "The malloc of its " + version +
              " was not found: its own data are in swap, and were not read. Memory is known by mappings only.";
     case NoGlibc::not_known:
@@ -221,7 +229,7 @@ ExplanationRow row_of(const Explanation& explanation) {
   constexpr std::size_t keepers_listed = 20;
   MallocRow malloc;
   malloc.library = "glibc";
-  malloc.version = "2." + std::to_string(explanation.glibc_minor);
+  if (explanation.glibc_minor != 0) malloc.version = "2." + std::to_string(explanation.glibc_minor);
   malloc.arenas = heap.malloc.arenas.size();
   malloc.live_bytes = figures.live_bytes;
   malloc.live_blocks = figures.live_blocks;

@@ -91,7 +91,7 @@ class Booking {
     if (lost_threads_ != 0)
       result_.doubts.push_back("the caches of " + output::counted(lost_threads_, "thread") +
                                " were not found: what is in them counts as live");
-    if (!is_glibc_tried(result_.glibc_minor))
+    if (result_.glibc_minor != 0 && !is_glibc_tried(result_.glibc_minor))
       result_.doubts.push_back("the layout of glibc 2." + std::to_string(result_.glibc_minor) +
                                " is from its source, and was never tried");
   }

@@ -77,7 +77,7 @@ struct Explanation {
   std::optional<std::uint64_t> huge_zero_bytes;           ///< of these, pages of zeros; nullopt: not looked for
   std::uint64_t threads = 0, ended_stacks = 0;
   NoGlibc why_no_heap = NoGlibc::none;
-  int glibc_minor = 0;
+  int glibc_minor = 0;         ///< 0: not known
   std::string other_malloc{};  ///< the library of another malloc, if one is loaded; empty: none is known
   std::optional<GlibcHeap> heap;
   std::optional<process::GroupMemory> group;

@@ -200,6 +200,46 @@ if c++ -O1 -s -o typed typed.cpp 2>err; then
   end
 fi
 
+# A process whose first thread has ended goes on in the others. A program that is linked statically.
+cat >goes_on.c <<'CODE'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void* wait_for_ever(void* none) { for (;;) pause(); return none; }
+int main(int count, char** words) {
+  pthread_t thread;
+  for (int i = 0; i < 1000; i++) if (!malloc(1000)) return 1;
+  if (count > 1) wait_for_ever(words);
+  pthread_create(&thread, NULL, wait_for_ever, NULL);
+  pthread_exit(NULL);
+}
+CODE
+cc -O0 -pthread -o goes_on goes_on.c
+./goes_on &
+pid=$!
+until_true 'grep -q "^State:.Z" /proc/$pid/status'
+for stop in "" --stop; do
+  status_of cmtwatch explain --json $stop $pid
+  jq -e '.processes[0] | .program == "goes_on" and (.malloc | .is_exact and .live_bytes > 1000000) and .page_table_bytes > 0' \
+    out >/dev/null || complain "the first thread has ended $stop: exit $status, $(cat out err)"
+done
+status_of cmtwatch explain --trim $pid
+[ "$status" = 1 ] && grep -q "^cmtwatch explain: process $pid: its first thread has ended: no function can be called in it$" err ||
+  complain "the first thread has ended --trim: exit $status, $(cat out err)"
+status_of cmtwatch get $pid
+[ "$status" = 1 ] && grep -q "goes on in other threads than its first: only cmtwatch explain finds its memory$" err ||
+  complain "the first thread has ended, get: exit $status, $(cat out err)"
+end
+if cc -O0 -pthread -static -o goes_on_static goes_on.c 2>err; then
+  ./goes_on_static wait &
+  pid=$!
+  until_true 'grep -q "^State:.S" /proc/$pid/status'
+  status_of cmtwatch explain --json $pid
+  jq -e '.processes[0].malloc | .library == "glibc" and .live_blocks > 1000 and .live_bytes > 1000000' out >/dev/null ||
+    complain "a static program: exit $status, $(cat out err)"
+  end
+fi
+
 # A process that has ended is an error.
 status_of cmtwatch explain $pid
 [ "$status" = 1 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "there is no process $pid" err ||

@@ -129,22 +129,28 @@ int find_minor(AddressSpace& memory, const std::string& path) {
   return 0;
 }
 
-/// The versions that a program may be linked with statically: its text has "2.36" by itself, and names glibc.
-std::vector<int> minors_in_program(const AddressSpace& memory, const std::string& path) {
-  constexpr std::string_view begin("\0002.", 3);
-  std::vector<int> minors;
-  bool names_glibc = false;
+/// Marks of glibc's malloc in the text of a program that is linked statically.
+struct StaticMarks {
+  bool has_malloc = false;
+  std::vector<int>
+      minors{};  ///< versions that it may be: a program has "2.36" by itself, if it calls certain functions
+};
+
+StaticMarks marks_in_program(const AddressSpace& memory, const std::string& path) {
+  constexpr std::string_view begin("\0002.", 3), message = "corrupted double-linked list";
+  StaticMarks marks;
   memory.read_file(path, [&](std::string_view piece) {
-    names_glibc = names_glibc || piece.find("glibc") != piece.npos;
+    marks.has_malloc = marks.has_malloc || piece.find(message) != piece.npos;
     for (auto at = piece.find(begin); at != piece.npos; at = piece.find(begin, at + 1)) {
       const std::string_view digits = piece.substr(at + begin.size(), 3);
       int minor = 0;
       const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), minor).ptr;
-      if (digits.size() == 3 && end == digits.data() + 2 && digits[2] == '\0') minors.push_back(minor);
+      const bool is_version = digits.size() == 3 && end == digits.data() + 2 && digits[2] == '\0';
+      if (is_version && glibc_layout(minor)) marks.minors.push_back(minor);
     }
     return true;
   });
-  return names_glibc ? minors : std::vector<int>();
+  return marks;
 }
 
 /// Whether a word can be the head of a list in `bins`: the list itself, if it is empty, or a chunk.
@@ -245,6 +251,31 @@ std::vector<std::uint64_t> find_arenas(AddressSpace& memory, Range module, const
   return {};
 }
 
+/// Whether a piece of a module's data has the main arena as it is before the first use. Then no list has a head, and
+/// the arena is alone in its ring.
+bool has_unused_arena(const Words& data, const GlibcLayout& layout) {
+  const std::size_t before = layout.bins / word_bytes, next = next_after_bins / word_bytes;
+  for (std::size_t at = before; at + next < data.words.size(); ++at) {
+    const auto bins = data.words.begin() + static_cast<std::ptrdiff_t>(at);
+    if (data.words[at + next] == data.address(at - before) &&
+        std::all_of(bins - top_before_bins / word_bytes, bins + bin_words,
+                    [](std::uint64_t word) { return word == 0; }))
+      return true;
+  }
+  return false;
+}
+
+/// Why malloc was not found in a module's data.
+NoGlibc why_not_found(AddressSpace& memory, Range module, const GlibcLayout& layout) {
+  if (memory.swapped_bytes(module) == 0) return NoGlibc::not_used;
+  bool is_unused = false;
+  each_window(memory, module, [&](const Words& data) {
+    is_unused = has_unused_arena(data, layout);
+    return is_unused;
+  });
+  return is_unused ? NoGlibc::not_used : NoGlibc::swapped;
+}
+
 /// Looks for malloc in one module's data.
 bool find_malloc(AddressSpace& memory, Range module, GlibcMalloc& malloc) {
   std::vector<std::uint64_t> ring;
@@ -293,20 +324,35 @@ bool is_glibc_tried(int minor) { return minor == 31 || minor == 36 || minor == 4
 
 namespace {
 
+/// Whether a layout is right that was tried without knowing the version. In no other version, the bins are where 2.43
+/// has them. Versions 2.35 to 2.41 have one layout. There the first chunk is the cache of the first thread.
+bool is_layout_right(AddressSpace& memory, const GlibcMalloc& malloc) {
+  if (!malloc.layout.has_fastbins) return true;
+  const std::uint64_t first = (malloc.parameters->sbrk_base + chunk_alignment - 1) & ~(chunk_alignment - 1);
+  const auto size = memory.read<std::uint64_t>(first + 8);
+  return size && chunk_bytes(*size) == malloc.layout.cache_chunk;
+}
+
 /// Looks for malloc in a program that is linked statically.
 FoundGlibc find_static_glibc(AddressSpace& memory) {
+  FoundGlibc found{NoGlibc::not_loaded, {}};
   for (const ModuleData& module : data_of(memory, [](const std::string&) { return true; })) {
-    for (const int minor : minors_in_program(memory, module.path)) {
-      const auto layout = glibc_layout(minor);
-      if (!layout) continue;
+    const StaticMarks marks = marks_in_program(memory, module.path);
+    if (!marks.has_malloc) continue;
+    const bool is_minor_known = !marks.minors.empty();
+    for (const int minor : is_minor_known ? marks.minors : std::vector<int>{41, 43}) {
       GlibcMalloc malloc;
-      malloc.minor = minor;
+      malloc.minor = is_minor_known ? minor : 0;
       malloc.path = module.path;
-      malloc.layout = *layout;
-      if (find_malloc(memory, module.range, malloc) && malloc.parameters) return {NoGlibc::none, malloc};
+      malloc.layout = *glibc_layout(minor);
+      if (find_malloc(memory, module.range, malloc) && malloc.parameters &&
+          (is_minor_known || is_layout_right(memory, malloc)))
+        return {NoGlibc::none, malloc};
+      found = {why_not_found(memory, module.range, malloc.layout), malloc};
     }
+    if (!is_minor_known && found.why_not == NoGlibc::not_used) found.why_not = NoGlibc::not_known;
   }
-  return {NoGlibc::not_loaded, {}};
+  return found;
 }
 
 }  // namespace
@@ -324,7 +370,7 @@ FoundGlibc find_glibc(AddressSpace& memory) {
     }
     malloc.layout = *layout;
     if (find_malloc(memory, module.range, malloc)) return {NoGlibc::none, malloc};
-    found = {memory.swapped_bytes(module.range) != 0 ? NoGlibc::swapped : NoGlibc::not_used, malloc};
+    found = {why_not_found(memory, module.range, *layout), malloc};
   }
   if (found.why_not == NoGlibc::not_loaded) return find_static_glibc(memory);
   return found;

@@ -51,7 +51,7 @@ struct Arena {
 
 /// malloc of a process. `arenas` begins with the main one.
 struct GlibcMalloc {
-  int minor = 0;  ///< of its version, 2.MINOR; 0: not found
+  int minor = 0;  ///< of its version, 2.MINOR; 0: not known, as in some programs that are linked statically
   std::string path;
   GlibcLayout layout;
   std::vector<Arena> arenas;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cmtwatch/explain/explain_report.h"
 #include "cmtwatch/explain/explanation.h"
 #include "cmtwatch/explain/memory/made_up_memory.h"
 
@@ -17,10 +18,11 @@ const std::string libc = "/lib/libc.so.6";
 
 /// The main arena has seven blocks of one page each in [heap], then its top.
 struct MadeUpHeap {
-  MadeUpHeap() {
-    memory.map(text_at, page_bytes, libc, "r--p");
-    memory.map(data_at, 2 * page_bytes, libc);
-    memory.add_file(libc, "GNU C Library (made up) stable release version 2.36.");
+  explicit MadeUpHeap(const std::string& module = libc,
+                      const std::string& text = "GNU C Library (made up) stable release version 2.36.") {
+    memory.map(text_at, page_bytes, module, "r--p");
+    memory.map(data_at, 2 * page_bytes, module);
+    memory.add_file(module, text);
     memory.map(main_heap, heap_pages * page_bytes, "[heap]");
     write_arena(main_arena, main_arena, main_heap + (heap_pages - 1) * page_bytes, heap_pages * page_bytes);
     for (std::uint64_t i = 0; i < heap_pages; ++i) memory.write(main_heap + i * page_bytes + 8, block_chunk);
@@ -85,6 +87,42 @@ TEST_CASE("heap: malloc's own data in swap are called so") {
   MadeUpHeap made;
   made.memory.set_state({data_at, data_at + page_bytes}, PageState::swapped);
   CHECK(explain(made.memory).why_no_heap == NoGlibc::swapped);
+}
+
+TEST_CASE("heap: a main arena that was never used is no malloc, whatever else is in swap") {
+  MadeUpHeap made;
+  for (std::uint64_t at = main_arena; at < main_arena + bins + 2048; at += 8) made.memory.write(at, std::uint64_t{0});
+  made.memory.set_state({data_at + page_bytes, data_at + 2 * page_bytes}, PageState::swapped);
+  CHECK(explain(made.memory).why_no_heap == NoGlibc::not_used);
+}
+
+TEST_CASE("heap: with malloc's own data in swap, another malloc is named as likely") {
+  MadeUpHeap made;
+  made.memory.map(text_at + 0x200000, page_bytes, "/lib/libjemalloc.so.2", "r--p");
+  made.memory.set_state({data_at, data_at + page_bytes}, PageState::swapped);
+  CHECK(explain_text(explain(made.memory), {}).find("Its malloc is that of libjemalloc.so.2, likely:") !=
+        std::string::npos);
+}
+
+TEST_CASE("heap: glibc is found in a program that is linked statically and does not have its version") {
+  MadeUpHeap made("/program", "corrupted double-linked list");
+  made.memory.write(main_heap + 8, std::uint64_t{0x291});  // the first thread's cache
+  made.memory.write(main_heap + 0x298, std::uint64_t{page_bytes - 0x290} | 1);
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.glibc_minor == 0);
+  CHECK(look.heap->figures.live_blocks == heap_pages);
+  CHECK(explain_text(look, {}).find("Its malloc is glibc's, with 1 arena") != std::string::npos);
+
+  MadeUpHeap other("/program", "corrupted double-linked list");  // of a version with another cache
+  CHECK(explain(other.memory).why_no_heap == NoGlibc::not_known);
+
+  MadeUpHeap swapped("/program", "corrupted double-linked list");
+  swapped.memory.set_state({data_at, data_at + page_bytes}, PageState::swapped);
+  CHECK(explain(swapped.memory).why_no_heap == NoGlibc::swapped);
+
+  MadeUpHeap none("/program", "glibc");
+  CHECK(explain(none.memory).why_no_heap == NoGlibc::not_loaded);
 }
 
 TEST_CASE("heap: an arena whose memory is not found is a doubt") {
