@@ -42,7 +42,9 @@ class Booking {
     const std::vector<LibcThread> threads = find_libc_threads(memory_);
     note_threads(threads);
     read_malloc(threads);
-    for (const Range& range : find_static_data(memory_)) claims_.push_back({range, PartKind::written_files});
+    for (const LibcThread& thread : threads)
+      claim_beside_heap(thread.stack, thread.has_ended ? PartKind::ended_stacks : PartKind::stacks);
+    for (const Range& range : find_static_data(memory_)) claim_beside_heap(range, PartKind::written_files);
     std::sort(claims_.begin(), claims_.end(),
               [](const Claim& a, const Claim& b) { return a.range.begin < b.range.begin; });
     for (const process::Mapping& mapping : memory_.mappings()) add(mapping);
@@ -61,11 +63,22 @@ class Booking {
     for (const LibcThread& thread : threads) {
       alive += !thread.has_ended;
       result_.ended_stacks += thread.has_ended && thread.stack.end != 0;
-      if (thread.stack.end != 0)
-        claims_.push_back({thread.stack, thread.has_ended ? PartKind::ended_stacks : PartKind::stacks});
     }
     result_.threads = memory_.threads().size();
     lost_threads_ = result_.threads - std::min(result_.threads, alive);
+  }
+
+  // Damaged memory may claim a part of the heap, which add_heap_parts() books.
+  void claim_beside_heap(Range range, PartKind kind) {
+    static const std::vector<Range> none;
+    const std::vector<Range>& heaps = result_.heap ? result_.heap->heap_ranges : none;
+    auto heap = std::upper_bound(heaps.begin(), heaps.end(), range.begin,
+                                 [](std::uint64_t at, const Range& each) { return at < each.end; });
+    for (; heap != heaps.end() && heap->begin < range.end; ++heap) {
+      if (heap->begin > range.begin) claims_.push_back({{range.begin, heap->begin}, kind});
+      range.begin = heap->end;
+    }
+    if (range.begin < range.end) claims_.push_back({range, kind});
   }
 
   void find_other_malloc() {

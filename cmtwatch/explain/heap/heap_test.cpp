@@ -216,6 +216,20 @@ TEST_CASE("heap: a cache's counts say how many blocks a broken list has hidden")
   CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
 }
 
+TEST_CASE("heap: a stack that claims a part of the heap is booked once") {
+  constexpr std::uint64_t control_block = main_heap + 3 * page_bytes + 0x400;
+  MadeUpHeap made;
+  for (const std::uint64_t mark : {0, 16}) made.memory.write(control_block + mark, control_block);
+  made.memory.write(control_block + 720, std::int32_t{7});
+  made.memory.write(control_block + 0x600, main_heap + 2 * page_bytes);  // its stack
+  made.memory.write(control_block + 0x608, 2 * page_bytes);
+  made.memory.add_thread({.tid = 7, .control_block = control_block});
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->figures.live_blocks == heap_pages - 1);
+  CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
+}
+
 TEST_CASE("heap: a library that claims terabytes costs no memory") {
   MadeUpHeap made;
   made.memory.map(0x600000000000, std::uint64_t{1} << 44, "/elsewhere/libc.so.6");
