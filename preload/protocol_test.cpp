@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "preload/text.h"
+#include "toolkit/command/command_line.h"
 
 namespace {
 
@@ -74,18 +76,57 @@ TEST_CASE("a stack's records leave the bits of publication alone") {
   for (const Slot& slot : {first, more}) CHECK((slot.head & (slot_valid | slot_parity | slot_has_old_block)) == 0);
 }
 
+std::string command_of(std::string_view words, bool has_title = false, std::size_t room = 64) {
+  std::string text(room, 'x');
+  put_command(text.data(), text.size(), words.data(), std::min(words.size(), room), has_title);
+  return text.c_str();
+}
+
+TEST_CASE("recorder and tools write a word alike for a shell") {
+  const std::pair<std::string, std::string> words[] = {{"print-1", "print-1"},
+                                                       {"a=b", "a=b"},
+                                                       {"", "''"},
+                                                       {"a  b", "'a  b'"},
+                                                       {"it's", R"('it'\''s')"},
+                                                       {"\"$HOME\" `*`", R"('"$HOME" `*`')"},
+                                                       {"#", "'#'"},
+                                                       {"back\\slash", R"('back\slash')"},
+                                                       {"caf\u00e9", "'caf\u00e9'"},
+                                                       {"\U0001f600", "'\U0001f600'"},
+                                                       {"a\nb\t'\\", R"($'a\nb\t\'\\')"},
+                                                       {"\x1b[1m\x7f", R"($'\033[1m\177')"},
+                                                       {"\xff", R"($'\377')"},
+                                                       {"\xc3", R"($'\303')"},
+                                                       {"\xed\xa0\x80", R"($'\355\240\200')"},
+                                                       {"\xe0\x80\x80", R"($'\340\200\200')"},
+                                                       {"\xf0\x80\x80\x80", R"($'\360\200\200\200')"},
+                                                       {"\xf4\x90\x80\x80", R"($'\364\220\200\200')"}};
+  for (const auto& [word, expected] : words) {
+    CHECK(cmt::command::shell_word(word) == expected);
+    CHECK(command_of("app" + std::string(1, '\0') + word + std::string(1, '\0')) == "app " + expected);
+  }
+}
+
 TEST_CASE("a command line is written as a shell reads it, but a title as it is") {
-  const auto command = [](std::string_view words, std::size_t room = 64) {
-    std::string text(room, 'x');
-    put_command(text.data(), text.size(), words.data(), words.size());
-    return std::string(text.c_str());
-  };
   using namespace std::string_view_literals;
-  CHECK(command("perl\0-e\0print 1\0it's\0\0a=b\0"sv) == R"(perl -e 'print 1' 'it'\''s' '' a=b)");
-  CHECK(command("perl\0\0-w\0\0"sv) == "perl '' -w ''");
-  CHECK(command("nginx: worker process\0\0\0"sv) == "nginx: worker process");
-  CHECK(command("a\0b c\xff"sv) == "a 'b c?'");
-  CHECK(command("a\0b c\0"sv, 5) == "a 'b");
-  CHECK(command(""sv) == "");
-  CHECK(command("\0\0"sv) == "");
+  CHECK(command_of("perl\0-e\0print 1\0it's\0\0a=b\0"sv) == R"(perl -e 'print 1' 'it'\''s' '' a=b)");
+  CHECK(command_of("perl\0\0-w\0\0"sv) == "perl '' -w ''");
+  CHECK(command_of("app\0\0"sv) == "app ''");
+  CHECK(command_of("my app\0"sv) == "'my app'");
+  CHECK(command_of("a=b\0a=b\0"sv) == "'a=b' a=b");  // a shell would set a variable
+  CHECK(command_of(""sv) == "");
+  CHECK(command_of("nginx: worker process\0\0\0"sv, true) == "nginx: worker process");
+  CHECK(command_of("title \xff\0"sv, true) == "title ?");
+  CHECK(command_of("app\0-w\0\0"sv, true) == "app -w ''");
+  CHECK(command_of("\0\0"sv, true) == "");
+}
+
+TEST_CASE("a command line that is cut says so") {
+  using namespace std::string_view_literals;
+  CHECK(command_of("app\0b c\0"sv, false, 16) == "app 'b c'");
+  CHECK(command_of("app\0b cd\0"sv, false, 16) == "app 'b cd [cut]");
+  CHECK(command_of("app\0abcdefgh\0"sv, false, 16) == "app abcde [cut]");
+  CHECK(command_of("app\0bc\0\0\0\0\0\0\0\0\0"sv, false, 16) == "app bc '' [cut]");
+  CHECK(command_of("app\0ab\u00e9\u00e9\0"sv, false, 13) == "app 'a [cut]");
+  CHECK(command_of("a longer title\0"sv, true, 16) == "a longer  [cut]");
 }

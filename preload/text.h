@@ -21,15 +21,28 @@ static inline const char* file_name_of(const char* path) {
   return slash ? slash + 1 : path;
 }
 
+/// The length of the well-formed UTF-8 sequence at the begin of a text, or 0.
+static inline size_t utf8_bytes(const char* text, size_t length) {
+  const unsigned char c = (unsigned char)text[0], next = length > 1 ? (unsigned char)text[1] : 0;
+  const size_t bytes = c < 0x80                ? 1
+                       : c >= 0xc2 && c < 0xe0 ? 2
+                       : c >= 0xe0 && c < 0xf0 ? 3
+                       : c >= 0xf0 && c < 0xf5 ? 4
+                                               : 0;
+  const bool is_overlong = (c == 0xe0 && next < 0xa0) || (c == 0xf0 && next < 0x90);
+  if (bytes > length || is_overlong || (c == 0xed && next >= 0xa0) || (c == 0xf4 && next >= 0x90)) return 0;
+  for (size_t i = 1; i < bytes; i++) {
+    if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
 /// Replaces bytes that are not UTF-8 by question marks: all text in a trace is UTF-8.
 static inline void make_utf8(char* text, size_t length) {
   for (size_t i = 0; i < length;) {
-    unsigned char c = (unsigned char)text[i];
-    size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
-    bool whole = more < 9 && i + more < length;
-    for (size_t k = 1; whole && k <= more; k++) whole = ((unsigned char)text[i + k] & 0xc0) == 0x80;
-    if (!whole) text[i] = '?';
-    i += whole ? more + 1 : 1;
+    const size_t bytes = utf8_bytes(text + i, length - i);
+    if (bytes == 0) text[i] = '?';
+    i += bytes ? bytes : 1;
   }
 }
 
@@ -46,36 +59,68 @@ static inline bool is_plain_word(const char* word, size_t length) {
 /// Room for text; what has no room is left out.
 struct TextRoom {
   char *at, *end;
+  bool is_full;  ///< text was left out
 };
 static inline void put_text(struct TextRoom* out, const char* text, size_t length) {
   for (; length && out->at < out->end; length--) *out->at++ = *text++;
+  out->is_full = out->is_full || length != 0;
 }
 
-static inline void put_shell_word(struct TextRoom* out, const char* word, size_t length) {
-  if (is_plain_word(word, length)) {
-    put_text(out, word, length);
-    return;
+/// Whether text in single quotes would lose a part of a word: a control character, or a byte that is not UTF-8.
+static inline bool needs_escapes(const char* word, size_t length) {
+  for (size_t i = 0, bytes; i < length; i += bytes) {
+    bytes = utf8_bytes(word + i, length - i);
+    if (bytes == 0 || (unsigned char)word[i] < ' ' || word[i] == 0x7f) return true;
   }
-  put_text(out, "'", 1);
-  for (size_t i = 0; i < length; i++) put_text(out, word[i] == '\'' ? "'\\''" : word + i, word[i] == '\'' ? 4 : 1);
-  put_text(out, "'", 1);
+  return false;
 }
 
-/// Writes a command line, whose words end with a zero each, as a shell reads it: `perl -e 'print 1'`. One word alone
-/// stays as it is, since programs write a title over their words.
-static inline void put_command(char* to, size_t to_bytes, const char* words, size_t length) {
-  struct TextRoom out = {to, to + to_bytes - 1};
+static inline void put_escaped(struct TextRoom* out, char c) {
+  const unsigned char byte = (unsigned char)c;
+  const char octal[] = {'\\', (char)('0' + (byte >> 6)), (char)('0' + (byte >> 3 & 7)), (char)('0' + (byte & 7))};
+  const char letter[] = {'\\', c == '\n' ? 'n' : c == '\t' ? 't' : c};
+  if (c == '\n' || c == '\t' || c == '\'' || c == '\\')
+    put_text(out, letter, sizeof letter);
+  else if (byte < ' ' || byte > '~')
+    put_text(out, octal, sizeof octal);
+  else
+    put_text(out, &c, 1);
+}
+
+/// Writes a word as command::shell_word (toolkit/command/command_line.h) does.
+static inline void put_shell_word(struct TextRoom* out, const char* word, size_t length, bool is_plain) {
+  if (is_plain) {
+    put_text(out, word, length);
+  } else if (needs_escapes(word, length)) {
+    put_text(out, "$'", 2);
+    for (size_t i = 0; i < length; i++) put_escaped(out, word[i]);
+    put_text(out, "'", 1);
+  } else {
+    put_text(out, "'", 1);
+    for (size_t i = 0; i < length; i++) put_text(out, word[i] == '\'' ? "'\\''" : word + i, word[i] == '\'' ? 4 : 1);
+    put_text(out, "'", 1);
+  }
+}
+
+/// Writes a command line, whose words end with a zero each, as a shell reads it: `perl -e 'print 1'`. Text that is cut
+/// ends with " [cut]". A program that runs may have written a title over its words: `has_title` keeps one word alone,
+/// with zeros after it, as it is.
+static inline void put_command(char* to, size_t to_bytes, const char* words, size_t length, bool has_title) {
+  static const char cut[] = " [cut]";
+  struct TextRoom out = {to, to + to_bytes - sizeof cut, false};
   size_t used = length;
   while (used && words[used - 1] == 0) used--;
-  const bool is_one = used == 0 || memchr(words, 0, used) == NULL;
-  if (is_one) put_text(&out, words, used);
-  for (size_t i = 0; i < length && !is_one;) {
+  const bool is_title = has_title && memchr(words, 0, used) == NULL;
+  if (is_title) put_text(&out, words, used);
+  for (size_t i = 0; i < length && !is_title;) {
     const size_t bytes = strnlen(words + i, length - i);
     if (i) put_text(&out, " ", 1);
-    put_shell_word(&out, words + i, bytes);
+    const bool assigns = i == 0 && memchr(words, '=', bytes) != NULL;  // a shell would set a variable
+    put_shell_word(&out, words + i, bytes, !assigns && is_plain_word(words + i, bytes));
     i += bytes + 1;
   }
   make_utf8(to, (size_t)(out.at - to));
+  if (out.is_full) out.at = (char*)memcpy(out.at, cut, sizeof cut - 1) + sizeof cut - 1;
   *out.at = 0;
 }
 

@@ -54,7 +54,7 @@ std::size_t utf8_length(std::string_view text) {
 std::size_t control_length(std::string_view text) {
   const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   if (text.empty()) return 0;
-  if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 1 : 0;
+  if (byte(0) < 0x80) return is_control(text[0]) ? 1 : 0;
   const auto is_between = [](unsigned number, unsigned first, unsigned last) {
     return number >= first && number <= last;
   };

@@ -49,7 +49,7 @@ bool has_other_words(const StartFacts& facts) {
   std::ifstream file("/proc/" + std::to_string(facts.process) + "/cmdline");
   std::string words(std::istreambuf_iterator<char>(file), {});
   std::array<char, command_bytes_max> command{};
-  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()));
+  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()), facts.forked != 0);
   return command[0] != 0 && command.data() != facts.command;
 }
 

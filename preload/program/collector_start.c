@@ -160,7 +160,7 @@ bool collector_report_refusal(long error) {
 }
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
-static void describe_command(char out[command_bytes_max]) {
+static void describe_command(struct Control* control) {
   LARGE_VARIABLE static char words[command_bytes_max];
   long file = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
@@ -170,14 +170,14 @@ static void describe_command(char out[command_bytes_max]) {
     if (got > 0) length += (size_t)got;
   }
   sys(SYS_close, file);
-  put_command(out, command_bytes_max, words, length);
+  put_command(control->command, sizeof control->command, words, length, control->forked != 0);
 }
 
 static void describe_program(struct Control* control) {
   size_t length = strnlen(program_name(), sizeof control->program - 1);
   memcpy(control->program, program_name(), length);
   make_utf8(control->program, length);
-  describe_command(control->command);
+  describe_command(control);
 }
 
 static void remove_files(const struct Control* control) {

@@ -168,9 +168,21 @@ exec_and_children() {
 
 # The command in a trace is what a shell would start again.
 quoted_command() {
-  status_of cmttrace -o quoted.cmt -- perl -e 'print for @ARGV' "it's" 'a  b' ''
-  cmtreport --json quoted.cmt | jq -r .command >command
-  (eval "set -- $(cat command)" && [ "$1 $2 $#" = 'perl -e 6' ] && [ "$3$4$5$6" = "print for @ARGVit'sa  b" ]) || complain "the command: $(cat command)"
+  local -a words
+  starts_again() {  # starts_again WORD...
+    status_of cmttrace -o quoted.cmt -- "$@"
+    cmtreport --json quoted.cmt | jq -r .command >command
+    words=() && eval "words=($(cat command))" && [ "$(printf "%s|" "${words[@]}")" = "$(printf "%s|" "$@")" ] &&
+      eval "$(cat command)" >again && cmp -s out again || complain "the command of $*: $(cat command)"
+  }
+  ln -sf "$(type -P true)" 'my app' && ln -sf "$(type -P printf)" a=b
+  starts_again perl -e 'print for @ARGV' "it's" 'a  b' '' $'two\nlines\t\xff'
+  starts_again true ''
+  starts_again true '' ''
+  PATH=$PWD:$PATH starts_again a=b '%s' 1
+  starts_again './my app'
+  status_of cmttrace -o cut.cmt -- perl -e "1; # $(printf '%020000d' 7)"
+  cmtreport --json cut.cmt | jq -r .command | grep -q "0 \[cut\]$" || complain "a command that is cut does not say so"
 }
 
 # A launcher checks the name before its command starts. Here another recording takes the name after that.

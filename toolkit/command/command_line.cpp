@@ -44,6 +44,17 @@ po::options_description describe(const std::vector<Option>& options) {
   return described;
 }
 
+/// A byte within $'...' of a shell.
+std::string escaped_for_shell(char c) {
+  if (c == '\n') return "\\n";
+  if (c == '\t') return "\\t";
+  if (c == '\'' || c == '\\') return {'\\', c};
+  if (c >= ' ' && c <= '~') return {c};
+  const auto byte = static_cast<unsigned char>(c);
+  return {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+          static_cast<char>('0' + (byte & 7))};
+}
+
 /// Whether a word is an option whose value is the word after it.
 bool takes_next_word(std::string_view word, const std::vector<Option>& options) {
   for (const Option& option : options) {
@@ -165,9 +176,13 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 std::string shell_word(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
   if (!text.empty() && text.find_first_not_of(plain) == text.npos) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+  std::string quoted = "'", escaped = "$'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    escaped += escaped_for_shell(c);
+  }
+  const bool has_controls = std::any_of(text.begin(), text.end(), text::is_control);
+  return (has_controls || text::to_utf8(text) != text ? escaped : quoted) + "'";
 }
 
 void print(std::string_view text, std::FILE* file) {

@@ -141,7 +141,7 @@ std::string program_of(int pid) {
 std::string command_of(int pid) {
   const std::string words = process::read_file(process::path_of(pid, "cmdline"));
   std::string command(command_bytes_max, '\0');
-  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()));
+  put_command(command.data(), command.size(), words.data(), std::min(words.size(), command.size()), true);
   command.resize(command.find('\0'));
   return command;
 }
