@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "libcmt/trace/files.h"
+#include "preload/program/collector_start.h"
 #include "preload/text.h"
 #include "toolkit/command/command_line.h"
 
@@ -80,6 +82,12 @@ std::string command_of(std::string_view words, bool has_title = false, std::size
   std::string text(room, 'x');
   put_command(text.data(), text.size(), words.data(), std::min(words.size(), room), has_title);
   return text.c_str();
+}
+
+TEST_CASE("recorder and tools have the same names of processes") {
+  CHECK(cmt::supervisor_name == SUPERVISOR_NAME);
+  CHECK(cmt::collector_name == COLLECTOR_NAME);
+  CHECK(std::string_view("cmttrace-collector").substr(0, 15) == COLLECTOR_NAME);
 }
 
 TEST_CASE("recorder and tools write a word alike for a shell") {

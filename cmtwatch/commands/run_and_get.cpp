@@ -146,7 +146,7 @@ class WatchedCommand {
     ProcessSet set = watched_set(options_, launched.pid());
     if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
     ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.folders, options_.pause);
-    if (tracer_) sampler.leave_out_collectors(collector_name);
+    if (tracer_) sampler.leave_out_collectors();
     std::optional<launch::Ended> ended;
     const Listener listener =
         listen_to(launched, ended, [this] { guard_.run([this] { report_.columns().resized(); }); });
@@ -281,7 +281,7 @@ int get(const command::CommandLine& line) {
   std::optional<AttachedTracer> tracer;
   if (options.trace.wanted()) {
     tracer.emplace(options.pid, options.trace, say_get);
-    sampler.leave_out_collectors(collector_name);
+    sampler.leave_out_collectors();
   }
   SampleRelay relay(report, tracer.has_value(), [&](const Sample& sample) {
     if (sample.processes != 0 || options.pace.count != 1) report.show(sample);

@@ -182,7 +182,7 @@ bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) 
   if (watched.counts) return *watched.counts;
   const bool may_share = member.parent != 0 && root_ == "/proc";
   if (may_share && process::share_memory(member.pid, member.parent)) return false;
-  watched.counts = collector_name_.empty() ? true : is_of_watch(member.pid);
+  watched.counts = leaves_out_collectors_ ? is_of_watch(member.pid) : true;
   return watched.counts.value_or(false);
 }
 
@@ -192,7 +192,7 @@ bool ProcessSampler::counts(const ProcessSet::Member& member, Watched& watched) 
 std::optional<bool> ProcessSampler::is_of_watch(int pid) const {
   try {
     const process::Stat stat = process::read_stat(pid, root_);
-    return stat.name != collector_name_ && stat.name != supervisor_name && stat.exit_signal != 0;
+    return stat.name != collector_name && stat.name != supervisor_name && stat.exit_signal != 0;
   } catch (const std::system_error&) {
     return std::nullopt;
   }

@@ -210,8 +210,8 @@ class ProcessSampler {
   ProcessSampler(int pid, ProcessSet set, Metric metric, const process::GroupFolders& folders = {}, bool pauses = false)
       : pid_(pid), set_(std::move(set)), metric_(metric), root_(folders.proc), pauses_(pauses), groups_(folders) {}
 
-  /// Collectors of traces, which have this name, are not measured, nor are the supervisors that started them.
-  void leave_out_collectors(std::string name) { collector_name_ = std::move(name); }
+  /// Collectors of traces are not measured from now on, nor are the supervisors that started them.
+  void leave_out_collectors() { leaves_out_collectors_ = true; }
 
   /// Looks for new processes and reads all. `details` fills by_process. A process that has vanished is left out. The
   /// caller sets the times. Throws PauseRefused if the process that the watch is about may not be stopped.
@@ -235,7 +235,7 @@ class ProcessSampler {
   bool pauses_;
   process::InterruptedCalls interrupted_calls_;
   GroupSums groups_;
-  std::string collector_name_;
+  bool leaves_out_collectors_ = false;
   std::map<int, Watched> watched_;
 };
 

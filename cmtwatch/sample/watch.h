@@ -150,7 +150,4 @@ class CommandTracer : public WatchedTraces {
   std::vector<std::pair<std::string, std::string>> environment_;
 };
 
-/// The kernel's name for a collector, which is not part of what is watched.
-constexpr const char* collector_name = "cmttrace-collec";
-
 }  // namespace cmt::watch

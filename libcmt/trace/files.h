@@ -51,8 +51,9 @@ inline void lock_against_readers(int fd) {
 inline constexpr std::string_view status_folder_begin = "cmttrace.";
 inline constexpr std::size_t status_name_digits = 32;
 
-/// The name of the process of a collector's supervisor (preload/program/collector_start.c), in the form of /proc.
-inline constexpr std::string_view supervisor_name = "cmttrace-superv";
+/// The names of a collector's process and of its supervisor's (preload/program/collector_start.h), in the form of
+/// /proc.
+inline constexpr std::string_view collector_name = "cmttrace-collec", supervisor_name = "cmttrace-superv";
 
 /// A source of an Input's bytes other than a file descriptor: a decompressor.
 class Bytes {

@@ -23,9 +23,11 @@
 
 #include "preload/protocol.h"
 
-/// The name of a supervisor's process, as libcmt/trace/files.h has it. No signal mask identifies it: a thread that
+/// The names of a supervisor's process and of a collector's, which the kernel cuts at 15 bytes. The file
+/// libcmt/trace/files.h has them too. No signal mask identifies a supervisor: a thread that
 /// calls pthread_create or fork blocks all signals, too, and its process may end meanwhile.
 #define SUPERVISOR_NAME "cmttrace-superv"
+#define COLLECTOR_NAME "cmttrace-collec"
 
 /// Creates the files of the trace and the FIFO for commands, writes their paths and the program's description to
 /// `control`, and starts the collector. Returns 0, -errno, or collector_has_no_room if address space is limited to less

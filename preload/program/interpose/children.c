@@ -24,7 +24,7 @@
 
 // They are recognised by their names, which stay when they have ended.
 static bool is_ours(pid_t child) {
-  static const char supervisor[] = "Name:\t" SUPERVISOR_NAME "\n", collector[] = "Name:\tcmttrace-collec\n";
+  static const char supervisor[] = "Name:\t" SUPERVISOR_NAME "\n", collector[] = "Name:\t" COLLECTOR_NAME "\n";
   char path[48], text[2048];
   strcpy(put_decimal(stpcpy(path, "/proc/"), (uint64_t)child), "/status");
   const long file = sys_open(path, O_RDONLY | O_CLOEXEC);
