@@ -253,6 +253,11 @@ void parse_detach(const CommandLine& line, Options& options) {
   options.detach = static_cast<int>(line.number("detach", 0, 1, pid_max));
 }
 
+void refuse_controls(const std::string& option, const std::string& templates) {
+  if (launch::has_controls(launch::absolute_templates(templates)))
+    throw UsageError("--" + option + ": a name, or its folder's, has control characters");
+}
+
 }  // namespace
 
 std::vector<command::Option> known_options() {
@@ -277,10 +282,8 @@ Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
   if (options.output.empty()) throw UsageError("--output: a name is missing");
-  for (const std::string option : {"output", "pprof"}) {
-    if (launch::has_controls(launch::absolute_templates(option == "output" ? options.output : line.value(option, ""))))
-      throw UsageError("--" + option + ": a name, or its folder's, has control characters");
-  }
+  refuse_controls("output", options.output);
+  refuse_controls("pprof", line.value("pprof", ""));
   if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
     throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   const std::string follow = line.word("follow", {"auto", "yes", "no"});

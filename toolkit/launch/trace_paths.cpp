@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "libcmt/format/coding.h"
+#include "libcmt/text/utf8.h"
 #include "libcmt/trace/files.h"
 #include "toolkit/files/regular_file.h"
 #include "toolkit/process/proc_file.h"
@@ -97,9 +98,7 @@ struct stat status_of(const process::Fd& file, const std::string& path) {
 
 }  // namespace
 
-bool has_controls(std::string_view path) {
-  return std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
-}
+bool has_controls(std::string_view path) { return std::any_of(path.begin(), path.end(), text::is_control); }
 
 TracePaths::TracePaths(std::string_view output) : template_(absolute_templates(output.substr(0, output.find(',')))) {}
 

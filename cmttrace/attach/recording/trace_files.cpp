@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "libcmt/text/utf8.h"
 #include "libcmt/trace/files.h"
 #include "preload/text.h"
 #include "toolkit/command/output_path.h"
@@ -29,8 +30,7 @@ bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && 
 
 /// As libcmttrace names a trace after its program: a launcher finds no path with control characters.
 std::string without_controls(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '_');
+  std::replace_if(name.begin(), name.end(), text::is_control, '_');
   return name;
 }
 
