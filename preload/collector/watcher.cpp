@@ -112,8 +112,8 @@ class WatchThread {
   /// Ends a deadlock with strace(1) and others that wait with __WALL until they have no child. Such a wait sees the
   /// supervisor (collector_start.c), which no other wait() sees. The supervisor waits for the collector, the collector
   /// for the program's end, and the program for the supervisor. So the watch thread kills the supervisor, and the
-  /// collector goes on as a child of init. This would not help the first process of a container, which would inherit
-  /// the collector.
+  /// collector goes on as a child of init. A process that inherits orphans then waits for the collector, and is not
+  /// helped. The first process of a container is left alone.
   void end_supervisors_parent_wait() {
     const auto process = static_cast<int>(memory_.start_facts().process);
     const int supervisor = ::getppid();

@@ -10,8 +10,9 @@
 // In any process, a wait for any child, clones too (__WALL), would return the supervisor. Without another child it
 // would wait for the supervisor. strace(1) and gdb(1) wait so. The supervisor is ended before such a call.
 //
-// Where orphans are inherited, the program can still notice two things. A signal SIGCHLD is sent. And while there is no
-// other child, wait() waits, and then fails with ECHILD, as it should have done at once.
+// Where orphans are inherited, the program can still notice three things. A signal SIGCHLD is sent. While there is no
+// other child, wait() waits, and then fails with ECHILD, as it should have done at once. With __WALL it waits for its
+// own supervisor, and so for ever: if the supervisor ended, the program would inherit the collector.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -58,7 +59,8 @@ static pid_t wait_for_own(int* status, int options, struct rusage* used) {
   }
 }
 
-static bool is_filtered(pid_t child, int options) {
+// Before each wait: whether wait_for_own() must do it. Ends the supervisor if the wait would return it.
+static bool prepare_wait(pid_t child, int options) {
   real_find_required();
   if (child != -1) return false;
   if (inherits_orphans()) return true;
@@ -66,26 +68,26 @@ static bool is_filtered(pid_t child, int options) {
   return false;
 }
 
-EXPORT pid_t wait(int* status) { return is_filtered(-1, 0) ? wait_for_own(status, 0, NULL) : real.wait(status); }
+EXPORT pid_t wait(int* status) { return prepare_wait(-1, 0) ? wait_for_own(status, 0, NULL) : real.wait(status); }
 OURS(wait);
 
 EXPORT pid_t waitpid(pid_t child, int* status, int options) {
-  return is_filtered(child, options) ? wait_for_own(status, options, NULL) : real.waitpid(child, status, options);
+  return prepare_wait(child, options) ? wait_for_own(status, options, NULL) : real.waitpid(child, status, options);
 }
 OURS(waitpid);
 
 EXPORT pid_t wait3(int* status, int options, struct rusage* used) {
-  return is_filtered(-1, options) ? wait_for_own(status, options, used) : real.wait3(status, options, used);
+  return prepare_wait(-1, options) ? wait_for_own(status, options, used) : real.wait3(status, options, used);
 }
 OURS(wait3);
 
 EXPORT pid_t wait4(pid_t child, int* status, int options, struct rusage* used) {
-  return is_filtered(child, options) ? wait_for_own(status, options, used) : real.wait4(child, status, options, used);
+  return prepare_wait(child, options) ? wait_for_own(status, options, used) : real.wait4(child, status, options, used);
 }
 OURS(wait4);
 
 EXPORT int waitid(idtype_t kind, id_t child, siginfo_t* info, int options) {
-  if (!is_filtered(kind == P_ALL ? -1 : 0, options)) return real.waitid(kind, child, info, options);
+  if (!prepare_wait(kind == P_ALL ? -1 : 0, options)) return real.waitid(kind, child, info, options);
   const int saved = errno;
   for (siginfo_t found;;) {
     if (find_child(&found, options) != 0) return -1;
