@@ -128,12 +128,18 @@ void TraceFiles::describe(Control& control) const {
 }
 
 std::string program_of(int pid) {
+  // The name by which it was started, as the library has it in children: the first word, unless that is a title.
+  std::string name = process::read_stat(pid).name;
+  const std::string words = process::read_file(process::path_of(pid, "cmdline"));
+  const std::string started = fs::path(words.c_str()).filename().string();
+  constexpr std::size_t name_bytes = 15;
+  const bool is_title = started.empty() || started.find(' ') != started.npos;
+  if (!is_title && started.substr(0, name_bytes) == name) return started;
   std::error_code error;
   std::string file = fs::read_symlink(process::path_of(pid, "exe"), error).filename().string();
   constexpr std::string_view gone = " (deleted)";
   if (file.ends_with(gone)) file.resize(file.size() - gone.size());
   if (!error && !file.empty()) return file;
-  std::string name = process::read_stat(pid).name;
   std::replace(name.begin(), name.end(), '/', '_');
   return name;
 }

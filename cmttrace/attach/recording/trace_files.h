@@ -51,7 +51,7 @@ void copy_text(char (&to)[bytes], const std::string& text) {
   to[length] = 0;
 }
 
-/// The name of the program that a process executes, and its command line.
+/// The name by which a process's program was started, or that of its file if this is not known; and its command line.
 std::string program_of(int pid);
 std::string command_of(int pid);
 
