@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -182,6 +183,7 @@ void check_outputs(const Options& options, const std::vector<Allocator>& allocat
     const std::string path = output_path(options.output, allocator.name);
     cmt::command::refuse_input_as_output(path, {options.file});
     cmt::command::check_folder(path);
+    if (std::filesystem::is_directory(path)) throw std::system_error(EISDIR, std::generic_category(), path);
   }
 }
 

@@ -33,6 +33,12 @@ cmtreplay -o /nowhere/at.all --runs=1 --alloc=null t.trace > table 2> words || s
 test $status = 1
 tail -1 words | grep -qx 'cmtreplay: /nowhere/at.all: No such file or directory'
 test ! -s table  # refused before anything ran
+mkdir folder
+status=0
+cmtreplay -o folder --runs=1 --alloc=null t.trace > table 2> words || status=$?
+test $status = 1
+tail -1 words | grep -qx 'cmtreplay: folder: Is a directory'
+test ! -s table
 cp t.trace own.trace
 status=0
 cmtreplay -o own.trace --runs=1 --alloc=null own.trace > table 2> words || status=$?
