@@ -130,20 +130,22 @@ int start(const Command& command, const Words& given) {
 }
 
 /// Becomes man(1) with the page that was installed together with the tool. Without man(1) or the page, the tool shows
-/// its --help. Returns the exit status if that fails.
-int show_page(const std::string& tool) {
+/// the --help of the command, which is that of a subcommand of cmtwatch where it starts one. Returns the exit status if
+/// that fails.
+int show_page(const Command& command) {
+  const std::string& tool = command.tool;
   for (const char* const ending : {".1", ".1.gz"}) {
     const std::string page = own_folder() / CMT_PAGES_FROM_BIN / (tool + ending);
     if (fs::exists(page)) execlp("man", "man", page.c_str(), nullptr);
   }
-  return start(tool, {"--help"});
+  const bool has_word = !command.words.empty() && command.words[0][0] != '-';
+  return start(tool, has_word ? Words{command.words[0], "--help"} : Words{"--help"});
 }
 
-/// The tool whose page `cmt help NAME` shows. Empty: there is no such command.
-std::string tool_of_page(std::string_view name) {
-  if (name == "cmt" || name == "help") return "cmt";
-  const Command* const command = find_command(name);
-  return command != nullptr ? command->tool : "";
+/// The command whose page `cmt help NAME` shows, or null.
+const Command* command_of_page(std::string_view name) {
+  static const Command own{"cmt", "cmt", ""};
+  return name == "cmt" || name == "help" ? &own : find_command(name);
 }
 
 /// For words that start no tool: shows the help, or throws UsageError.
@@ -161,9 +163,8 @@ int run(const command::CommandLine& line) {
 std::optional<int> start_tool(const Words& words) {
   if (words.empty()) return std::nullopt;
   if (const Command* const command = find_command(words[0])) return start(*command, {words.begin() + 1, words.end()});
-  const std::string tool = words.size() == 2 && words[0] == "help" ? tool_of_page(words[1]) : "";
-  if (tool.empty()) return std::nullopt;
-  return show_page(tool);
+  const Command* const command = words.size() == 2 && words[0] == "help" ? command_of_page(words[1]) : nullptr;
+  return command != nullptr ? std::optional(show_page(*command)) : std::nullopt;
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ starts 'cmtwatch [run -r -- app]' watch run -r -- app
 starts 'trace2cmt [-s x]' convert -s x
 starts 'trace2cmt [--info x]' info x
 starts 'trace2cmt [--help]' help convert   # no page is installed beside it
+starts 'cmtwatch [explain --help]' help explain
+starts 'cmtreplay [--help]' help verify
 [ "$(cmt --help | sed -n 's/^  [a-z]* .* \([a-z2]*\)$/\1/p' | grep -xE 'cmt.+|trace2cmt|lifetimes|overhead' | sort -u | wc -l)" = 7 ] ||
   complain "cmt --help does not list all tools"
 
