@@ -28,6 +28,10 @@ TEST_CASE("functions that only hand memory on are known by their names") {
         "alloc::raw_vec::RawVec<T,A>::grow_one",
         "hashbrown::raw::alloc::inner::do_alloc",
         "<T as alloc::string::ToString>::to_string",
+        "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>",
+        "<[u8]>::to_vec",
+        "<[alloc::string::String]>::join::<&str>",
+        "<str>::repeat",
         "__rust_alloc",
         "_PyObject_Malloc",
         "PyMem_RawMalloc",
@@ -46,8 +50,9 @@ TEST_CASE("functions that only hand memory on are known by their names") {
   for (const char* const name :
        {"my_malloc", "pool::allocate(int)", "std::vector<int>::reserve(unsigned long)", "", "<<<((",
         "f(std::allocator<int>::allocate)", "PyUnicode_New", "xml_alloc", "std::thread::join()", "main", "mallocs",
-        "core::Engine::start(int)", "<app::Order as core::clone::Clone>::clone",
-        "std::filesystem::__cxx11::path::path(char const*)", "Order::Order(Order const&)", "operator newer(int)"}) {
+        "core::Engine::start(int)", "<app::Order as core::clone::Clone>::clone", "<[u8] as app::Codec<[u8]>>::encode",
+        "<str as app::Codec>::encode", "std::filesystem::__cxx11::path::path(char const*)",
+        "Order::Order(Order const&)", "operator newer(int)"}) {
     CAPTURE(name);
     CHECK(!is_allocation_function(name));
   }
