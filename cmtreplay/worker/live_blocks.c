@@ -164,8 +164,8 @@ void live_blocks_for_each(void (*visit)(const struct live_block*)) {
 
 /* Patterns. */
 
-/* The words of a block's pattern rise by an odd step from one that depends on the seed. So no two words of a block are
- * equal, and blocks of two seeds agree in a word by a chance of 1 in 2^56. No byte is 0. */
+/* The words of a block's pattern rise by a constant step from one that depends on the seed. No byte is 0. Words of two
+ * places in a block differ, and blocks of two seeds agree in a word by a chance of 1 in 2^56. */
 static inline uint64_t pattern_word(uint64_t first, uint64_t offset) {
   static const uint64_t step = 0x9e3779b97f4a7c15;
   return (first + offset * step) | 0x0101010101010101u;

@@ -147,10 +147,12 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
 }
 
 // A forked child may see other files than its parent, after chroot(2) or in a mount namespace of its own. Then it can
-// neither create its trace nor report that to the launcher. Its parent's collector does, by a count in the parent's
-// rings. A child that has no rings yet when it forks leaves this count to its own child.
+// neither create its trace nor report that to the launcher. Its parent's collector does while the parent runs, by a
+// count in the parent's rings. A child that has no rings yet when it forks leaves this count to its own child. The page
+// of the count keeps the parent's rings in memory until the child has its first event, or ends.
 static void know_parents_count(void) {
-  if (!tracing.parents_count && !sandbox_entered) tracing.parents_count = rings_share_count(tracing.control);
+  if (!tracing.parents_count && !sandbox_entered && !tracing.is_stopped)
+    tracing.parents_count = rings_share_count(tracing.control);
 }
 
 // Detaches the forked thread from its parent's collector: a signal handler may have forked within an event, which goes
@@ -450,12 +452,12 @@ void start_collecting(void) {
 
 // A child that a paused process forks records nothing until it is resumed.
 void pause_recording(bool paused) {
-  struct Control* control = tracing.control;
   if (!is_started() || tracing.is_stopped) return;
   if (paused && recording_is_on()) {
     record_long_label(kind_mark, "cmt_pause");
-    __atomic_fetch_add(&control->pauses, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&tracing.control->pauses, 1, __ATOMIC_RELAXED);
   }
+  struct Control* const control = tracing.control;  // after the first event, with which a forked child's begins
   state.is_paused = paused;
   if (control && recording_generation() != 0) {
     __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);

@@ -129,6 +129,14 @@ int main() {
 }
 END
 g++ -O0 -std=c++17 -o own own.cpp
+# An allocator that has all forms does not lead to the program's: its own are recorded, once each.
+for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
+  /sbin/ldconfig -p | grep -q "$library" || continue
+  rm -f own.trace
+  LD_PRELOAD="$TRACER $library" CMTTRACE_OUT=own.trace ./own >/dev/null
+  [ "$(grep -c '^operator new\[\](70[23]' own.trace)" = 40 ] && [ "$(grep -c '^operator delete\[\](' own.trace)" = 40 ] ||
+    { echo "own operators with $library: $(grep -c '^operator new\[\]' own.trace) arrays" >&2; failed=1; }
+done
 for stacks in 0 1; do
   rm -f own.trace
   live=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=own.trace CMTTRACE_STACKS=$stacks ./own)

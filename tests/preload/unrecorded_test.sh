@@ -135,7 +135,7 @@ END
   mkdir -p root
   record ./other_root
   [ "$status" = 125 ] || complain "status $status"
-  has_line '1 forked process not recorded, and no child of such a one: standard error has the reason'
+  has_line '1 forked process not recorded, nor children of these: standard error has the reason'
   [ "$(grep -c '^libcmttrace: cannot create ' err)" = 1 ] || complain "$(cat err)"
 }
 

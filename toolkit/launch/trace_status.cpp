@@ -552,7 +552,7 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   add(&BegunTrace::pools_refused, "pool", " not recorded, as there are too many");
   add(&BegunTrace::pauses, "pause", " in which no calls were recorded");
   add(&BegunTrace::children_unrecorded, "forked process",
-      " not recorded, and no child of such a one: standard error has the reason");
+      " not recorded, nor children of these: standard error has the reason");
   if (bypasses != 0) {
     losses.push_back("calls by " + bypass +
                      (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +

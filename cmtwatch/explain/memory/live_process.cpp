@@ -272,7 +272,10 @@ class LiveProcess final : public AddressSpace {
 int living_thread(int pid) {
   if (!process::read_stat(pid).zombie()) return pid;
   for (const int tid : process::read_threads(pid)) {
-    if (tid != pid && !process::read_stat(tid).zombie()) return tid;
+    try {
+      if (tid != pid && !process::read_stat(tid).zombie()) return tid;
+    } catch (const std::system_error&) {  // this thread has ended meanwhile
+    }
   }
   return pid;
 }

@@ -56,21 +56,20 @@ static bool is_programs_own(const char* name) {
   return found && is_program_code(found);
 }
 
-// Whether the program itself defines the form for one object or that for arrays. The C++ library's other forms of the
-// same name call these in turn.
+// Whether the C++ library's function of this name calls one in turn that the program itself defines.
 static bool leads_to_program(const char* name) {
-  const bool is_new = name[2] == 'n', is_aligned = strstr(name, "align_val_t");
+  const bool is_new = name[2] == 'n', is_array = name[3] == 'a', is_aligned = strstr(name, "align_val_t");
   if (is_new)
     return is_programs_own(is_aligned ? "_ZnwmSt11align_val_t" : "_Znwm") ||
-           is_programs_own(is_aligned ? "_ZnamSt11align_val_t" : "_Znam");
+           (is_array && is_programs_own(is_aligned ? "_ZnamSt11align_val_t" : "_Znam"));
   return is_programs_own(is_aligned ? "_ZdlPvSt11align_val_t" : "_ZdlPv") ||
-         is_programs_own(is_aligned ? "_ZdaPvSt11align_val_t" : "_ZdaPv");
+         (is_array && is_programs_own(is_aligned ? "_ZdaPvSt11align_val_t" : "_ZdaPv"));
 }
 
 static __attribute__((noinline)) void look_for(struct Next* next, const char* name, const void* caller) {
-  next->leads_to_program = leads_to_program(name);
   void* const found = find(name, caller);
   next->flag = flag_of(found);
+  next->leads_to_program = !next->flag && (leads_to_program(name) || (found && is_program_code(found)));
   __atomic_store_n(&next->function, found, __ATOMIC_RELEASE);  // other threads go by it
 }
 
