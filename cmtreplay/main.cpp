@@ -183,7 +183,8 @@ void check_outputs(const Options& options, const std::vector<Allocator>& allocat
     const std::string path = output_path(options.output, allocator.name);
     cmt::command::refuse_input_as_output(path, {options.file});
     cmt::command::check_folder(path);
-    if (std::filesystem::is_directory(path)) throw std::system_error(EISDIR, std::generic_category(), path);
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) throw std::system_error(EISDIR, std::generic_category(), path);
   }
 }
 

@@ -435,6 +435,13 @@ static void read_recording_settings(void) {
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) owners_usable_size = real.malloc_usable_size;
 }
 
+// The pause at the begin is meant, and is not counted as one in which calls are missing.
+static void begin_paused_if_wanted(void) {
+  if (!setting_is(setting_start, "paused")) return;
+  pause_recording(true);
+  if (tracing.control) __atomic_store_n(&tracing.control->pauses, 0, __ATOMIC_RELAXED);
+}
+
 void start_collecting(void) {
   state.may_open_files = true;
   read_recording_settings();
@@ -446,7 +453,7 @@ void start_collecting(void) {
   if (parent && (long)setting_number(setting_child_of) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
   if (!recording_is_on() || !tracing_start_collector()) return;
   report_missing_stacks();
-  if (setting_is(setting_start, "paused")) pause_recording(true);
+  begin_paused_if_wanted();
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
 }
 
@@ -531,7 +538,7 @@ void attached_resume(void) {
   must(tracing.control != NULL && tracing.generation != 0);
   tracing.is_stopped = false;
   set_recording_generation(tracing.generation);
-  if (setting_is(setting_start, "paused")) pause_recording(true);
+  begin_paused_if_wanted();
 }
 
 void attached_end(void) {

@@ -74,8 +74,9 @@ static __attribute__((noinline)) void look_for(struct Next* next, const char* na
 }
 
 // Lets `next` be the next function, or NULL.
-#define NEXT_FUNCTION(symbol)                                                                                       \
-  if (__builtin_expect(!symbol##_next.function, 0)) look_for(&symbol##_next, #symbol, __builtin_return_address(0)); \
+#define NEXT_FUNCTION(symbol)                                                           \
+  if (__builtin_expect(!__atomic_load_n(&symbol##_next.function, __ATOMIC_ACQUIRE), 0)) \
+    look_for(&symbol##_next, #symbol, __builtin_return_address(0));                     \
   const __typeof__(&symbol) next = __extension__(__typeof__(&symbol)) symbol##_next.function
 
 #define NEW(symbol, kind_of_call, aligned, parameters, arguments)                                             \
