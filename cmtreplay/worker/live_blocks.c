@@ -164,8 +164,8 @@ void live_blocks_for_each(void (*visit)(const struct live_block*)) {
 
 /* Patterns. */
 
-/* The words of a block's pattern rise by a constant step from one that depends on the seed. No byte is 0. Words of two
- * places in a block differ, and blocks of two seeds agree in a word by a chance of 1 in 2^56. */
+/* The words of a block's pattern rise by a constant step from one that depends on the seed. No byte is 0, which leaves
+ * 56 bits: a word of another place or seed is hardly ever the same. */
 static inline uint64_t pattern_word(uint64_t first, uint64_t offset) {
   static const uint64_t step = 0x9e3779b97f4a7c15;
   return (first + offset * step) | 0x0101010101010101u;

@@ -24,8 +24,8 @@
 #include "preload/protocol.h"
 
 /// The names of a supervisor's process and of a collector's, which the kernel cuts at 15 bytes. The file
-/// libcmt/trace/files.h has them too. No signal mask identifies a supervisor: a thread that
-/// calls pthread_create or fork blocks all signals, too, and its process may end meanwhile.
+/// libcmt/trace/files.h has them too. No signal mask identifies a supervisor: a thread that calls pthread_create or
+/// fork blocks all signals, too, and its process may end meanwhile.
 #define SUPERVISOR_NAME "cmttrace-superv"
 #define COLLECTOR_NAME "cmttrace-collec"
 

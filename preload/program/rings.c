@@ -149,8 +149,8 @@ void rings_forget(struct Control* control) {
 uint32_t* rings_share_count(struct Control* control) {
   if (!control || control->magic[0] == 0) return NULL;
   const uintptr_t count = (uintptr_t)&control->children_unrecorded, in_page = count % 4096;
-  const long page =
-      sys(SYS_mremap, count - in_page, 0, 4096, MREMAP_MAYMOVE);  // of 0 bytes: a copy of a shared mapping
+  // From 0 bytes on, mremap makes a second mapping of shared memory.
+  const long page = sys(SYS_mremap, count - in_page, 0, 4096, MREMAP_MAYMOVE);
   return page < 0 && page > -4096 ? NULL : (uint32_t*)((uintptr_t)page + in_page);
 }
 

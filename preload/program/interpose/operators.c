@@ -7,8 +7,8 @@
 // library's other forms call the program's, and only the program knows what these do: call malloc, take a block from a
 // list, or do nothing. So such forms record nothing here. The program's own calls of malloc and free are the events.
 //
-// Exceptions that do not come from a failed malloc (a bad alignment; another
-// allocator's operator new) leave a guard whose frame is gone: interpose.h, guard_holds.
+// Exceptions that do not come from a failed malloc (a bad alignment; another allocator's operator new) leave a guard
+// whose frame is gone: guard.h, guard_holds.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
