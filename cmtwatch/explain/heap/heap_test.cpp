@@ -5,6 +5,7 @@
 
 #include "cmtwatch/explain/explain_report.h"
 #include "cmtwatch/explain/explanation.h"
+#include "cmtwatch/explain/heap/walk.h"
 #include "cmtwatch/explain/memory/made_up_memory.h"
 
 namespace cmt::watch::explain {
@@ -228,6 +229,31 @@ TEST_CASE("heap: a stack that claims a part of the heap is booked once") {
   REQUIRE(look.heap);
   CHECK(look.heap->figures.live_blocks == heap_pages - 1);
   CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
+}
+
+TEST_CASE("heap: a long chain of chunks is walked whole across the windows that are read ahead") {
+  constexpr std::uint64_t pages = 400, chunk = 0x30;  // a page has no whole number of them
+  for (const std::uint64_t swapped_pages : {0, 1}) {
+    MadeUpMemory memory;
+    const Range range = memory.map(main_heap, pages * page_bytes, "[heap]");
+    std::uint64_t top = range.begin, blocks = 0;
+    for (; top + chunk <= range.end - page_bytes; top += chunk, ++blocks) memory.write(top + 8, chunk | 1);
+    memory.write(top + 8, (range.end - top) | 1);
+    const std::uint64_t swapped = range.begin + 300 * page_bytes;
+    memory.set_state({swapped, swapped + swapped_pages * page_bytes}, PageState::swapped);
+    const GlibcMalloc malloc;
+    const FreeLists lists;
+    HeapFigures figures;
+    HeapWalker walker(memory, malloc, lists, figures, nullptr);
+    CHECK(walker.walk({range, range.begin, range.end, top, true}) == range.end);
+    const std::uint64_t missed = blocks - figures.live_blocks;
+    CHECK(missed >= swapped_pages * (page_bytes / chunk - 1));
+    CHECK(missed <= swapped_pages * (page_bytes / chunk + 2));
+    CHECK(figures.tops == 1);
+    CHECK(figures.resyncs == 0);
+    CHECK(figures.swapped_bytes == swapped_pages * page_bytes);
+    CHECK(memory.faults() == 0);
+  }
 }
 
 TEST_CASE("heap: a library that claims terabytes costs no memory") {

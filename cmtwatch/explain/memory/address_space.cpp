@@ -1,27 +1,45 @@
 // Finds mappings and pages, and keeps pages that lists of free blocks lead to again and again.
 #include "cmtwatch/explain/memory/address_space.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <new>
+#include <numeric>
 
 namespace cmt::watch::explain {
 
 namespace {
-constexpr std::size_t pages_kept = 4096;  // 16 MiB
-}
+constexpr std::size_t pages_kept = 4096, kept_bytes = pages_kept * page_bytes;
+constexpr std::uint64_t huge_page_bytes = 2 << 20;
+}  // namespace
 
 // The addresses are apart from the bytes, so that only pages that are kept become resident here: a small process costs
-// little, again and again.
-struct AddressSpace::KeptPages {
-  std::array<std::uint64_t, pages_kept> page{};  // its address; 0: none
-  std::array<std::array<std::uint8_t, page_bytes>, pages_kept> bytes;
+// little, again and again. For a large one, which may be stopped meanwhile, huge pages spare a page fault for each.
+class AddressSpace::KeptPages {
+ public:
+  explicit KeptPages(std::uint64_t resident_bytes) {
+    if (resident_bytes > 2 * kept_bytes) ::madvise(bytes_.get(), kept_bytes, MADV_HUGEPAGE);
+  }
+
+  std::uint64_t& page(std::size_t place) { return pages_[place]; }
+  std::uint8_t* bytes(std::size_t place) { return bytes_.get() + place * page_bytes; }
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* bytes) const { ::operator delete(bytes, std::align_val_t(huge_page_bytes)); }
+  };
+
+  std::array<std::uint64_t, pages_kept> pages_{};  // their addresses; 0: none
+  std::unique_ptr<std::uint8_t, Free> bytes_{
+      static_cast<std::uint8_t*>(::operator new(kept_bytes, std::align_val_t(huge_page_bytes)))};
 };
 
-AddressSpace::AddressSpace() : kept_(new KeptPages) {}
+AddressSpace::AddressSpace() = default;
 AddressSpace::~AddressSpace() = default;
 
 const process::Mapping* AddressSpace::find(std::uint64_t address) const {
@@ -109,16 +127,18 @@ std::uint64_t AddressSpace::resident_bytes(Range range) { return count(range, Pa
 std::uint64_t AddressSpace::swapped_bytes(Range range) { return count(range, PageState::swapped); }
 
 const std::uint8_t* AddressSpace::keep(std::uint64_t page) {
+  if (!kept_) {
+    const auto add = [](std::uint64_t sum, const process::Mapping& each) { return sum + each.resident_bytes; };
+    kept_ = std::make_unique<KeptPages>(std::accumulate(mappings_.begin(), mappings_.end(), std::uint64_t{0}, add));
+  }
   const std::size_t place = page / page_bytes % pages_kept;
-  std::uint64_t& kept = kept_->page[place];
-  std::uint8_t* const bytes = kept_->bytes[place].data();
+  std::uint64_t& kept = kept_->page(place);
+  std::uint8_t* const bytes = kept_->bytes(place);
   if (kept == page) return bytes;
   if (this->page(page) != PageState::resident) return nullptr;
   kept = 0;
-  const std::uint64_t before = read_bytes_;
   const Piece whole{page, bytes, page_bytes};
-  read_pieces({&whole, 1});
-  if (read_bytes_ != before + page_bytes) return nullptr;
+  if (read_pieces({&whole, 1}) != page_bytes) return nullptr;
   kept = page;
   return bytes;
 }
@@ -138,23 +158,26 @@ bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
   return true;
 }
 
-bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
+AddressSpace::ReadPlan AddressSpace::plan_read(Range range, std::uint8_t* to) {
   assert(range.begin % page_bytes == 0 && range.end % page_bytes == 0 && range.begin <= range.end);
-  std::vector<Piece> pieces;
-  std::uint64_t wanted = 0, done = range.begin;
+  ReadPlan plan;
+  std::uint64_t done = range.begin;
   const auto clear_up_to = [&](std::uint64_t end) { std::memset(to + (done - range.begin), 0, end - done); };
   each_run(range, [&](const PageRun& run) {
     if (run.state != PageState::resident) return true;
     clear_up_to(run.range.begin);
-    pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
-    wanted += run.range.bytes();
+    plan.pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
+    plan.bytes += run.range.bytes();
     done = run.range.end;
     return true;
   });
   clear_up_to(range.end);
-  const std::uint64_t before = read_bytes_;
-  read_pieces(pieces);
-  return read_bytes_ == before + wanted;
+  return plan;
+}
+
+bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
+  const ReadPlan plan = plan_read(range, to);
+  return read_pieces(plan.pieces) == plan.bytes;
 }
 
 bool AddressSpace::read_file(int fd, const FilePieceVisitor& visit) {
