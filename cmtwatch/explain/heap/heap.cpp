@@ -98,27 +98,26 @@ class HeapReader {
     return range.end;
   }
 
-  // The most bytes of a heap of a thread's arena, to which heaps are aligned. With reserved huge pages it is four of
-  // them, and in glibc 2.43 64 MiB as without.
-  std::uint64_t heap_bytes_max(const Arena& arena) {
-    constexpr std::uint64_t usual = std::uint64_t{64} << 20;
-    const auto& parameters = heap_.malloc.parameters;
-    if (!parameters || parameters->huge_page_bytes == 0) return usual;
-    const std::uint64_t at = arena.top & ~(usual - 1);
-    const auto head = memory_.read<HeapHead>(at);
-    const bool is_usual = head && head->arena == arena.address && arena.top - at < head->bytes;
-    return is_usual ? usual : 4 * parameters->huge_page_bytes;
+  bool begins_heap(std::uint64_t address, const Arena& arena) {
+    const auto head = memory_.read<HeapHead>(address);
+    return head && head->arena == arena.address && arena.top - address < head->bytes;
   }
 
-  // The heaps of a thread's arena, from the last, which has the top, to the first.
+  // The heaps of a thread's arena, from the last, which has the top, to the first. They are aligned to the most bytes
+  // that one can have. With reserved huge pages these are four of them, and in glibc 2.43 64 MiB as without. Such a
+  // heap of 8 MiB may begin where one of 64 MiB would.
   void add_heaps(const Arena& arena, std::vector<HeapRegion>& regions) {
-    const std::uint64_t most = heap_bytes_max(arena);
+    constexpr std::uint64_t usual = std::uint64_t{64} << 20;
+    const auto& parameters = heap_.malloc.parameters;
+    const std::uint64_t huge = parameters ? 4 * parameters->huge_page_bytes : 0;
+    const auto [step, most] = std::minmax({usual, huge != 0 ? huge : usual});
     std::set<std::uint64_t> seen;
-    std::uint64_t at = arena.top & ~(most - 1);
+    std::uint64_t at = arena.top & ~(usual - 1);
+    if (huge != 0 && !begins_heap(at, arena)) at = arena.top & ~(huge - 1);
     for (std::uint64_t count = 0; at != 0 && count < heaps_max; ++count) {
       const auto head = memory_.read<HeapHead>(at);
       const bool is_sound = head && head->arena == arena.address && head->bytes >= page_bytes && head->bytes <= most &&
-                            head->bytes % page_bytes == 0 && head->before % most == 0 && seen.insert(at).second;
+                            head->bytes % page_bytes == 0 && head->before % step == 0 && seen.insert(at).second;
       if (!is_sound) {
         doubt("a heap of an arena was not found");
         return;

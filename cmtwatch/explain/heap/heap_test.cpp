@@ -72,6 +72,42 @@ TEST_CASE("heap: a made-up heap is found and walked") {
   CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
 }
 
+TEST_CASE(
+    "heap: of an arena's heaps of 8 MiB, as with reserved huge pages, one may begin where a heap of 64 MiB would") {
+  constexpr std::uint64_t before = thread_heap - (std::uint64_t{8} << 20);
+  MadeUpHeap made;
+  made.memory.write(settings_at + 48, std::uint64_t{2} << 20);  // hp_pagesize
+  made.add_thread_arena(2 * page_bytes);
+  made.memory.map(before, page_bytes);
+  made.memory.write(thread_heap + 8, before);
+  made.memory.write(before, thread_arena);
+  made.memory.write(before + 16, std::uint64_t{page_bytes});
+  made.memory.write(before + 0x38, std::uint64_t{page_bytes - 0x30 - 0x20} | 5);
+  made.memory.write(before + page_bytes - 0x18, std::uint64_t{0x11});  // fenceposts
+  made.memory.write(before + page_bytes - 8, std::uint64_t{1});
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.heap->heap_ranges.size() == 3);
+  CHECK(look.heap->figures.live_blocks == heap_pages + 1);
+}
+
+TEST_CASE("heap: a piece of the main arena is found that has one chunk, and memory of others after it") {
+  constexpr std::uint64_t piece = 0x7f2000000000, last = piece + 2 * page_bytes;
+  MadeUpHeap made;
+  made.memory.write(main_arena + 4, std::uint32_t{2});  // not contiguous
+  made.memory.write(main_arena + bins + 2072, (heap_pages + 2) * page_bytes);
+  made.memory.map(piece, 3 * page_bytes);
+  made.memory.write(piece + 8, std::uint64_t{2 * page_bytes - 0x20} | 1);
+  made.memory.write(last - 0x18, std::uint64_t{0x11});  // fenceposts
+  made.memory.write(last - 8, std::uint64_t{0x11});
+  made.memory.write(last + 8, std::uint64_t{0});
+  const Explanation look = explain(made.memory);
+  REQUIRE(look.heap);
+  CHECK(look.doubts.empty());
+  CHECK(look.heap->figures.live_blocks == heap_pages);
+  CHECK(look.bytes_of(PartKind::anonymous) == page_bytes);
+}
+
 TEST_CASE("heap: a page in swap is not read, and is no lost chain") {
   MadeUpHeap made;
   made.memory.set_state({main_heap + 3 * page_bytes, main_heap + 4 * page_bytes}, PageState::swapped);

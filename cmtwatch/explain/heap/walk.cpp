@@ -258,6 +258,8 @@ bool HeapWalker::has_chain(std::uint64_t address, std::uint64_t end, std::uint64
     if (!size) break;
     if (!is_sound(*size, address, end)) return false;
     if (address == top) return true;
+    const bool ends_piece = is_fencepost(*size) && (address + chunk_alignment) % page_bytes == 0;
+    if (ends_piece) break;  // memory of others may follow
     address += chunk_bytes(*size);
   }
   return count >= chain_of_piece;
