@@ -87,4 +87,33 @@ mkdir t
 [ "$(cat err)" = "libcmttrace: not recorded, because it comes before the tracer: the malloc of $programs/own_malloc" ] ||
   { echo "own_malloc: said: $(cat err)" >&2; failed=1; }
 [ "$(cat t/* | grep -c '^thread_name("in a child")')" = 1 ] || { echo "own_malloc: $(cat t/*)" >&2; failed=1; }
+
+# A program with its own free alone: it gets no block that is the tracer's own. One that calls the next free is recorded.
+cat >own_free.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#ifdef NEXT
+void free(void* block) {
+  static void (*next)(void*);
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "free");
+  next(block);
+}
+#else
+extern void __libc_free(void*);
+void free(void* block) { __libc_free(block); }
+#endif
+int main(void) { for (int i = 0; i < 9; i++) free(malloc(33000)); return 0; }
+END
+gcc -O1 -fno-builtin -o own_free own_free.c
+gcc -O1 -fno-builtin -DNEXT -o next_free own_free.c -ldl
+for sampled in '' 1K; do
+  rm -f t.cmt
+  CMTTRACE_SAMPLE_BYTES=$sampled CMTTRACE_OUT=t.cmt LD_PRELOAD=$TRACER ./own_free 2>err || { echo "own_free: exit $?" >&2; failed=1; }
+  [ "$(cat err)" = "libcmttrace: not recorded, because it comes before the tracer: the free of ./own_free" ] ||
+    { echo "own_free: said: $(cat err)" >&2; failed=1; }
+  rm -f t.trace
+  CMTTRACE_OUT=t.trace LD_PRELOAD=$TRACER ./next_free 2>err && [ ! -s err ] && [ "$(grep -c '^free([0-9a-f]' t.trace)" -ge 9 ] ||
+    { echo "next_free: exit $?: $(cat err t.trace)" >&2; failed=1; }
+done
 [ "$failed" = 0 ]

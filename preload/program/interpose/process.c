@@ -29,6 +29,7 @@
 #include "preload/program/collector_start.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
+#include "preload/program/hooks/loads.h"
 #include "preload/program/interpose/sampled.h"
 #include "preload/program/launch/execs.h"
 #include "preload/program/launch/restart.h"
@@ -90,10 +91,30 @@ static void* call_for_own_use(void* function(void)) {
   return result;
 }
 
+// A block of ours is of the arena, which a free of the program's own may not take.
 static void* make_block(void) {
   void* block = malloc(1);
-  free(block);
+  if (!arena_owns(block)) free(block);
   return block;
+}
+
+static void (*free_behind)(void* block);
+static const void* awaited;  // by free_behind_us
+static bool has_come;
+
+static void free_behind_us(void* block) {
+  if (block == awaited) has_come = true;
+  free_behind(block);
+}
+
+static void* free_block(void) {
+  void* const block = real.malloc(1);
+  free_behind = real.free;
+  awaited = block;
+  real.free = free_behind_us;
+  free(block);
+  real.free = free_behind;
+  return NULL;
 }
 
 // musl's pthread_atfork allocates.
@@ -102,13 +123,27 @@ static void* watch_forks(void) {
   return NULL;
 }
 
+// Whether the program has a free of its own that does not call ours: then its blocks do not end.
+static bool has_hiding_free(void) {
+  const void* const first = find_one("free", find_everywhere);
+  if (!first || !is_program_code(first)) return false;
+  call_for_own_use(free_block);
+  return !has_come;
+}
+
 // An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
 // malloc may be that of a jump in the program.
-static void report_hiding_malloc(void) {
+static void report_hiding_functions(void) {
   const void* const block = call_for_own_use(make_block);
-  const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));
+  const bool is_malloc = !arena_owns(block);
+  if (!is_malloc && !has_hiding_free()) return;
+  const char* theirs = is_malloc ? find_module(find_one("malloc", find_everywhere)) : "";
   if (theirs && *theirs == 0) theirs = program_invocation_name;
-  if (theirs) write_message("not recorded, because it comes before the tracer: the malloc of ", theirs, 0);
+  if (!theirs) return;
+  write_message(is_malloc ? "not recorded, because it comes before the tracer: the malloc of "
+                          : "not recorded, because it comes before the tracer: the free of ",
+                theirs, 0);
+  loads_report_one(theirs);
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -124,7 +159,7 @@ __attribute__((constructor)) static void begin(void) {
     settings_make_paths_absolute();
   call_for_own_use(watch_forks);
   start_collecting();
-  if (recording_is_on()) report_hiding_malloc();
+  if (recording_is_on()) report_hiding_functions();
   if (!tracing.is_stopped) hooks_replace(hooks_of_mallctl);
   notice_quick_exit();
   errno = saved;
