@@ -53,7 +53,7 @@ void describe(Visitor& field, const ListedProcess& process) {
 const RecordedFile* last_trace_of(pid_t process, const launch::RecordedTraces& recorded) {
   const RecordedFile* last = nullptr;
   for (const RecordedFile& file : recorded.files) {
-    if (file.process == process && (last == nullptr || file.start_ns > last->start_ns)) last = &file;
+    if (file.process == process && (last == nullptr || file.begin_ns > last->begin_ns)) last = &file;
   }
   return last;
 }
@@ -80,10 +80,10 @@ void write_list(const std::string& path, const launch::RecordedTraces& recorded)
   std::vector<std::pair<const RecordedFile*, bool>> all;
   for (const RecordedFile& file : recorded.files) all.emplace_back(&file, true);
   for (const RecordedFile& file : recorded.left_out) all.emplace_back(&file, false);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first->start_ns < b.first->start_ns; });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first->begin_ns < b.first->begin_ns; });
   std::string text;
   for (const auto& [file, is_kept] : all) {
-    const ListedProcess process{*file, static_cast<double>(file->start_ns - all.front().first->start_ns) / 1e9,
+    const ListedProcess process{*file, static_cast<double>(file->begin_ns - all.front().first->begin_ns) / 1e9,
                                 is_kept};
     if (text.empty()) text = output::csv_titles(process);
     text += output::csv_row(process);

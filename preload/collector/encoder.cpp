@@ -117,6 +117,7 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
     profile_files_.emplace(facts.pprof_path, settings.pprof_files);
   }
   progress_.cut_ns = facts.start_ns;
+  if (facts.start_ns != facts.own_start_ns) append_status(facts, "begin_ns=" + std::to_string(facts.start_ns));
   if (stacks_) outputs_.use_stacks(stacks_->table());
 }
 
@@ -179,7 +180,7 @@ void append_status(const StartFacts& facts, const std::string& fields, const std
   if (facts.status_path.empty()) return;
   const int fd = ::open(facts.status_path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
-  const std::string line = "pid=" + std::to_string(facts.process) + " start_ns=" + std::to_string(facts.start_ns) +
+  const std::string line = "pid=" + std::to_string(facts.process) + " start_ns=" + std::to_string(facts.own_start_ns) +
                            " " + fields + " path=" + (path.empty() ? facts.paths[0] : path) + "\n";
   static_cast<void>(::write(fd, line.data(), line.size()) < 0);
   ::close(fd);
@@ -231,7 +232,7 @@ std::string Encoder::stop_fields() const {
   const Control& control = memory_.control();
   std::string fields;
   if (control.stopped != 0)
-    fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - memory_.start_facts().start_ns);
+    fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - memory_.start_facts().own_start_ns);
   else if (stopped_by_ != nullptr)
     fields = std::string(" stopped=") + stopped_by_ + " recorded_ns=" + std::to_string(recorded_ns_);
   if (control.bypasses == 0) return fields;

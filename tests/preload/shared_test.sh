@@ -89,6 +89,15 @@ refused() {
   else
     echo 'skipped: namespaces: this user may not make them'
   fi
+  if unshare -UrTf --monotonic 1000000 true 2>/dev/null; then  # whose clock is ahead by 12 days
+    status_of cmttrace -o refused/times.cmt --follow=yes -- unshare -UrTf --monotonic 1000000 sh -c 'calls all; exit 3'
+    [ "$status" = 3 ] && [ "$(cut -d, -f2 refused/times.processes.csv | grep -c '^calls$')" = 1 ] &&
+      awk -F, 'NR > 1 && ($3 > 1000 || $4 > 1000) { exit 1 }' refused/times.processes.csv ||
+      complain "a time namespace: $status: $(cat err refused/times.processes.csv)"
+    for trace in refused/times*.cmt; do trace2cmt --info "$trace" >/dev/null || complain "a time namespace: $trace"; done
+  else
+    echo 'skipped: time namespaces: this user may not make them'
+  fi
 }
 
 # The collector of the others survives what one process sends.

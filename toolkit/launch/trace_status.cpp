@@ -42,8 +42,9 @@ constexpr int patience_ms = 2000;  // for processes that the command has left ru
 constexpr int step_ms_min = 1, step_ms_max = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
                            snapshot_key = " snapshot=1 ", collector_key = " collector=", start_key = " start_ns=",
-                           waiting_key = " waiting=", refused_key = " refused=1 ", error_key = " errno=",
-                           unrecorded_key = " not_recorded=", exec_failed_key = " exec_failed=1 ";
+                           begin_key = " begin_ns=", waiting_key = " waiting=", refused_key = " refused=1 ",
+                           error_key = " errno=", unrecorded_key = " not_recorded=",
+                           exec_failed_key = " exec_failed=1 ";
 
 // Bounds of what is believed: the file may be written by the command itself.
 constexpr std::size_t line_bytes_max = 16 << 10, traces_max = 1 << 20, programs_max = 1000, name_bytes_max = 256;
@@ -205,6 +206,7 @@ class StatusLines {
     const auto found = paths_.find(stated_path, process), kept = paths_.find_kept(stated_path, process);
     BegunTrace stated{.process = process, .path = found ? relative_to_here(*found) : ""};
     parse_number(fields, start_key, stated.start_ns);
+    stated.begin_ns = stated.start_ns;
     if (is_begin && !found) ++content_.elsewhere;
     if (is_begin && found && content_.begun.size() < traces_max) content_.begun.push_back(stated);
     if (is_begin) return;
@@ -214,6 +216,10 @@ class StatusLines {
     if (trace == content_.begun.rend()) return;
     if (is_renamed) {
       if (found) trace->path = stated.path;
+      return;
+    }
+    if (fields.find(begin_key) != fields.npos) {
+      parse_number(fields, begin_key, trace->begin_ns);
       return;
     }
     parse_number(fields, " encoded=", trace->encoded);
@@ -253,6 +259,7 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
 void add_file(RecordedFile file, const BegunTrace& trace, RecordedTraces& recorded) {
   file.process = trace.process;
   file.start_ns = trace.start_ns;
+  file.begin_ns = trace.begin_ns;
   file.lived_ns = trace.lived_ns;
   recorded.bytes += file.bytes;
   recorded.events += file.events;
@@ -295,7 +302,7 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   }
   Reader reader(fd, path, {.addresses = false, .times = false, .usable = false});
   const auto start = reader.header().find("start_monotonic_ns");
-  if (start && trace.start_ns != 0 && *start != std::to_string(trace.start_ns))
+  if (start && trace.begin_ns != 0 && *start != std::to_string(trace.begin_ns))
     throw std::runtime_error(path + ": another recording has replaced the trace");
   RecordedFile file{.path = path, .bytes = bytes};
   file.program = reader.header().find("program").value_or("");

@@ -24,6 +24,7 @@ struct FlightFile {
 struct BegunTrace {
   int process = 0;
   std::uint64_t start_ns = 0;  ///< of its recording; a process that calls exec has several
+  std::uint64_t begin_ns = 0;  ///< the same by the collector's clock, which may be of another time namespace
   std::string path;            ///< relative, where it is in the current folder
   bool ended = false;          ///< its collector has finished, and has set the fields below
   std::uint64_t events = 0, threads = 0, bytes = 0, lost = 0;
@@ -121,7 +122,7 @@ struct RecordedFile {
   std::uint64_t bytes = 0;
   std::string program{}, command{};  ///< empty where the trace does not name them
   int process = 0;
-  std::uint64_t start_ns = 0;  ///< as of its BegunTrace
+  std::uint64_t start_ns = 0, begin_ns = 0;  ///< as of its BegunTrace
   std::uint64_t lived_ns = 0;
   std::uint64_t events = 0, threads = 0, repairs = 0;
   bool is_readable = true;                ///< else counted as the collector reports

@@ -75,6 +75,15 @@ TEST_CASE_FIXTURE(StatusFile, "traces: a collector reports its backlog, which do
   CHECK(traces.begun()[0].ended);
 }
 
+TEST_CASE_FIXTURE(StatusFile, "traces: a collector in another time namespace reports the begin by its own clock") {
+  const TraceStatusFile traces("/%n");
+  add("pid=7 start_ns=900 begun=1 path=/a.cmt");
+  CHECK(traces.begun()[0].begin_ns == 900);
+  add("pid=7 start_ns=900 begin_ns=8 path=/a.cmt");
+  const BegunTrace trace = traces.begun()[0];
+  CHECK((trace.start_ns == 900 && trace.begin_ns == 8 && !trace.ended));
+}
+
 TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program its trace before is renamed") {
   const TraceStatusFile traces("/%n");
   add("pid=7 start_ns=1 begun=1 path=/a.cmt");

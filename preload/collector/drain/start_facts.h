@@ -18,6 +18,7 @@ struct StartFacts {
   std::uint32_t own_process = 0;  ///< as it knows itself
   bool is_outside = false;        ///< the program may see other files: cmttrace has attached to it
   std::uint64_t start_stamp = 0, start_ns = 0, start_wall = 0;
+  std::uint64_t own_start_ns = 0;  ///< start_ns as the program's clock has it, which names the recording in the status
   std::uint32_t rings_limit = 0, forked = 0, outputs = 0;
   std::uint64_t stacks_at = 0, touched_min = 0, sample_bytes = 0;
   bool has_stacks_of_frees = false;
