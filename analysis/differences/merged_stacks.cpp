@@ -38,6 +38,7 @@ class LibraryKeys {
   static std::string short_name(const StackTable& stacks, ModuleId id) {
     const std::string& path = stacks.module(id).path;
     const std::string name = path.substr(path.rfind('/') + 1);
+    if (path.empty()) return "[no module]";
     if (name.starts_with('[')) return name;  // the kernel's
     return name.find(".so") == std::string::npos ? std::string() : unversioned(name);
   }
@@ -179,7 +180,7 @@ class StackMerger {
   }
 
   ModuleId library_of(const StackTable& stacks, ModuleId module, const LibraryKeys& libraries) {
-    if (module == 0) return 0;
+    if (stacks.module(module).path.empty()) return 0;
     const auto [found, is_new] = libraries_.try_emplace(libraries.of(module), 0);
     if (is_new) {
       Module library;

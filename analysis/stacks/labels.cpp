@@ -38,7 +38,8 @@ std::string library_text(const StackTable& stacks, FrameId frame) {
   const ModuleId module = stacks.frame(frame).module;
   if (is_python(stacks, frame) && !stacks.names(frame).empty())
     return python_package(stacks.names(frame).front().file).name;
-  return module == 0 ? "[no module]" : std::string(base_name(stacks.module(module).path));
+  const std::string& path = stacks.module(module).path;
+  return path.empty() ? "[no module]" : std::string(base_name(path));
 }
 
 std::string function_text(const StackTable& stacks, FrameId frame, const FrameName* name) {
@@ -46,7 +47,7 @@ std::string function_text(const StackTable& stacks, FrameId frame, const FrameNa
   if (name != nullptr && !name->function.empty()) return std::string(name->function);
   const std::uint64_t address = stacks.frame(frame).address;
   const ModuleId module = stacks.frame(frame).module;
-  if (module == 0) return output::hex(address);
+  if (stacks.module(module).path.empty()) return output::hex(address);
   return library_text(stacks, frame) + "+0x" + output::hex(address - stacks.module(module).bias);
 }
 

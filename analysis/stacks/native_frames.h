@@ -1,4 +1,4 @@
-/// The stacks of a Python program as tools show them (--native).
+/// The stacks of a Python or Node program as tools show them (--native).
 ///
 /// A stack of such a program has frames of Python and native ones. The recorder has replaced each evaluation loop of
 /// the interpreter by the frames of Python that it ran. Outermost first, [x] are the interpreter's, x() is Python's:
@@ -23,7 +23,12 @@
 /// program "python3", or of the C library. Then they are left out. In a program that embeds Python only the
 /// interpreter's are.
 ///
-/// Stacks without a frame of Python are shown as they were recorded. So are all stacks of other programs.
+/// Stacks with JavaScript are shown in the same way. Its frames are of no module, and have a name with a place from a
+/// perf map: "render /srv/app.js:6:16". The interpreter is the node program, and code of V8 that its list leaves out:
+/// copies of builtins and handlers of bytecodes. For libraries (--by=library) nothing is left out, since no module
+/// contains JavaScript.
+///
+/// Stacks without a frame of Python or JavaScript are shown as they were recorded. So are all stacks of other programs.
 #pragma once
 
 #include <algorithm>

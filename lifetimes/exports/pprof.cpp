@@ -179,8 +179,9 @@ void PprofWriter::put_locations() {
 void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t first_name) {
   assert(first_name <= stacks_.names(frame).size());
   const Frame& place = stacks_.frame(frame);
+  const ModuleId module = stacks_.module(place.module).path.empty() ? 0 : place.module;
   const std::span<const FrameName> names = stacks_.names(frame).subspan(first_name);
-  Symbols& symbols = symbols_[place.module];
+  Symbols& symbols = symbols_[module];
   symbols.is_used = true;
   symbols.inlined |= names.size() > 1;
   std::deque<std::string> functions;  // whose text is made here
@@ -193,7 +194,7 @@ void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t firs
     if (!is_known || hidden_.matches(each.function)) continue;
     lines.push_back({functions.emplace_back(function_text(stacks_, frame, &each)), each.file, each.line});
   }
-  message_.put_location(id, ProfileMessage::Place{place.module, place.instruction()}, lines);
+  message_.put_location(id, ProfileMessage::Place{module, place.instruction()}, lines);
 }
 
 void PprofWriter::put_mappings(std::string_view program) {

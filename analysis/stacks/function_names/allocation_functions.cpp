@@ -293,7 +293,10 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "<char as core::*",
     "<str as core::*",
 
-    // V8 and Node.
+    // V8 and Node, and its functions of JavaScript that make buffers.
+    "* (node:buffer:*",
+    "FastBuffer (buffer:*",
+    "createUnsafe*Buffer (buffer:*",
     "node::UncheckedMalloc",
     "node::UncheckedCalloc",
     "node::UncheckedRealloc",

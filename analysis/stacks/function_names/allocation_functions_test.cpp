@@ -33,6 +33,8 @@ TEST_CASE("functions that only hand memory on are known by their names") {
         "<[alloc::string::String]>::join::<&str>",
         "<str>::repeat",
         "__rust_alloc",
+        "alloc node:buffer:391:30",
+        "createUnsafeBuffer node:internal/buffer:1056:28",
         "_PyObject_Malloc",
         "PyMem_RawMalloc",
         "_PyObject_GC_New",
@@ -47,12 +49,26 @@ TEST_CASE("functions that only hand memory on are known by their names") {
     CAPTURE(name);
     CHECK(is_allocation_function(name));
   }
-  for (const char* const name :
-       {"my_malloc", "pool::allocate(int)", "std::vector<int>::reserve(unsigned long)", "", "<<<((",
-        "f(std::allocator<int>::allocate)", "PyUnicode_New", "xml_alloc", "std::thread::join()", "main", "mallocs",
-        "core::Engine::start(int)", "<app::Order as core::clone::Clone>::clone", "<[u8] as app::Codec<[u8]>>::encode",
-        "<str as app::Codec>::encode", "std::filesystem::__cxx11::path::path(char const*)",
-        "Order::Order(Order const&)", "operator newer(int)"}) {
+  for (const char* const name : {"my_malloc",
+                                 "pool::allocate(int)",
+                                 "std::vector<int>::reserve(unsigned long)",
+                                 "",
+                                 "<<<((",
+                                 "f(std::allocator<int>::allocate)",
+                                 "PyUnicode_New",
+                                 "xml_alloc",
+                                 "std::thread::join()",
+                                 "main",
+                                 "mallocs",
+                                 "core::Engine::start(int)",
+                                 "<app::Order as core::clone::Clone>::clone",
+                                 "<[u8] as app::Codec<[u8]>>::encode",
+                                 "<str as app::Codec>::encode",
+                                 "alloc /srv/buffer.js:3:1",
+                                 "readFileSync node:fs:441:22",
+                                 "std::filesystem::__cxx11::path::path(char const*)",
+                                 "Order::Order(Order const&)",
+                                 "operator newer(int)"}) {
     CAPTURE(name);
     CHECK(!is_allocation_function(name));
   }

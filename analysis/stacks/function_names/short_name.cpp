@@ -176,6 +176,10 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
   return at;
 }
 
+bool is_javascript_function(std::string_view text) {
+  return !text.starts_with("py::") && !is_python_function(text) && !script_name(text).empty();
+}
+
 std::string short_name(std::string_view function) {
   if (const std::string of_script = script_name(function); !of_script.empty()) return of_script;
   std::string name = Shortener(function).shortened();

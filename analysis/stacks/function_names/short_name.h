@@ -20,6 +20,9 @@ namespace cmt::analysis {
 /// A name without arguments, such as those of C, loses only its template arguments.
 std::string short_name(std::string_view function);
 
+/// Returns whether a text names a function of JavaScript by its place: "load /app/rows.js:12:3".
+bool is_javascript_function(std::string_view text);
+
 /// Returns the index after the bracket that closes the one at `at`; the end if none does.
 std::size_t end_of_brackets(std::string_view text, std::size_t at);
 
