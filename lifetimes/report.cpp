@@ -40,6 +40,9 @@ std::string input_text(const Input& input) {
     text += "\n  of that never touched, at least: " + counted(input.peak.untouched_bytes, "byte") +
             ", of blocks from " + output::bytes_text(input.touched_min);
   }
+  if (input.pauses)
+    text +=
+        "\n  the recording was paused " + counted(*input.pauses, "time") + ": blocks freed in a pause count as live";
   if (!input.memory.empty()) text += "\n  memory: " + input.memory;
   return text + "\n";
 }

@@ -24,6 +24,7 @@ void Summariser::count_event(const Event& event) {
   ++input_.events;
   ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
   if (event.failed()) ++summary_.failed;
+  if (analysis::begins_pause(event) && live_total_.blocks != 0) input_.pauses = input_.pauses.value_or(0) + 1;
   const analysis::EndedBlock<Block> ended = fates_.follow(event);
   const std::uint32_t reallocations = event.ends_block() ? end_block(event, ended) : 0;
   if (event.makes_block()) begin_block(event, reallocations);

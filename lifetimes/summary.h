@@ -43,7 +43,8 @@ struct Input {
   bool truncated = false;
   std::uint64_t touched_min = unknown;  ///< unknown if touched pages were not recorded
   Peak peak;
-  std::string memory{};  ///< around the process, in words; only in text
+  std::optional<std::uint64_t> pauses{};  ///< of the recording while blocks were live; empty: none
+  std::string memory{};                   ///< around the process, in words; only in text
   std::optional<std::vector<trace::PoolCount>> pools_not_counted{};
 };
 
@@ -64,6 +65,8 @@ void describe(Visitor& field, I& input) {
   field(
       "peak_untouched_bytes", output::nullable(input.peak.untouched_bytes),
       "bytes of these blocks that were live at the peak and never touched, by the end of their block or of the trace");
+  field("pauses", output::omit_if_empty(input.pauses),
+        "pauses of the recording while blocks were live: those freed in a pause count as live");
   field("pools_not_counted", output::omit_if_empty(input.pools_not_counted),
         "the pools that have events, which are in none of these figures (--pool)");
 }

@@ -27,6 +27,9 @@
 
 namespace cmt::analysis {
 
+/// Whether the recording pauses at an event. Blocks that are freed in a pause count as live from then on.
+inline bool begins_pause(const Event& event) { return event.kind == Kind::mark && event.label == "cmt_pause"; }
+
 /// The fate of a block that an event ends.
 struct Fate {
   std::uint64_t lifetime = 0;         ///< in the clock's unit

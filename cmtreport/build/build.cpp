@@ -183,6 +183,7 @@ Process total_of(const Recording& recording) {
     total.lost.unknown_stack_blocks += more.lost.unknown_stack_blocks;
     total.lost.cut_stack_bytes += more.lost.cut_stack_bytes;
     total.lost.marks += more.lost.marks;
+    total.lost.pauses += more.lost.pauses;
   }
   return total;
 }

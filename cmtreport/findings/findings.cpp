@@ -207,7 +207,8 @@ class Finder {
   }
 
   std::string end_text() const {
-    return report_.total.truncated ? "live where the recording breaks off" : "still live at the end";
+    const std::string text = report_.total.truncated ? "live where the recording breaks off" : "still live at the end";
+    return text + (report_.total.lost.pauses == 0 ? "" : ", or freed in a pause of the recording");
   }
 
   /// The weight of memory that is never freed. If it is most of the memory that is live at the end, its share of that

@@ -238,7 +238,8 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
                   .repairs = trace.totals() ? trace.totals()->repairs.total() : 0,
                   .defects = trace.complaints().count(),
                   .unknown_ends = model.unknown_ends(),
-                  .marks = model.marks_left_out()};
+                  .marks = model.marks_left_out(),
+                  .pauses = model.pauses()};
   process.pools_not_counted = trace.pools().not_counted();
   return process;
 }

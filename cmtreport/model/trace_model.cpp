@@ -73,6 +73,7 @@ void TraceModel::note_other(const Event& event) {
     intervals_.note_sample(sample);
   }
   if (event.kind != Kind::mark) return;
+  if (analysis::begins_pause(event) && intervals_.live().blocks != 0) ++pauses_;
   if (marks_.size() == marks_max) {
     ++marks_left_out_;
     return;

@@ -105,6 +105,8 @@ class TraceModel {
 
   const std::vector<TraceMark>& marks() const { return marks_; }
   std::uint64_t marks_left_out() const { return marks_left_out_; }
+  /// Pauses of the recording while blocks were live.
+  std::uint64_t pauses() const { return pauses_; }
   /// Returns the threads with an event, by number.
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
   const std::vector<SizeCounts>& sizes() const { return sizes_; }
@@ -141,7 +143,7 @@ class TraceModel {
   std::uint32_t last_thread_ = 0;  // the last event's, and its place
   std::uint32_t last_index_ = ~std::uint32_t{0};
   std::vector<TraceMark> marks_;
-  std::uint64_t marks_left_out_ = 0;
+  std::uint64_t marks_left_out_ = 0, pauses_ = 0;
   std::vector<SizeCounts> sizes_;
   std::vector<LeakedBlocks> leaked_;
   std::uint64_t leaked_width_ = 1;

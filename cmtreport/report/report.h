@@ -38,6 +38,7 @@ struct Lost {
   std::uint64_t unknown_stack_blocks = 0;
   std::uint64_t cut_stack_bytes = 0;
   std::uint64_t marks = 0;
+  std::uint64_t pauses = 0;
 };
 
 /// Whether a part of all events that is lost is no finding.
@@ -53,6 +54,7 @@ void describe(Visitor& field, L& lost) {
   field("cut_stack_bytes", lost.cut_stack_bytes,
         "bytes of blocks whose call stack is known only up to a caller: frame [cut] has them");
   field("marks", lost.marks, "marks beyond the first 1,000 of a process, which are left out here");
+  field("pauses", lost.pauses, "pauses of the recording while blocks were live: those freed in a pause count as live");
 }
 
 /// One trace of a report.

@@ -110,4 +110,12 @@ grep -q '^lifetimes, by bytes asked for' out && grep -q ' after 1.00 ms or less 
 for tool in lifetimes overhead; do
   "$tool" --clock=time timed.trace | grep '# 8 bytes, allocated 2.50 ms ago' >found || complain "$tool: an age without its unit"
 done
+# Blocks that are freed while the recording is paused count as live.
+{ echo 'mark("cmt_pause")'; echo 'malloc(10) = 1000<1>'; echo 'mark("cmt_pause")'; echo 'mark("cmt_resume")'; } >paused.trace
+lifetimes --summary paused.trace >text
+grep -qx '  the recording was paused 1 time: blocks freed in a pause count as live' text || complain "a pause: $(cat text)"
+lifetimes --json paused.trace >paused.json
+grep -q '"pauses": 1' paused.json && lifetimes --merge paused.json | grep -q 'was paused 1 time' || complain "a pause in JSON"
+lifetimes --json a.trace | grep -q pauses && complain "no pause"
+
 exit $failed

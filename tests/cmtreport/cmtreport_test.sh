@@ -414,4 +414,18 @@ cmtreport --diff=hand.trace --raw --json hand.trace | jq -e '.frames.function | 
 : >empty.trace
 cmtreport empty.trace >text 2>err || complain "an empty trace: $(cat err)"
 grep -q 'nothing stands out' text || complain "an empty trace: $(cat text)"
+# Blocks that are freed while the recording is paused count as live. A pause before any block takes nothing.
+{
+  echo 'mark("cmt_pause")'
+  for i in $(seq 1 200); do echo "malloc(5000) = $((100000 * i))<$i>"; done
+  echo 'mark("cmt_pause")'
+} >paused.trace
+cmtreport paused.trace >text
+grep -q 'still live at the end, or freed in a pause of the recording' text || complain "a pause: $(cat text)"
+cmtreport --json paused.trace >json
+grep -q '"pauses": 1$' json || complain "a pause in JSON"
+sed '$d' paused.trace >unpaused.trace
+cmtreport unpaused.trace >text
+grep -q 'still live at the end' text && ! grep -q 'in a pause' text || complain "no pause: $(cat text)"
+
 exit $failed
