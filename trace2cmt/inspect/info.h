@@ -24,7 +24,8 @@ void describe(Visitor& field, T& totals) {
   field("threads", totals.threads, "threads that made an event");
   field("allocated_blocks", totals.allocations, "blocks that were allocated");
   field("allocated_bytes", totals.allocated_bytes, "bytes asked for by all allocations");
-  field("peak_live_blocks", totals.peak_live_blocks, "most blocks that were live at once");
+  field("most_live_blocks", output::renamed(totals.peak_live_blocks, "peak_live_blocks"),
+        "most blocks that were live at once, which need not be at the peak of live bytes");
   field("peak_live_bytes", totals.peak_live_bytes, "most bytes that were live at once");
   field("peak_event", output::renamed(totals.peak_live_bytes_event, "peak_live_bytes_event"),
         "the first event, from 1, at which so many bytes were live");
