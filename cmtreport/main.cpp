@@ -54,7 +54,8 @@ lists them).
   -o, --output=FILE
                  write the report as a page that opens offline: memory over
                  time, and which functions allocated in a span that you choose.
-                 A FILE in .txt or .json gets the text or the JSON
+                 A FILE in .txt or .json gets the text or the JSON; other
+                 endings than these and .html or .htm are refused
   --text         print the findings, for people (the default without -o)
   --json         print the whole report as JSON
 
@@ -189,6 +190,14 @@ Maker maker_of(const CommandLine& line) {
   return {CMT_VERSION, text::start_text(seconds), std::move(command)};
 }
 
+/// Refuses the name of a page that ends as if it had another form.
+void refuse_other_ending(const std::string& page) {
+  const std::string ending = std::filesystem::path(page).extension();
+  if (ending.empty() || ending == ".html" || ending == ".htm") return;
+  throw command::UsageError("-o " + page +
+                            ": a page ends in .html or has no ending; the other forms are .txt and .json");
+}
+
 /// The outputs that the user asks for: a page, JSON, text.
 class Outputs {
  public:
@@ -201,6 +210,7 @@ class Outputs {
         maker_(maker_of(line)) {
     if (!line.has("output")) return;
     command::refuse_input_as_output(path_, inputs);
+    refuse_other_ending(path_);
     page_.emplace(path_);
   }
 

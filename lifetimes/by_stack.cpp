@@ -55,7 +55,7 @@ Uses count_uses(trace::Trace& trace, const UseOptions& options, const std::strin
 
 ShownStacks name_uses(Uses& uses, const trace::Trace& trace, const trace::Options& options,
                       const ContributorOptions& asked, const NamedStacksOptions& naming) {
-  require_stacks(trace.stacks(), trace.header(), options.path);
+  if (!uses.entries.empty()) require_stacks(trace.stacks(), trace.header(), options.path);
   StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming);
   uses = select_stacks(std::move(uses), named, asked.focus, asked.ignored);
   ShownStacks shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));

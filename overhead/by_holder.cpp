@@ -208,7 +208,7 @@ void report_holders(const trace::Options& options, const HolderOptions& holder_o
                                  : find_held<PlacedHolders>(trace, options, holder_options, page_shift, until);
   ShownStacks shown;
   if (needs_stacks) {
-    require_stacks(trace.stacks(), trace.header(), options.path);
+    if (!held.uses.entries.empty()) require_stacks(trace.stacks(), trace.header(), options.path);
     StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), held.uses).frames(), trace.header(),
                                     {options.tool, holder_options.debug_directories});
     held.uses = select_stacks(std::move(held.uses), named, asked.focus, asked.ignored);

@@ -41,7 +41,7 @@ void ComparedTrace::count(const std::vector<By>& kinds) {
   }
   for (const Counted& counted : counted_) {
     if (!is_of_stacks(counted.kind)) continue;
-    require_stacks(trace_.stacks(), trace_.header(), options_.path);
+    if (!counted.uses.entries.empty()) require_stacks(trace_.stacks(), trace_.header(), options_.path);
     for (const Uses::Entry& entry : counted.uses.entries) stack_count_ += entry.key != 0;
   }
 }

@@ -118,4 +118,12 @@ lifetimes --json paused.trace >paused.json
 grep -q '"pauses": 1' paused.json && lifetimes --merge paused.json | grep -q 'was paused 1 time' || complain "a pause in JSON"
 lifetimes --json a.trace | grep -q pauses && complain "no pause"
 
+# A trace without blocks has no stacks that could be missing.
+printf '#cmt text=1\nmark("x")\n#cmt end=complete\n' >empty.trace
+for tool in lifetimes overhead; do
+  $tool --by=function empty.trace >text 2>err && [ ! -s err ] || complain "$tool --by=function: $(cat err)"
+  $tool --by=function a.trace >text 2>err && complain "$tool: no stacks, but exit 0"
+  grep -q 'call stacks were not recorded' err || complain "$tool without stacks: $(cat err)"
+done
+
 exit $failed

@@ -428,4 +428,14 @@ sed '$d' paused.trace >unpaused.trace
 cmtreport unpaused.trace >text
 grep -q 'still live at the end' text && ! grep -q 'in a pause' text || complain "no pause: $(cat text)"
 
+# A page is not written into a file whose ending promises another form.
+for name in x.pdfx x.svg; do
+  cmtreport -o $name paused.trace >out 2>err && status=0 || status=$?
+  [ "$status" = 2 ] && grep -q 'a page ends in .html' err && [ ! -e $name ] || complain "-o $name: $status $(cat err)"
+done
+for name in x.htm x page.d/x; do
+  mkdir -p page.d
+  cmtreport -o $name paused.trace && grep -q '<html' $name || complain "-o $name"
+done
+
 exit $failed

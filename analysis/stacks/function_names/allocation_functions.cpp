@@ -132,6 +132,7 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "pymalloc_realloc",
     "allocate_from_new_pool",
     "new_arena",
+    "arena_map_*",
     "gc_alloc",
 
     // Perl, Ruby, PHP and Lua.
@@ -263,6 +264,8 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "<str>::*",
     "hashbrown::*",
     "<hashbrown::*",
+    "std::io::buffered::*",
+    "<std::io::buffered::*",
     "std::collections::hash::*",
     "<std::collections::hash::*",
     "core::clone::*",
