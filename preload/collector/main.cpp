@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -56,6 +57,7 @@ void set_up_malloc() {
 }
 
 void set_up_process() {
+  ::umask(077);  // the program's may take the owner's own rights
   // Signals that end the program may reach the collector too, but the collector still has to write the recorded events.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   sigset_t asks{};  // for the watch thread (collector.h)

@@ -580,5 +580,6 @@ long path_create(char out[output_path_bytes], uint32_t which, int process, uint3
     fd = sys_open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd == -EEXIST && error_of_taken(out)) return error_of_taken(out);
   }
+  if (fd >= 0) sys(SYS_fchmod, fd, mode);  // a umask may take the owner's own rights
   return fd;
 }

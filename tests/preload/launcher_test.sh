@@ -137,6 +137,8 @@ busy_output() {
   : >go
   wait $! && grep -q ' busy.cmt: .*; nothing was lost$' first || complain "a busy output: $(cat first)"
   [ "$(stat -c %a busy.cmt)" = 600 ] || complain "mode: $(stat -c %a busy.cmt)"
+  (umask 0777; cmttrace -o masked.cmt -- true) 2>err
+  [ "$(stat -c %a masked.cmt)" = 600 ] || complain "umask 0777: $(stat -c %a masked.cmt) $(cat err)"
   status_of cmttrace -o busy.cmt -- true
   [ "$status" = 0 ] || complain "an output that is no longer busy: $(cat err)"
 }

@@ -378,6 +378,7 @@ void TraceStatusFile::make_file() {
   const bool is_for_others = geteuid() == 0;
   std::string folder = fs::temp_directory_path() / (std::string(status_folder_begin) + "XXXXXX");
   if (mkdtemp(folder.data()) == nullptr) throw std::system_error(errno, std::generic_category(), folder);
+  chmod(folder.c_str(), is_for_others ? 0711 : 0700);  // whatever the umask is
   std::array<unsigned char, status_name_digits / 2> random{};
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
     throw std::system_error(errno, std::generic_category(), "getrandom");
@@ -389,9 +390,7 @@ void TraceStatusFile::make_file() {
   own_file_ = process::Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (own_file_.get() < 0) throw std::system_error(errno, std::generic_category(), path_);
   flock(own_file_.get(), LOCK_EX);
-  if (!is_for_others) return;
-  fchmod(own_file_.get(), 0622);
-  chmod(folder.c_str(), 0711);
+  fchmod(own_file_.get(), is_for_others ? 0622 : 0600);
 }
 
 TraceStatusFile::~TraceStatusFile() {

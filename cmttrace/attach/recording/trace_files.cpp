@@ -110,6 +110,7 @@ void TraceFiles::create(const std::string& path_template, const std::string& pro
     process::Fd fd(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd.get() < 0 && errno == EEXIST && !is_fixed(path_template)) continue;
     if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), name);
+    fchmod(fd.get(), 0600);          // a umask may take the owner's own rights
     lock_against_readers(fd.get());  // the collector inherits the lock
     paths_.push_back(name);
     descriptors_.push_back(std::move(fd));
