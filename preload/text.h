@@ -66,11 +66,21 @@ static inline void put_text(struct TextRoom* out, const char* text, size_t lengt
   out->is_full = out->is_full || length != 0;
 }
 
-/// Whether text in single quotes would lose a part of a word: a control character, or a byte that is not UTF-8.
+/// Whether a terminal obeys a character of UTF-8 instead of showing it, as text::control_length (libcmt/text/utf8.h).
+static inline bool is_obeyed(const unsigned char* at, size_t bytes) {
+  if (bytes == 1) return at[0] < ' ' || at[0] == 0x7f;
+  if (bytes == 2) return (at[0] == 0xc2 && at[1] < 0xa0) || (at[0] == 0xd8 && at[1] == 0x9c);
+  if (bytes != 3 || at[0] != 0xe2) return false;
+  if (at[1] == 0x80) return at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xaa && at[2] <= 0xae);
+  return at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+}
+
+/// Whether text in single quotes would lose a part of a word: a character that a terminal obeys, or a byte that is not
+/// UTF-8.
 static inline bool needs_escapes(const char* word, size_t length) {
   for (size_t i = 0, bytes; i < length; i += bytes) {
     bytes = utf8_bytes(word + i, length - i);
-    if (bytes == 0 || (unsigned char)word[i] < ' ' || word[i] == 0x7f) return true;
+    if (bytes == 0 || is_obeyed((const unsigned char*)word + i, bytes)) return true;
   }
   return false;
 }

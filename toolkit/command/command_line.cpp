@@ -181,8 +181,7 @@ std::string shell_word(std::string_view text) {
     quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     escaped += escaped_for_shell(c);
   }
-  const bool has_controls = std::any_of(text.begin(), text.end(), text::is_control);
-  return (has_controls || text::to_utf8(text) != text ? escaped : quoted) + "'";
+  return (text::to_line(text) == text ? quoted : escaped) + "'";
 }
 
 void print(std::string_view text, std::FILE* file) {

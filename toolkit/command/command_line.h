@@ -102,8 +102,8 @@ class CommandLine {
   std::string standard_output_;
 };
 
-/// The text as one word of a shell's command, in quotes where a shell would change it: '$HOME'. Control characters and
-/// bytes that are not UTF-8, which no message contains, have the escapes of bash and zsh: $'a\nb'.
+/// The text as one word of a shell's command, in quotes where a shell would change it: '$HOME'. Characters that a
+/// terminal obeys and bytes that are not UTF-8, which no message contains, have the escapes of bash and zsh: $'a\nb'.
 std::string shell_word(std::string_view text);
 
 /// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". Only 0 needs no unit: what a number
