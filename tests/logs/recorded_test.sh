@@ -14,8 +14,10 @@ while read -r name; do
   trace2cmt -s "again/$name.log" 2>err | calls >new
   calls <"$SOURCE/tests/logs/samples/$name.text" >old
   if [ "$name" = ltrace ]; then
-    # With several threads, ltrace sometimes misses a call, so these logs are not compared.
+    # With several threads, ltrace sometimes misses a call, so these logs are not compared. A call that it has is there.
+    grep -q 'malloc(' again/ltrace.log || { echo "wrong: ltrace has no malloc" >&2; failed=1; }
     for call in 'calloc(3, 8) = B' 'aligned_alloc(32, 96) = B' 'reallocarray(B, 5, 16) = B' 'valloc(100) = B'; do
+      grep -qE "(>|<\.\.\. )${call%%(*}[( ]" again/ltrace.log || continue
       grep -qF "$call" new || { echo "wrong: $name has no $call" >&2; failed=1; }
     done
     continue
