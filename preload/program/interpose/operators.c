@@ -53,12 +53,9 @@ struct Next {
   bool leads_to_program;  ///< is or calls a form of the program, or of a library that is no C++ library
 };
 
-// A C++ library has all forms, and std::nothrow for some of them, unless these are in a library apart.
 static bool is_own_form(const void* function) {
   static const char* const of_cxx[] = {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so"};
   if (!function || is_allocator_code(function)) return false;
-  if (is_program_code(function)) return true;
-  if (find_in_module_of(function, "_ZSt7nothrow")) return false;
   const char* const path = find_module(function);
   for (size_t i = 0; path && i < sizeof of_cxx / sizeof *of_cxx; i++) {
     if (strncmp(file_name_of(path), of_cxx[i], strlen(of_cxx[i])) == 0) return false;
