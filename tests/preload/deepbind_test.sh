@@ -21,44 +21,6 @@ for stacks in 0 1; do
   done
 done
 
-# Several threads load and unload: none calls a library that has not been looked at.
-cat >loaded.c <<'END'
-#include <stdlib.h>
-void work(void) { for (int i = 0; i < 10; i++) free(malloc(43010)); }
-END
-cat >loads.c <<'END'
-#include <dlfcn.h>
-#include <pthread.h>
-static void* load(void* name) {
-  for (int i = 0; i < 300; i++) {
-    void* library = dlopen(name, RTLD_NOW | RTLD_DEEPBIND);
-    void (*work)(void) = 0;
-    if (library) *(void**)&work = dlsym(library, "work");
-    if (!work) return name;
-    work();
-    dlclose(library);
-  }
-  return 0;
-}
-int main(void) {
-  pthread_t threads[4];
-  void* failed;
-  for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, load, i % 2 ? "./a.so" : "./b.so");
-  for (int i = 0; i < 4; i++) {
-    pthread_join(threads[i], &failed);
-    if (failed) return 1;
-  }
-  return 0;
-}
-END
-gcc -O1 -fno-builtin -shared -fPIC -o a.so loaded.c
-cp a.so b.so
-gcc -o loads loads.c -pthread -ldl
-rm -f t.trace
-how=threads
-LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace ./loads || complain "exit $?"
-[ "$(grep -c '^malloc(43010)' t.trace)" = 12000 ] || complain "$(grep -c '^malloc(43010)' t.trace) of 12000 calls"
-
 # Where another allocator is preloaded, such a library has libc's: its blocks must not come to the other one.
 jemalloc=$(/sbin/ldconfig -p | sed -n '/x86-64/s/.*libjemalloc\.so\.2.* => //p' | head -1)
 for how in lazy now; do

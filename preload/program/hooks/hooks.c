@@ -3,7 +3,6 @@
 
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/got.h"
@@ -49,7 +48,7 @@ static struct Hook {
 #define HOOK_OF_SYMBOLS(symbol) {.name = #symbol, .ours = ours_##symbol, .set = hooks_of_symbols},
 #define HOOK_OF_MALLCTL(symbol) {.name = #symbol, .ours = ours_##symbol, .set = hooks_of_mallctl},
     OF_MALLOC(HOOK_OF_MALLOC) OF_MALLCTL(HOOK_OF_MALLCTL) OPERATORS(HOOK) OTHERS(HOOK) OF_SYMBOLS(HOOK_OF_SYMBOLS)};
-enum { hooks_count = sizeof hooks / sizeof *hooks, yields_max = 1000, naps_max = 50 };
+enum { hooks_count = sizeof hooks / sizeof *hooks };
 
 static uint32_t wanted_sets;
 /// The begins of the names, a bit for each hash: most other names are excluded without a comparison.
@@ -74,19 +73,6 @@ static bool take(void) {
   const uint32_t self = process_id();
   uint32_t seen = __atomic_load_n(&owner, __ATOMIC_RELAXED);
   return seen != self && __atomic_compare_exchange_n(&owner, &seen, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-// Another thread looks at a load, which seldom takes 1 ms. Or a signal handler has interrupted this thread's look.
-static bool take_patiently(void) {
-  static const struct timespec millisecond = {0, 1000000};
-  for (int i = 0; i < yields_max + naps_max; i++) {
-    if (take()) return true;
-    if (i < yields_max)
-      sys(SYS_sched_yield, 0);
-    else
-      sys(SYS_nanosleep, &millisecond, NULL);
-  }
-  return false;
 }
 
 static void leave(void) { __atomic_store_n(&owner, 0, __ATOMIC_RELEASE); }
@@ -246,7 +232,7 @@ static int visit(struct dl_phdr_info* info, size_t bytes, void* argument) {
 }
 
 static struct HookReport replace(struct Pass pass) {
-  if (!take_patiently()) {
+  if (!take()) {
     pass.report.is_unfinished = true;
     return pass.report;
   }
