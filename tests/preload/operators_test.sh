@@ -147,57 +147,6 @@ for stacks in 0 1; do
     own.trace >&2 || failed=1
 done
 
-# A library that defines two forms, and calls its own without the loader: blocks go both ways between it and the program.
-# It prints the chunks that its pool has, which are all that malloc has.
-cat >pool.cpp <<'END'
-#include <cstdio>
-#include <cstdlib>
-#include <new>
-struct Free { Free* next; };
-static Free* list;
-static long chunks;
-void* operator new(std::size_t bytes) {
-  if (bytes > 64) return std::malloc(bytes);
-  if (!list) {
-    ++chunks;
-    char* const chunk = static_cast<char*>(std::malloc(6400));
-    for (int i = 0; i < 100; ++i) list = new (chunk + 64 * i) Free{list};
-  }
-  Free* const first = list;
-  return list = first->next, first;
-}
-void operator delete(void* block) noexcept { list = new (block) Free{list}; }
-int* make() { return new int(1); }
-void drop(int* value) { delete value; }
-void print() { std::printf("%ld\n", chunks); }
-END
-cat >user.cpp <<'END'
-#include <cstddef>
-int* make();
-void drop(int* value);
-void print();
-int main() {
-  int* values[300];
-  for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 300; ++i) values[i] = i % 2 ? make() : new int(2);
-    for (int i = 0; i < 300; ++i) {
-      if (i / 2 % 2) drop(values[i]);
-      else delete values[i];
-    }
-    delete[] new int[4];
-  }
-  print();
-}
-END
-for flags in '' -Wl,-Bsymbolic-functions; do
-  g++ -O1 -fno-builtin -shared -fPIC $flags -o libpool.so pool.cpp
-  g++ -O1 -fno-builtin -o user user.cpp -L. -lpool -Wl,-rpath,"$PWD"
-  rm -f user.trace
-  chunks=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=user.trace ./user)
-  [ "$(grep -c '^malloc(6400)' user.trace)" = "$chunks" ] && ! grep -qE '^operator|^free\([^0]|^# ?(repairs|lost|unknown)' user.trace ||
-    { echo "pool of a library $flags: $chunks chunks: $(grep -cE '^operator' user.trace) operators, $(tail -n 2 user.trace)" >&2; failed=1; }
-done
-
 # A plugin's C++ library is not in the program's scope: its operator new is found all the same.
 cat >plugin.cpp <<'END'
 extern "C" int use() { int* p = new int[17502]; delete[] p; return 0; }

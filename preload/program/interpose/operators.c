@@ -3,10 +3,9 @@
 // operator new calls malloc, which is interposed as well: the guard makes one event of them. A failure inside is
 // recorded by malloc (allocations.c).
 //
-// A program, or a library of it, may define some forms itself, such as operator new(size_t) and operator delete(void*)
-// alone. Then the C++ library's other forms call these, and nobody else knows what they do: call malloc, take a block
-// from a list, or do nothing. A library that is linked with -Bsymbolic calls its own forms without us. So such forms
-// record nothing here. Their own calls of malloc and free are the events.
+// A program may define some forms itself, such as operator new(size_t) and operator delete(void*) alone. Then the C++
+// library's other forms call the program's, and only the program knows what these do: call malloc, take a block from a
+// list, or do nothing. So such forms record nothing here. The program's own calls of malloc and free are the events.
 //
 // Exceptions that do not come from a failed malloc (a bad alignment; another allocator's operator new) leave a guard
 // whose frame is gone: guard.h, guard_holds.
@@ -16,7 +15,6 @@
 
 #include "preload/program/hooks/find.h"
 #include "preload/program/interpose/sampled.h"
-#include "preload/text.h"
 
 // Returns the next function after ours, if the program is linked with a C++ library. Else returns the function of the
 // library that a plugin has brought along, which no other library can see, or of the plugin itself.
@@ -50,22 +48,15 @@ static inline void leave_new(struct Guard* guard, const void* block, const void*
 struct Next {
   void* function;
   uint32_t flag;          ///< of the guard of an operator new
-  bool leads_to_program;  ///< is or calls a form of the program, or of a library that is no C++ library
+  bool leads_to_program;  ///< calls a form that the program itself defines
 };
 
-static bool is_own_form(const void* function) {
-  static const char* const of_cxx[] = {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so"};
-  if (!function || is_allocator_code(function)) return false;
-  const char* const path = find_module(function);
-  for (size_t i = 0; path && i < sizeof of_cxx / sizeof *of_cxx; i++) {
-    if (strncmp(file_name_of(path), of_cxx[i], strlen(of_cxx[i])) == 0) return false;
-  }
-  return true;
+static bool is_programs_own(const char* name) {
+  const void* const found = find_one(name, find_everywhere);
+  return found && is_program_code(found);
 }
 
-static bool is_programs_own(const char* name) { return is_own_form(find_one(name, find_everywhere)); }
-
-// Whether the C++ library's function of this name calls one in turn that is the program's own.
+// Whether the C++ library's function of this name calls one in turn that the program itself defines.
 static bool leads_to_program(const char* name) {
   const bool is_new = name[2] == 'n', is_array = name[3] == 'a', is_aligned = strstr(name, "align_val_t");
   if (is_new)
@@ -78,7 +69,7 @@ static bool leads_to_program(const char* name) {
 static __attribute__((noinline)) void look_for(struct Next* next, const char* name, const void* caller) {
   void* const found = find(name, caller);
   next->flag = flag_of(found);
-  next->leads_to_program = !next->flag && (leads_to_program(name) || is_own_form(found));
+  next->leads_to_program = !next->flag && (leads_to_program(name) || (found && is_program_code(found)));
   __atomic_store_n(&next->function, found, __ATOMIC_RELEASE);  // other threads go by it
 }
 
