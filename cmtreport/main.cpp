@@ -190,10 +190,12 @@ Maker maker_of(const CommandLine& line) {
   return {CMT_VERSION, text::start_text(seconds), std::move(command)};
 }
 
-/// Refuses the name of a page that ends as if it had another form.
+/// Refuses the name of a page that ends as if it had another form. A date or a number is no such ending.
 void refuse_other_ending(const std::string& page) {
-  const std::string ending = std::filesystem::path(page).extension();
-  if (ending.empty() || ending == ".html" || ending == ".htm") return;
+  std::string ending = std::filesystem::path(page).extension();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool is_form = ending.size() > 1 && ending.find_first_not_of("abcdefghijklmnopqrstuvwxyz", 1) == ending.npos;
+  if (!is_form || ending == ".html" || ending == ".htm") return;
   throw command::UsageError("-o " + page +
                             ": a page ends in .html or has no ending; the other forms are .txt and .json");
 }

@@ -45,11 +45,14 @@ IsScript find_script(const StackTable& table, Key key) {
   for (ModuleId id = 1; id < table.module_count(); ++id) {
     if (table.module(id).is_interpreter()) return is_python;
   }
-  if (key == Key::library) return nullptr;  // no module contains JavaScript
+  if (key == Key::library) return nullptr;      // no module contains JavaScript
+  bool has_v8 = false, has_javascript = false;  // other compilers name functions by their places, too
   for (FrameId id = 1; id < table.frame_count(); ++id) {
-    if (is_javascript(table, id)) return is_javascript;
+    const std::string_view name = table.names(id).empty() ? "" : table.names(id).front().function;
+    has_v8 = has_v8 || name.starts_with("v8::") || name.starts_with("node::") || name.starts_with("Builtin");
+    has_javascript = has_javascript || is_javascript(table, id);
   }
-  return nullptr;
+  return has_v8 && has_javascript ? is_javascript : nullptr;
 }
 
 /// The part that a frame has in a stack with frames of a script.

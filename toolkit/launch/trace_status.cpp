@@ -562,7 +562,7 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   if (bypasses != 0) {
     losses.push_back("calls by " + bypass +
                      (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +
-                     " not seen (RTLD_DEEPBIND, dlmopen, or its own malloc or free)");
+                     " not seen (RTLD_DEEPBIND or dlmopen)");
   }
   if (const std::uint64_t unknown = sum(&BegunTrace::stacks_unknown); unknown != 0)
     losses.push_back("the call stacks of " + output::counted(unknown, "event") + " not known");

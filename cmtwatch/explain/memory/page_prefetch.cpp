@@ -2,6 +2,7 @@
 #include "cmtwatch/explain/memory/page_prefetch.h"
 
 #include <cassert>
+#include <new>
 #include <system_error>
 
 #include "toolkit/command/jobs.h"
@@ -29,6 +30,15 @@ bool PagePrefetch::has_thread() {
   return true;
 }
 
+// Without memory for the call, the range counts as not read.
+void PagePrefetch::read() noexcept {
+  is_whole_ = false;
+  try {
+    is_whole_ = memory_.read_pieces(plan_.pieces) == plan_.bytes;
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 void PagePrefetch::read_all() {
   for (;;) {
     wanted_.acquire();
@@ -42,9 +52,10 @@ void PagePrefetch::begin(Range range) {
   assert(range.bytes() != 0);
   const bool is_threaded = has_thread();
   if (is_threaded && range_.bytes() != 0) done_.acquire();
-  range_ = range;
+  range_ = {};  // what follows may throw
   bytes_.resize(range.bytes());
   plan_ = memory_.plan_read(range, bytes_.data());
+  range_ = range;
   if (is_threaded)
     wanted_.release();
   else

@@ -30,7 +30,7 @@ class PagePrefetch {
  private:
   bool has_thread();
   void read_all();
-  void read() { is_whole_ = memory_.read_pieces(plan_.pieces) == plan_.bytes; }
+  void read() noexcept;
 
   AddressSpace& memory_;
   Range range_{};

@@ -78,6 +78,7 @@ RingMemory::RingMemory(int fd, Access access, const std::string& path, const Con
     facts = StartFacts::read(description != nullptr ? *description : *control_);
   const bool is_rings = facts.has_value();
   if (is_rings) facts_ = *std::move(facts);
+  if (is_rings && access == Access::shared) facts_.convert_start();
   if (is_rings && rings_control_bytes(facts_.rings_limit) <= bytes_) return;
   ::munmap(begin, bytes_);
   throw FormatError(path, is_rings ? "is cut off in the table of its rings" : "holds no rings");

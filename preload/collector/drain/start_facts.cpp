@@ -60,8 +60,7 @@ std::optional<StartFacts> StartFacts::read(const Control& control) {
   facts.own_process = control.process;
   facts.is_outside = control.process_outside != 0;
   facts.start_stamp = control.start_stamp;
-  facts.own_start_ns = control.start_ns;
-  facts.start_ns = in_our_time(facts.own_start_ns, facts.process);
+  facts.own_start_ns = facts.start_ns = control.start_ns;
   facts.start_wall = control.start_wall;
   facts.rings_limit = control.rings_limit;
   facts.forked = control.forked;
@@ -81,5 +80,7 @@ std::optional<StartFacts> StartFacts::read(const Control& control) {
     is_sound = is_sound && take(control.paths[i], facts.paths[i]);
   return is_sound ? std::optional(facts) : std::nullopt;
 }
+
+void StartFacts::convert_start() { start_ns = in_our_time(own_start_ns, process); }
 
 }  // namespace cmt::collector

@@ -30,6 +30,8 @@ struct StartFacts {
 
   /// Returns nothing if a count is above its limit, or a text has no end.
   static std::optional<StartFacts> read(const Control& control);
+  /// Converts the start of a process that runs, and may be in another time namespace, to our clock.
+  void convert_start();
 };
 
 }  // namespace cmt::collector

@@ -22,8 +22,6 @@ void loads_report(const struct HookReport* report) {
   count_bypasses(report->bypasses, *report->bypass ? report->bypass : program_invocation_name);
 }
 
-void loads_report_one(const char* module) { count_bypasses(1, module); }
-
 // rt_sigprocmask copies the new set before it looks at `how`, which is wrong here: EFAULT or EINVAL.
 static bool is_readable(uintptr_t address) { return sys(SYS_rt_sigprocmask, -1, address, 0, 8) == -EINVAL; }
 

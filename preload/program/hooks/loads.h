@@ -25,7 +25,6 @@
 /// Counts modules that could not be reached, in Control. The trace reports them.
 struct HookReport;
 void loads_report(const struct HookReport* report);
-void loads_report_one(const char* module);
 /// Whether the calling thread awaits the end of a load. If it has just ended, its modules are looked at. `frame`: an
 /// address in the frame of the interposed function. For the sampler, whose functions do not look at the guard.
 bool loads_are_awaited(const void* frame);

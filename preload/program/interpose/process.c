@@ -29,7 +29,6 @@
 #include "preload/program/collector_start.h"
 #include "preload/program/hooks/find.h"
 #include "preload/program/hooks/hooks.h"
-#include "preload/program/hooks/loads.h"
 #include "preload/program/interpose/sampled.h"
 #include "preload/program/launch/execs.h"
 #include "preload/program/launch/restart.h"
@@ -91,30 +90,17 @@ static void* call_for_own_use(void* function(void)) {
   return result;
 }
 
-// A block of ours is of the arena, which a free of the program's own may not take.
+// Whether the program has a free of its own, and no malloc.
+static bool has_free_alone(void) {
+  const void* const first = find_one("free", find_everywhere);
+  return first && is_program_code(first) && !is_program_code(find_one("malloc", find_everywhere));
+}
+
+// A free of the program's own may not take a block of our arena.
 static void* make_block(void) {
   void* block = malloc(1);
-  if (!arena_owns(block)) free(block);
+  if (!has_free_alone()) free(block);
   return block;
-}
-
-static void (*free_behind)(void* block);
-static const void* awaited;  // by free_behind_us
-static bool has_come;
-
-static void free_behind_us(void* block) {
-  if (block == awaited) has_come = true;
-  free_behind(block);
-}
-
-static void* free_block(void) {
-  void* const block = real.malloc(1);
-  free_behind = real.free;
-  awaited = block;
-  real.free = free_behind_us;
-  free(block);
-  real.free = free_behind;
-  return NULL;
 }
 
 // musl's pthread_atfork allocates.
@@ -123,27 +109,15 @@ static void* watch_forks(void) {
   return NULL;
 }
 
-// Whether the program has a free of its own that does not call ours: then its blocks do not end.
-static bool has_hiding_free(void) {
-  const void* const first = find_one("free", find_everywhere);
-  if (!first || !is_program_code(first)) return false;
-  call_for_own_use(free_block);
-  return !has_come;
-}
-
 // An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
 // malloc may be that of a jump in the program.
 static void report_hiding_functions(void) {
   const void* const block = call_for_own_use(make_block);
-  const bool is_malloc = !arena_owns(block);
-  if (!is_malloc && !has_hiding_free()) return;
-  const char* theirs = is_malloc ? find_module(find_one("malloc", find_everywhere)) : "";
+  const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));
   if (theirs && *theirs == 0) theirs = program_invocation_name;
-  if (!theirs) return;
-  write_message(is_malloc ? "not recorded, because it comes before the tracer: the malloc of "
-                          : "not recorded, because it comes before the tracer: the free of ",
-                theirs, 0);
-  loads_report_one(theirs);
+  if (theirs) write_message("not recorded, because it comes before the tracer: the malloc of ", theirs, 0);
+  if (has_free_alone())
+    write_message("not recorded unless it calls the next one: the free of ", program_invocation_name, 0);
 }
 
 __attribute__((constructor)) static void begin(void) {
