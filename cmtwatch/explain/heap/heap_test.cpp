@@ -267,7 +267,7 @@ TEST_CASE("heap: a stack that claims a part of the heap is booked once") {
   CHECK(sum_of(look.parts) == static_cast<std::int64_t>(look.resident_bytes));
 }
 
-TEST_CASE("heap: a long chain of chunks is walked whole across the windows that are read ahead") {
+TEST_CASE("heap: a long chain of chunks is walked whole across the windows that are read") {
   constexpr std::uint64_t pages = 400, chunk = 0x30;  // a page has no whole number of them
   for (const std::uint64_t swapped_pages : {0, 1}) {
     MadeUpMemory memory;

@@ -11,7 +11,7 @@ namespace cmt::watch::explain {
 namespace {
 
 constexpr std::uint64_t chunk_bytes_min = 32;
-constexpr std::uint64_t window_bytes_max = 512 << 10;
+constexpr std::uint64_t window_bytes_max = 256 << 10;
 constexpr int chain_of_resync = 8, chain_of_piece = 2, chain_tried = 6;
 
 std::uint64_t word_at(const std::uint8_t* bytes) {
@@ -46,34 +46,14 @@ bool HeapWalker::Window::fill(std::uint64_t address, std::uint64_t bytes) {
   if (address < within_.begin || address + bytes > within_.end) return false;
   if (memory_.page(address) != PageState::resident) return false;
   const bool goes_on = held_.end != 0 && address + 64 >= held_.end && address < held_.end + page_bytes;
-  if (goes_on && take_next(address, bytes)) return true;
   growth_ = goes_on ? std::min(growth_ * 4, window_bytes_max) : 2 * page_bytes;
   held_.begin = page_begin(address);
   held_.end = std::min(within_.end, std::max(held_.begin + growth_, page_end(address + bytes)));
   held_.end = memory_.next_swapped(held_);  // a page in swap is not one of zeros
   bytes_.resize(held_.bytes());
-  if (address + bytes > held_.end || !memory_.read_pages(held_, bytes_.data())) {
-    held_ = {};
-    return false;
-  }
-  if (growth_ == window_bytes_max) begin_next();
-  return true;
-}
-
-bool HeapWalker::Window::take_next(std::uint64_t address, std::uint64_t bytes) {
-  const Range next = next_.range();
-  if (address < next.begin || address + bytes > next.end || !next_.take(bytes_)) return false;
-  held_ = next;
-  begin_next();
-  return true;
-}
-
-// The walk is about to go through a whole window. So it will need the next one, and what is read of a chunk may begin
-// on the last page of this one.
-void HeapWalker::Window::begin_next() {
-  Range next{held_.end - page_bytes, std::min(within_.end, held_.end - page_bytes + window_bytes_max)};
-  next.end = memory_.next_swapped(next);
-  if (next.bytes() > page_bytes) next_.begin(next);
+  if (address + bytes <= held_.end && memory_.read_pages(held_, bytes_.data())) return true;
+  held_ = {};
+  return false;
 }
 
 HeapWalker::ListedChunks::ListedChunks(const FreeLists& lists) {

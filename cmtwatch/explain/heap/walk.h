@@ -6,7 +6,6 @@
 
 #include "cmtwatch/explain/heap/free_lists.h"
 #include "cmtwatch/explain/heap/page_book.h"
-#include "cmtwatch/explain/memory/page_prefetch.h"
 
 namespace cmt::watch::explain {
 
@@ -37,7 +36,7 @@ class HeapWalker {
   /// A window of memory that moves over the region, and grows where chunks follow each other closely.
   class Window {
    public:
-    explicit Window(AddressSpace& memory) : memory_(memory), next_(memory) {}
+    explicit Window(AddressSpace& memory) : memory_(memory) {}
     void move_to(Range within);
     /// Null if the bytes are outside, or not resident.
     const std::uint8_t* at(std::uint64_t address, std::uint64_t bytes) {
@@ -47,14 +46,11 @@ class HeapWalker {
 
    private:
     bool fill(std::uint64_t address, std::uint64_t bytes);
-    bool take_next(std::uint64_t address, std::uint64_t bytes);
-    void begin_next();
 
     AddressSpace& memory_;
     Range within_{}, held_{};
     std::uint64_t growth_ = 0;
     std::vector<std::uint8_t> bytes_;
-    PagePrefetch next_;
   };
 
   /// The chunks that lists have, in the order of the walk.

@@ -137,8 +137,10 @@ const std::uint8_t* AddressSpace::keep(std::uint64_t page) {
   if (kept == page) return bytes;
   if (this->page(page) != PageState::resident) return nullptr;
   kept = 0;
+  const std::uint64_t before = read_bytes_;
   const Piece whole{page, bytes, page_bytes};
-  if (read_pieces({&whole, 1}) != page_bytes) return nullptr;
+  read_pieces({&whole, 1});
+  if (read_bytes_ != before + page_bytes) return nullptr;
   kept = page;
   return bytes;
 }
@@ -158,26 +160,23 @@ bool AddressSpace::read(std::uint64_t address, void* to, std::size_t bytes) {
   return true;
 }
 
-AddressSpace::ReadPlan AddressSpace::plan_read(Range range, std::uint8_t* to) {
+bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
   assert(range.begin % page_bytes == 0 && range.end % page_bytes == 0 && range.begin <= range.end);
-  ReadPlan plan;
-  std::uint64_t done = range.begin;
+  std::vector<Piece> pieces;
+  std::uint64_t wanted = 0, done = range.begin;
   const auto clear_up_to = [&](std::uint64_t end) { std::memset(to + (done - range.begin), 0, end - done); };
   each_run(range, [&](const PageRun& run) {
     if (run.state != PageState::resident) return true;
     clear_up_to(run.range.begin);
-    plan.pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
-    plan.bytes += run.range.bytes();
+    pieces.push_back({run.range.begin, to + (run.range.begin - range.begin), run.range.bytes()});
+    wanted += run.range.bytes();
     done = run.range.end;
     return true;
   });
   clear_up_to(range.end);
-  return plan;
-}
-
-bool AddressSpace::read_pages(Range range, std::uint8_t* to) {
-  const ReadPlan plan = plan_read(range, to);
-  return read_pieces(plan.pieces) == plan.bytes;
+  const std::uint64_t before = read_bytes_;
+  read_pieces(pieces);
+  return read_bytes_ == before + wanted;
 }
 
 bool AddressSpace::read_file(int fd, const FilePieceVisitor& visit) {

@@ -2,7 +2,6 @@
 /// nothing in the process. Only resident pages are read, so none is faulted in.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -97,29 +96,17 @@ class AddressSpace {
     return read(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
   }
 
+  /// Reads whole pages. Pages that are not resident become zeros. Returns false if the memory is gone.
+  bool read_pages(Range range, std::uint8_t* to);
+
   /// A place to read `bytes` bytes from.
   struct Piece {
     std::uint64_t address = 0;
     void* to = nullptr;
     std::size_t bytes = 0;
   };
-  /// Reads pieces of resident memory, many with one system call. A piece that cannot be read stays as it is. Returns
-  /// how many bytes were read. Several threads may call this at the same time.
-  std::uint64_t read_pieces(std::span<const Piece> pieces) {
-    const std::uint64_t bytes = copy_pieces(pieces);
-    read_bytes_ += bytes;
-    return bytes;
-  }
-
-  /// The pieces of whole pages that are to be read, and the sum of their bytes.
-  struct ReadPlan {
-    std::vector<Piece> pieces{};
-    std::uint64_t bytes = 0;
-  };
-  /// Plans the read of whole pages to a place, at which pages that are not resident become zeros at once.
-  ReadPlan plan_read(Range range, std::uint8_t* to);
-  /// Reads whole pages. Pages that are not resident become zeros. Returns false if the memory is gone.
-  bool read_pages(Range range, std::uint8_t* to);
+  /// Reads pieces of resident memory, many with one system call. A piece that cannot be read stays as it is.
+  virtual void read_pieces(std::span<const Piece> pieces) = 0;
 
   /// Takes a piece of a file. Returns whether to go on.
   using FilePieceVisitor = std::function<bool(std::string_view)>;
@@ -139,13 +126,12 @@ class AddressSpace {
  protected:
   static bool read_file(int fd, const FilePieceVisitor& visit);
 
-  virtual std::uint64_t copy_pieces(std::span<const Piece> pieces) const = 0;
-
   /// The resident and the swapped pages of a mapping, by address.
   virtual std::vector<PageRun> runs_of(const process::Mapping& mapping) = 0;
 
   std::vector<process::Mapping> mappings_;
   std::vector<Thread> threads_;
+  std::uint64_t read_bytes_ = 0;
 
  private:
   class KeptPages;
@@ -166,7 +152,6 @@ class AddressSpace {
   std::uint64_t count(Range range, PageState state);
   const std::uint8_t* keep(std::uint64_t page);
 
-  std::atomic<std::uint64_t> read_bytes_ = 0;
   std::vector<Runs> runs_;           // by the number of the mapping
   std::unique_ptr<KeptPages> kept_;  // by the lowest bits of the page's number
   mutable std::size_t last_found_ = 0;

@@ -86,6 +86,15 @@ class CoreFile final : public AddressSpace {
     for (process::Mapping& mapping : mappings_) count_resident(mapping);
   }
 
+  void read_pieces(std::span<const Piece> pieces) override {
+    for (const Piece& piece : pieces) {
+      const std::uint8_t* const from = find_bytes(piece.address, piece.bytes);
+      if (from == nullptr) continue;
+      std::memcpy(piece.to, from, piece.bytes);
+      read_bytes_ += piece.bytes;
+    }
+  }
+
   // This machine's file of that path may be another.
   bool read_file(const std::string&, std::uint64_t, std::span<char>) const override { return false; }
 
@@ -98,17 +107,6 @@ class CoreFile final : public AddressSpace {
   }
 
  protected:
-  std::uint64_t copy_pieces(std::span<const Piece> pieces) const override {
-    std::uint64_t bytes = 0;
-    for (const Piece& piece : pieces) {
-      const std::uint8_t* const from = find_bytes(piece.address, piece.bytes);
-      if (from == nullptr) continue;
-      std::memcpy(piece.to, from, piece.bytes);
-      bytes += piece.bytes;
-    }
-    return bytes;
-  }
-
   // gcore writes absent pages as zeros; the kernel leaves holes, which read as zeros.
   bool knows_sharing() const override { return false; }
 

@@ -66,6 +66,22 @@ class LiveProcess final : public AddressSpace {
     }
   }
 
+  void read_pieces(std::span<const Piece> pieces) override {
+    if (memory_.get() >= 0) {
+      for (const Piece& piece : pieces) {
+        const ssize_t got = ::pread(memory_.get(), piece.to, piece.bytes, static_cast<off_t>(piece.address));
+        if (got > 0) read_bytes_ += static_cast<std::uint64_t>(got);
+      }
+      return;
+    }
+    constexpr std::size_t pieces_max = 1000;  // of one call: the kernel takes 1,024
+    while (!pieces.empty()) {
+      const auto now = pieces.subspan(0, std::min(pieces.size(), pieces_max));
+      pieces = pieces.subspan(now.size());
+      read_some(now);
+    }
+  }
+
   std::optional<std::vector<Range>> huge_pages(const process::Mapping& mapping) override {
     std::vector<Range> found;
     const auto take = [&found](const ScannedRegion& region) {
@@ -102,24 +118,6 @@ class LiveProcess final : public AddressSpace {
   }
 
  protected:
-  std::uint64_t copy_pieces(std::span<const Piece> pieces) const override {
-    std::uint64_t bytes = 0;
-    if (memory_.get() >= 0) {
-      for (const Piece& piece : pieces) {
-        const ssize_t got = ::pread(memory_.get(), piece.to, piece.bytes, static_cast<off_t>(piece.address));
-        if (got > 0) bytes += static_cast<std::uint64_t>(got);
-      }
-      return bytes;
-    }
-    constexpr std::size_t pieces_max = 1000;  // of one call: the kernel takes 1,024
-    while (!pieces.empty()) {
-      const auto now = pieces.subspan(0, std::min(pieces.size(), pieces_max));
-      pieces = pieces.subspan(now.size());
-      bytes += read_some(now);
-    }
-    return bytes;
-  }
-
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     std::vector<PageRun> runs;
     while (has_scan_) {
@@ -190,8 +188,7 @@ class LiveProcess final : public AddressSpace {
   }
 
   // The kernel ends the call at the first piece that it cannot read. Then that one is passed over.
-  std::uint64_t read_some(std::span<const Piece> pieces) const {
-    std::uint64_t bytes = 0;
+  void read_some(std::span<const Piece> pieces) {
     std::vector<iovec> to, from;
     while (!pieces.empty()) {
       to.clear();
@@ -201,14 +198,13 @@ class LiveProcess final : public AddressSpace {
         from.push_back({reinterpret_cast<void*>(piece.address), piece.bytes});
       }
       const ssize_t moved = ::process_vm_readv(pid_, to.data(), to.size(), from.data(), from.size(), 0);
-      if (moved < 0 && errno != EFAULT) return bytes;
+      if (moved < 0 && errno != EFAULT) return;
       std::uint64_t left = moved < 0 ? 0 : static_cast<std::uint64_t>(moved);
-      bytes += left;
+      read_bytes_ += left;
       std::size_t whole = 0;
       while (whole < pieces.size() && left >= pieces[whole].bytes) left -= pieces[whole++].bytes;
       pieces = pieces.subspan(std::min(pieces.size(), whole + 1));
     }
-    return bytes;
   }
 
   /// Calls take(region) for the pages with any of `any_of`, until the kernel refuses: then it returns false.

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cassert>
 #include <cstring>
 #include <map>
@@ -74,6 +73,15 @@ class MadeUpMemory final : public AddressSpace {
   /// Pieces that would have faulted in a page, or lay outside of the memory.
   std::uint64_t faults() const { return faults_; }
 
+  void read_pieces(std::span<const Piece> pieces) override {
+    for (const Piece& piece : pieces) {
+      if (read_piece(piece))
+        read_bytes_ += piece.bytes;
+      else
+        ++faults_;
+    }
+  }
+
   bool read_file(const std::string& path, std::uint64_t offset, std::span<char> to) const override {
     const auto found = files_.find(path);
     return found != files_.end() && found->second.copy(to.data(), to.size(), offset) == to.size();
@@ -87,17 +95,6 @@ class MadeUpMemory final : public AddressSpace {
   }
 
  protected:
-  std::uint64_t copy_pieces(std::span<const Piece> pieces) const override {
-    std::uint64_t bytes = 0;
-    for (const Piece& piece : pieces) {
-      if (read_piece(piece))
-        bytes += piece.bytes;
-      else
-        ++faults_;
-    }
-    return bytes;
-  }
-
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     std::vector<PageRun> runs;
     for (auto page = pages_.lower_bound(mapping.begin); page != pages_.end() && page->first < mapping.end; ++page)
@@ -146,7 +143,7 @@ class MadeUpMemory final : public AddressSpace {
 
   std::map<std::uint64_t, Page> pages_;  // by address; those that no test named are absent
   std::map<std::string, std::string> files_;
-  mutable std::atomic<std::uint64_t> faults_ = 0;
+  std::uint64_t faults_ = 0;
 };
 
 }  // namespace cmt::watch::explain
