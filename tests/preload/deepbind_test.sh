@@ -3,7 +3,7 @@
 failed=0
 complain() { echo "deepbind ($how $stacks): $*" >&2; failed=1; }
 has() {  # COUNT LINE
-  found=$(grep -cE "^$2( stack=[0-9]+)?\$" t.trace || true)
+  found=$(grep -cE "^$2( (stack|thread)=[0-9]+)*\$" t.trace || true)
   [ "$found" = "$1" ] || complain "$found lines of $2, not $1"
 }
 b='[0-9a-f]+<[0-9]+>'
@@ -20,6 +20,15 @@ for stacks in 0 1; do
     has 0 "malloc\(43000\) = $b"
   done
 done
+
+# Threads that load at once: a load that another thread's holds up is not passed over (1,200 loads, 60 calls for three).
+how=at_once stacks=0
+for i in 0 1 2 3; do cp "$plugin" "plugin$i"; done
+rm -f t.trace
+LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$BUILD/tests/preload/faults" deepbound_at_once ./plugin >out 2>&1 ||
+  complain "exit $?: $(cat out)"
+has 24000 "malloc\(43001\) = $b"
+has 24000 "calloc\(1, 43003\) = $b"
 
 # Where another allocator is preloaded, such a library has libc's: its blocks must not come to the other one.
 jemalloc=$(/sbin/ldconfig -p | sed -n '/x86-64/s/.*libjemalloc\.so\.2.* => //p' | head -1)

@@ -231,19 +231,29 @@ static int visit(struct dl_phdr_info* info, size_t bytes, void* argument) {
   return 0;
 }
 
-static struct HookReport replace(struct Pass pass) {
+static int replace_all(struct dl_phdr_info* unused, size_t bytes, void* argument) {
+  (void)unused;
+  (void)bytes;
+  struct Pass* pass = argument;
   if (!take()) {
-    pass.report.is_unfinished = true;
-    return pass.report;
+    pass->report.is_unfinished = true;
+    return 1;
   }
   find_real_functions();
-  dl_iterate_phdr(visit, &pass);
+  dl_iterate_phdr(visit, pass);
   words_forget_unseen();
-  if (!pass.report.is_unfinished) {
-    __atomic_store_n(&loads_seen, pass.loads, __ATOMIC_RELAXED);
-    __atomic_store_n(&unloads_seen, pass.unloads, __ATOMIC_RELAXED);
+  if (!pass->report.is_unfinished) {
+    __atomic_store_n(&loads_seen, pass->loads, __ATOMIC_RELAXED);
+    __atomic_store_n(&unloads_seen, pass->unloads, __ATOMIC_RELAXED);
   }
   leave();
+  return 1;
+}
+
+// All of it within the loader's lock, which is recursive: a thread whose load has returned waits for another's pass.
+// Were it to go on, calls of its module would be unseen. musl holds no lock here, but binds no module elsewhere either.
+static struct HookReport replace(struct Pass pass) {
+  dl_iterate_phdr(replace_all, &pass);
   return pass.report;
 }
 

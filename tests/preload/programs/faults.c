@@ -109,6 +109,26 @@ static int is_bound_deeply(const char* path, int how) {
   return 0;
 }
 
+static void* load_often(void* path) {
+  for (int i = 0; i < 100; i++) {
+    if (is_bound_deeply(path, RTLD_NOW)) abort();
+  }
+  return NULL;
+}
+
+// Four threads load libraries of their own at once: `path` and a digit.
+static int loads_at_once(const char* path) {
+  enum { count = 4 };
+  pthread_t threads[count];
+  char paths[count][4096];
+  for (int i = 0; i < count; i++) {
+    snprintf(paths[i], sizeof paths[i], "%s%d", path, i);
+    pthread_create(&threads[i], NULL, load_often, paths[i]);
+  }
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  return 0;
+}
+
 // Overwrites the memory after the newest block; malloc notices, and calls abort.
 static int corrupts(void) {
   char* block = malloc(33000);
@@ -278,6 +298,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "deepbind") == 0) return bypasses(argument, false);
   if (strcmp(what, "deepbound_lazy") == 0) return is_bound_deeply(argument, RTLD_LAZY);
   if (strcmp(what, "deepbound_now") == 0) return is_bound_deeply(argument, RTLD_NOW);
+  if (strcmp(what, "deepbound_at_once") == 0) return loads_at_once(argument);
   if (strcmp(what, "namespace") == 0) return bypasses(argument, true);
   if (strcmp(what, "corrupts") == 0) return corrupts();
   if (strcmp(what, "crashes") == 0) return crashes();
