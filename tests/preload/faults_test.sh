@@ -116,4 +116,26 @@ for sampled in '' 1K; do
   CMTTRACE_OUT=t.trace LD_PRELOAD=$TRACER ./next_free 2>err && grep -q 'the free of ./next_free$' err && [ "$(grep -c '^free([0-9a-f]' t.trace)" -ge 9 ] ||
     { echo "next_free: exit $?: $(cat err t.trace)" >&2; failed=1; }
 done
+
+# Its own malloc and free, which call the next ones: recorded, and no line says otherwise.
+cat >next_both.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+void* malloc(size_t bytes) {
+  static void* (*next)(size_t);
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "malloc");
+  return next(bytes);
+}
+void free(void* block) {
+  static void (*next)(void*);
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "free");
+  next(block);
+}
+int main(void) { for (int i = 0; i < 9; i++) free(malloc(33000)); return 0; }
+END
+gcc -O1 -fno-builtin -o next_both next_both.c -ldl
+rm -f t.trace
+CMTTRACE_OUT=t.trace LD_PRELOAD=$TRACER ./next_both 2>err && [ ! -s err ] && [ "$(grep -c '^malloc(33000)' t.trace)" = 9 ] ||
+  { echo "next_both: exit $?: $(cat err t.trace)" >&2; failed=1; }
 [ "$failed" = 0 ]
