@@ -66,8 +66,7 @@ static const struct Form forms[] = {
     [form_full] = {.words = {"wait", "drop"}},
     [form_follow] = {.words = {"0", "1"}, .is_of_attached = true},
 };
-static_assert((int)setting_frames_max == (int)unwind_frames_max,
-              "the unwinder has room for a stack of the most frames");
+static_assert((int)setting_frames_max == (int)unwind_limit_max, "the unwinder has room for a stack of the most frames");
 
 static const uint8_t form_of_setting[settings_count] = {
 #define CMT_SETTING(name, variable, option, form, ...) form_##form,

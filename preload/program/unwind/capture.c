@@ -380,7 +380,7 @@ const char* unwind_begin_process(struct StackShare* share, int frames_max) {
   if (!rules_begin(share))
     return "the C library has neither _dl_find_object, as glibc from 2.35 on, nor musl's list of modules";
   memory_begin();
-  unwind_limit = frames_max > 0 && frames_max < unwind_frames_max ? frames_max : unwind_frames_max;
+  unwind_limit = frames_max > 0 && frames_max < unwind_limit_max ? frames_max : unwind_limit_max;
   frames_dropped = unwind_limit > frames_without_slack ? unwind_limit / 4 : 0;
   return NULL;
 }

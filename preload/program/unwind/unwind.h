@@ -41,11 +41,12 @@ extern "C" {
 #define UNWIND_HIDDEN __attribute__((visibility("hidden")))
 
 enum {
-  unwind_frames_max = 4096,        ///< of one stack; of a larger one the innermost
-  unwind_words_max = 256,          ///< of the last stack, beside return addresses
-  unwind_apart_frames_max = 1024,  ///< of a stack that a signal handler has within a capture
-  unwind_margin = 8,               ///< entries at the ends of arrays, so that many can be read at once
-  unwind_near_max = 256,           ///< rules of a thread's own
+  unwind_limit_max = 4096,                    ///< frames of one stack; of a larger one the innermost
+  unwind_frames_max = unwind_limit_max + 64,  ///< the same with room for the next walk, beside the longest stack
+  unwind_words_max = 256,                     ///< of the last stack, beside return addresses
+  unwind_apart_frames_max = 1024,             ///< of a stack that a signal handler has within a capture
+  unwind_margin = 8,                          ///< entries at the ends of arrays, so that many can be read at once
+  unwind_near_max = 256,                      ///< rules of a thread's own
   unwind_registers = 17,
   unwind_stack_bytes = 12 << 10,  ///< of the tracer's own stack
 };
@@ -105,7 +106,7 @@ struct UnwindStack {
 /// Prepares this process; in a forked child once more. `share`: zeroed memory, which stays while the process runs. A
 /// capture of the parent that goes on in the child may still write to its entries. For that the child's `share` has the
 /// same address, and the parent's counts (of rules, modules and bytes of text). `frames_max`: the most frames of a
-/// stack; 0: unwind_frames_max. Returns NULL, or the reason why there are no stacks. Looks symbols up, so it may
+/// stack; 0: unwind_limit_max. Returns NULL, or the reason why there are no stacks. Looks symbols up, so it may
 /// allocate.
 const char* unwind_begin_process(struct StackShare* share, int frames_max) UNWIND_HIDDEN;
 

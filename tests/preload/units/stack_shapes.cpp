@@ -189,9 +189,9 @@ void deep() {
       auto& last = stacks::reader();
       if (depth % 4096 == 0 || (depth < 20000 && depth % 64 == 0)) {
         check();
-        const bool is_large = last.frames.size() >= unwind_frames_max / 2;
+        const bool is_large = last.frames.size() >= unwind_limit_max / 2;
         if (!is_large && last.last.is_cut) std::abort();
-        if (last.frames.size() > unwind_frames_max) std::abort();
+        if (last.frames.size() > unwind_limit_max) std::abort();
       }
       if (depth == 0) return 0;
       const int result = go(depth - 1) + 1;
@@ -224,6 +224,28 @@ void deep() {
   if (mine.captures) std::abort();
 }
 
+// Stacks beyond the limit that grow and shrink by a frame are not walked anew each time.
+void deep_by_steps() {
+  constexpr int depth = 9000;
+  struct Deep {
+    __attribute__((noinline)) static int go(int left) {
+      check();
+      const int gone = depth - left, frames = static_cast<int>(stacks::reader().frames.size());
+      if (frames > unwind_limit_max || (gone > unwind_limit_max && frames < unwind_limit_max * 3 / 4)) std::abort();
+      if (left == 0) return 0;
+      const int result = go(left - 1) + 1;
+      check();
+      KEEP_FRAME;
+      return result;
+    }
+  };
+  std::thread([] {
+    stacks::options.has_oracle = false;
+    sink = Deep::go(depth);
+    if (stacks::reader().thread.stepped > uint64_t{8} * depth) std::abort();
+  }).join();
+}
+
 void limited() {
   stacks::begin(12);
   stacks::options.may_be_cut = true;
@@ -250,6 +272,7 @@ int main(int count, char** arguments) {
                       {"frame_pointers_outside", frame_pointers_outside},
                       {"in_threads", in_threads},
                       {"deep", deep},
+                      {"deep_by_steps", deep_by_steps},
                       {"limited", limited}},
                      count, arguments);
 }
