@@ -88,6 +88,17 @@ trace2cmt --to=text wrong.trace 2>err | tr '\n' ' ' >out
 trace2cmt --strict --to=text wrong.trace >out 2>err && complain "--strict takes wrong numbers"
 grep '^trace2cmt: wrong.trace:2: ' err >/dev/null || complain "wrong numbers: $(cat err)"
 
+# Each of several files has its own blocks. The free of a block that its file did not make is dropped.
+printf '#cmt text=1\npool_free(<2>, "p")\npool_malloc(32, "p") = <3>\npool_free(<3>, "p")\n#cmt end=complete\n' >second.trace
+printf '#cmt text=1\npool_malloc(8, "p") = <1>\npool_malloc(16, "p") = <2>\n#cmt end=complete\n' >first.trace
+trace2cmt -o joined.cmt first.trace second.trace first.trace 2>err || complain "joined pools: $(cat err)"
+trace2cmt --to=text joined.cmt | sed -n 's,^\(pool_[^"]*"p")\( = <.>\)*\).*,\1,p' | tr '\n' ' ' >out
+[ "$(cat out)" = 'pool_malloc(8, "p") = <1> pool_malloc(16, "p") = <2> pool_malloc(32, "p") = <5> pool_free(<5>, "p") pool_malloc(8, "p") = <6> pool_malloc(16, "p") = <7> ' ] ||
+  complain "joined pools: $(cat out)"
+grep '1 repair: 1 free of no block dropped' err >/dev/null || complain "joined pools: $(cat err)"
+status=0; trace2cmt --strict -o strict.cmt first.trace second.trace 2>err || status=$?
+[ "$status" = 1 ] && [ "$(cat err)" = 'trace2cmt: second.trace:2: ends a block that its file did not make' ] || complain "joined, --strict: $status, $(cat err)"
+
 # The figures of malloc are those of the same trace without pools. The tools report what they leave out.
 json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); i = d["inputs"][0]; print(i["peak_live_bytes"], i["peak_live_blocks"], [(s["size_bytes_min"], s["allocated_blocks"], s["leaked_bytes"] if "leaked_bytes" in s else s["end_live_bytes"]) for s in d["sizes"]])' "$1"; }
 lifetimes --json plain.trace >plain.json 2>err

@@ -67,6 +67,22 @@ diff -u <(sed 's/ time=7$//; s/ time=0$//' expected) <(sed 's/ time=7$//; s/ tim
 trace2cmt -o joined.cmt many.trace every_kind.trace many.trace 2>err
 grep -q '2 repairs' err || complain "three files: $(cat err)"
 [ "$(trace2cmt -s joined.cmt | grep -c '^mark("[me][av].*trace")')" = 3 ] || complain "marks of three files"
+
+# Joining to a joined trace gives addresses that no file has.
+printf 'malloc(8) = 1000<1>\n' >one.trace
+trace2cmt -o two.cmt one.trace one.trace
+trace2cmt -o three.cmt two.cmt one.trace
+trace2cmt --verify three.cmt >out || complain "a joined trace and one: $(cat out)"
+[ "$(trace2cmt -s three.cmt | grep -c '^malloc(8) = \(1000<1>\|1000000001000<2>\|2000000001000<3>\)')" = 3 ] ||
+  complain "addresses after a joined trace: $(trace2cmt -s three.cmt)"
+printf 'malloc(8) = ffff000000001000<1>\n' >last.trace
+status=0; trace2cmt -o out.cmt last.trace one.trace 2>err || status=$?
+[ "$status" = 1 ] && [ "$(cat err)" = "trace2cmt: one.trace: the files before it leave no addresses for its blocks" ] ||
+  complain "no addresses left: $status, $(cat err)"
+status=0; trace2cmt -o out.cmt one.trace last.trace 2>err || status=$?
+[ "$status" = 1 ] && [ "$(cat err)" = "trace2cmt: last.trace:1: the files before it leave no address for its block" ] ||
+  complain "too large an address: $status, $(cat err)"
+
 sed 's/program=.*/program=app/' every_kind.trace >other.trace
 [ -z "$(trace2cmt -s every_kind.trace other.trace 2>err | grep program)" ] || complain "metadata in which files differ"
 trace2cmt -s every_kind.trace every_kind.trace 2>err | grep -q '^#cmt program=' || complain "metadata in which files agree"

@@ -12,6 +12,7 @@ namespace cmt::trace2cmt {
 namespace {
 
 constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // the addresses of a process are below
+constexpr std::uint64_t last_number = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
@@ -19,7 +20,8 @@ Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cm
                bool has_samples)
     : open_([from, options](const std::string& path) {
         return open_log(path, from, options, cmt::command::Samples::accepted);
-      }) {
+      }),
+      is_strict_(options.strict) {
   for (const std::string& path : paths) {
     const cmt::Header& header = files_.emplace_back(File{path, open_(path)}).reader.header();
     if (header.sampled() != 0 && (!has_samples || paths.size() > 1))
@@ -122,13 +124,18 @@ const cmt::Source* Inputs::booked_source() const {
 }
 
 bool Inputs::begin_file(const File& file, const Visit& visit) {
-  first_tag_ = cmt::unknown;
+  first_tag_ = first_pool_block_ = cmt::unknown;
   tag_base_ = newest_;
+  pool_base_ = newest_pool_block_;
   thread_base_ = threads_;
   time_base_ = last_time_ns_;
   if (thread_base_ > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(file.path, "the files before it leave no numbers for its threads");
   }
+  const std::uint64_t steps = std::max<std::uint64_t>(current_, last_address_ / address_step + 1);
+  if (current_ > 0 && steps > last_number / address_step && file.reader.header().has_addresses)
+    throw cmt::FormatError(file.path, "the files before it leave no addresses for its blocks");
+  address_base_ = current_ == 0 ? 0 : steps * address_step;
   begin_stacks(file);
   return visit({.kind = cmt::Kind::mark,
                 .thread = static_cast<std::uint32_t>(thread_base_),
@@ -150,27 +157,42 @@ bool Inputs::join(cmt::Event& event) {
   if (cmt::is_about_pages(event.kind) && current_ > 0 && event.old_tag < first_tag_)
     return false;  // of an unknown block
   if (current_ > 0 && event.old_tag != 0 && event.old_tag < first_tag_) {
-    repairs_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
+    repair(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
     if (event.tag == 0) return false;
     event.old_tag = event.old_address = 0;
+  }
+  if (event.kind == cmt::Kind::pool_malloc) first_pool_block_ = std::min(first_pool_block_, event.pool_block);
+  if (current_ > 0 && event.kind == cmt::Kind::pool_free && event.pool_block < first_pool_block_) {
+    repair(cmt::Repair::unmatched_free);
+    return false;
   }
   if (thread_base_ + event.thread > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(place(), "the files before it leave no number for its thread");
   }
-  if (std::max(event.tag, event.old_tag) > std::numeric_limits<std::uint64_t>::max() - tag_base_)
+  if (std::max(event.tag, event.old_tag) > last_number - tag_base_ || event.pool_block > last_number - pool_base_)
     throw cmt::FormatError(place(), "the files before it leave no number for its block");
+  if (std::max(event.address, event.old_address) > last_number - address_base_)
+    throw cmt::FormatError(place(), "the files before it leave no address for its block");
   if (event.tag != 0) event.tag += tag_base_;
   if (event.old_tag != 0) event.old_tag += tag_base_;
   event.thread += static_cast<std::uint32_t>(thread_base_);
   if (event.time_ns != cmt::unknown) event.time_ns += time_base_;
-  if (event.address != 0) event.address += address_step * current_;
-  if (event.old_address != 0) event.old_address += address_step * current_;
+  if (event.pool_block != 0) event.pool_block += pool_base_;
+  if (event.address != 0) event.address += address_base_;
+  if (event.old_address != 0) event.old_address += address_base_;
   if (event.stack != 0) event.stack = stack_copy_->copy(event.stack);
   assert(event.old_tag == 0 || event.old_tag > tag_base_);
   newest_ = std::max({newest_, event.tag, event.old_tag});
+  newest_pool_block_ = std::max(newest_pool_block_, event.pool_block);
+  last_address_ = std::max(last_address_, event.address);
   threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
   if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);
   return true;
+}
+
+void Inputs::repair(cmt::Repair kind) {
+  if (is_strict_) throw cmt::FormatError(place(), "ends a block that its file did not make");
+  repairs_.add(kind);
 }
 
 std::string Inputs::place() const { return files_[current_].reader.place(in_batch_); }

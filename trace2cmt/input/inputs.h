@@ -18,18 +18,18 @@ namespace cmt::trace2cmt {
 
 /// Reads the traces of a command line, joined to one. The first trace stays as it is. In each further trace
 ///
-/// - tags are raised by the highest tag so far;
+/// - tags are raised by the highest tag so far, and the numbers of pools' blocks by the highest of these;
 /// - thread numbers are raised by the number of threads so far;
 ///
 /// - addresses are raised by 2^48 for each file before, because blocks that a file leaves alive stay alive, and no
-///   address may be live twice;
+///   address may be live twice. A file that is itself joined counts as several files;
 ///
 /// - times are raised by the last time so far;
 /// - call stacks are in one table for all files, in which each file has its own modules.
 ///
 /// A mark with the file's name comes before each file. A further file may free or resize a block that it did not
 /// allocate. Such a block has no tag in the joined trace. So the free is dropped, and the realloc becomes an
-/// allocation. Both count as repairs.
+/// allocation. Both count as repairs. So does the free of a pool's block that its file did not make.
 class Inputs {
  public:
   /// Opens all files, so that a missing one is reported at once. `has_samples`: of the output's form. Throws
@@ -101,20 +101,25 @@ class Inputs {
   void end_file(const File& file);
   void begin_stacks(const File& file);
   bool join(cmt::Event& event);
+  void repair(cmt::Repair kind);
 
   void report(const File& file) const {
     if (progress_) progress_(file.path, file.reader.bytes_read(), file.reader.bytes_total());
   }
 
   std::function<cmt::Reader(const std::string& path)> open_;
+  bool is_strict_;  // a repair is an error
   Progress progress_;
   std::vector<File> files_;
   std::vector<std::string> truncated_, empty_;
-  cmt::Repairs repairs_;                // made by joining
-  std::size_t current_ = 0;             // file
-  std::size_t in_batch_ = 0;            // index in the last batch of its reader
-  cmt::Tag first_tag_ = cmt::unknown;   // first tag of its allocations, before it is raised
-  cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added to tags of the current file, and the highest tag
+  cmt::Repairs repairs_;                           // made by joining
+  std::size_t current_ = 0;                        // file
+  std::size_t in_batch_ = 0;                       // index in the last batch of its reader
+  cmt::Tag first_tag_ = cmt::unknown;              // first tag of its allocations, before it is raised
+  cmt::Tag tag_base_ = 0, newest_ = 0;             // what is added to tags of the current file, and the highest tag
+  std::uint64_t first_pool_block_ = cmt::unknown;  // the same of blocks of pools
+  std::uint64_t pool_base_ = 0, newest_pool_block_ = 0;  // the same of blocks of pools
+  std::uint64_t address_base_ = 0, last_address_ = 0;    // what is added to addresses, and the highest of a block
   std::uint64_t thread_base_ = 0, threads_ = 0;
   std::uint64_t time_base_ = 0, last_time_ns_ = 0;
   cmt::StackTable joined_stacks_;
