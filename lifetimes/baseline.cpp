@@ -78,18 +78,25 @@ void check_whole(const Summary& summary, const std::string& path) {
   }
 }
 
-/// The blocks that each phase has allocated, by label. A phase may have none.
-using Phases = std::map<std::string, analysis::Amount>;
+/// The blocks that a phase has allocated, which may be none. A phase begins anew at each mark of its label.
+struct Phase {
+  analysis::Amount allocated;
+  std::uint64_t begins = 0;
+};
+using Phases = std::map<std::string, Phase>;  // by label
 
 /// Marks whose labels begin with a bracket only end a phase.
 Phases phases_of(trace::Options options, const std::string& path) {
   options.path = path;
   trace::Trace trace(options, false);
   Phases phases;
-  analysis::Amount* phase = nullptr;
+  Phase* phase = nullptr;
   trace.for_each([&](const Event& event) {
-    if (event.kind == Kind::mark) phase = event.label.starts_with('[') ? nullptr : &phases[std::string(event.label)];
-    if (event.makes_block() && phase != nullptr) phase->add_block(event.bytes());
+    if (event.kind == Kind::mark) {
+      phase = event.label.starts_with('[') ? nullptr : &phases[std::string(event.label)];
+      if (phase != nullptr) ++phase->begins;
+    }
+    if (event.makes_block() && phase != nullptr) phase->allocated.add_block(event.bytes());
   });
   if (trace.truncated()) throw FormatError(command::input_name(path), "breaks off: not judged");
   if (phases.empty()) throw FormatError(command::input_name(path), "has no marks (cmt_mark), and so no phases");
@@ -99,7 +106,7 @@ Phases phases_of(trace::Options options, const std::string& path) {
 
 ProgramGate compare_phases(const Phases& before, const Phases& after, const std::vector<Limit>& limits) {
   ProgramGate gate;
-  for (const auto& [phase, amount] : after) {
+  for (const auto& [phase, its] : after) {
     const auto found = before.find(phase);
     if (found == before.end()) {
       gate.only_after.push_back(phase);
@@ -108,25 +115,27 @@ ProgramGate compare_phases(const Phases& before, const Phases& after, const std:
     for (const Limit& limit : limits) {
       const bool is_bytes = limit.figure == "bytes";
       gate.figures.push_back({.figure = limit.figure,
-                              .before = is_bytes ? found->second.bytes : found->second.blocks,
-                              .after = is_bytes ? amount.bytes : amount.blocks,
+                              .before = is_bytes ? found->second.allocated.bytes : found->second.allocated.blocks,
+                              .after = is_bytes ? its.allocated.bytes : its.allocated.blocks,
                               .allowed = limit.share,
                               .phase = phase});
     }
   }
-  for (const auto& [phase, amount] : before) {
+  for (const auto& [phase, its] : before) {
     if (!after.contains(phase)) gate.only_before.push_back(phase);
   }
   return gate;
 }
 
-/// Prints the functions whose blocks or bytes have changed in the phase of a figure.
-void explain(const ProgramFigure& figure, const std::string& before_path, const trace::Options& options,
+/// Prints the functions whose blocks or bytes have changed in the phase of a figure. `is_first`: it begins several
+/// times in a trace, and only the first part of it is a slice.
+void explain(const ProgramFigure& figure, bool is_first, const std::string& before_path, const trace::Options& options,
              const command::CommandLine& line) {
   StackOptions changes = parse_stack_options(line);
   changes.contributors.by = analysis::By::function;
   changes.contributors.metric = figure.figure == "bytes" ? analysis::Metric::bytes : analysis::Metric::blocks;
   changes.slice = trace::SliceRange::phase(*figure.phase);
+  if (is_first) changes.slice->text += ", up to the next mark only; the phase begins several times";
   report_difference(before_path, options, changes);
 }
 
@@ -137,7 +146,10 @@ int judge_phases(const trace::Options& options, const command::CommandLine& line
                   "a list such as allocations+0%,bytes+1%, of allocations and bytes", [](const std::string& text) {
                     return command::parse_limits(text, {"allocations", "bytes"});
                   });
-  const ProgramGate gate = compare_phases(phases_of(options, before_path), phases_of(options, options.path), limits);
+  const Phases before = phases_of(options, before_path), after = phases_of(options, options.path);
+  const ProgramGate gate = compare_phases(before, after, limits);
+  if (gate.figures.empty())
+    throw FormatError(command::input_name(options.path), "has no phase of the baseline: not judged");
   std::vector<ProgramFigure> worse;
   for (const ProgramFigure& figure : gate.figures) {
     if (figure.is_worse()) worse.push_back(figure);
@@ -152,7 +164,8 @@ int judge_phases(const trace::Options& options, const command::CommandLine& line
                  " judged: " + output::with_commas(worse.size()) + " worse\n");
   if (!worse.empty() && options.path != "-" && has_stacks(options, before_path) && has_stacks(options, options.path)) {
     command::print("\n");
-    explain(worse.front(), before_path, options, line);
+    const std::string& phase = *worse.front().phase;
+    explain(worse.front(), before.at(phase).begins > 1 || after.at(phase).begins > 1, before_path, options, line);
   }
   return status;
 }

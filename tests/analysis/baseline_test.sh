@@ -95,6 +95,17 @@ gate = json.load(open("lines"))
 assert [(f["phase"], f["figure"], f["before"], f["after"]) for f in gate["figures"] if f["worse"]] == [
     ("b", "allocations", 0, 1), ("b", "bytes", 0, 1)], gate
 assert (gate["only_before"], gate["only_after"]) == (["c"], ["d"])'
+printf 'mark("other")\n' > other.trace
+test "$(gate --baseline=old.trace --by=phase other.trace)" = 1
+grep -q 'other.trace: has no phase of the baseline: not judged' words
+# A phase may begin several times. Its figures are those of all; the functions are those of the first.
+again() { printf '%s\n' '#cmt text=1' '#frame 1 module=0 address=1000' '#node 1 parent=0 frame=1' 'mark("a")' \
+  'malloc(10) = 1000<1> stack=1' 'mark("b")' 'mark("a")' "malloc($1) = 2000<2> stack=1" '#cmt end=complete'; }
+again 10 > again.trace
+again 1000 > more.trace
+test "$(gate --baseline=again.trace --by=phase more.trace)" = 3
+grep -qx 'worse: a: bytes 20 B -> 1010 B (+4950.0 %, allowed +1.0 %)' lines
+grep -qx '  of both @a, up to the next mark only; the phase begins several times' lines
 printf 'malloc(8) = 1000<1>\n' > unmarked.trace
 test "$(gate --baseline=old.trace --by=phase unmarked.trace)" = 1
 grep -q 'unmarked.trace: has no marks (cmt_mark), and so no phases' words
