@@ -26,6 +26,9 @@ test $touched = $((256 * 4096 + 1048576 + 1000000 + 100))
 test $whole = $((8388608 + 1000000 + 4194304 + 100))
 test $told -ge 11 && test $told -le 13
 test $untold -ge 51 && test $untold -le 53
+# The ratio of the table is to the live bytes without untouched pages, which the first line has.
+cmtreplay --runs=1 --alloc=null told.trace 2> words | grep 'at most 13.0 MiB (2.95 MiB without untouched pages) and at most 4 blocks live'
+cmtreplay --runs=1 --alloc=null untold.trace 2> words | grep 'at most 13.0 MiB and at most 4 blocks live'
 
 {
   echo '#cmt text=1'
