@@ -450,6 +450,8 @@ class Finder {
     const auto burst = burst_of(report_.moments.peak_bytes);
     if (!burst || peak_bytes_ < least_bytes) return;
     const auto& peaks = report_.moments.peak_bytes;
+    // The recording ends in it, so nobody knows how long it lasts.
+    if (burst->end + 1 == peaks.size() && report_.moments.live_bytes.back() > peak_bytes_ / 2) return;
     std::uint64_t outside = 0;
     for (std::size_t moment = 0; moment < peaks.size(); ++moment) {
       if (moment <= burst->begin || moment > burst->end) outside = std::max(outside, peaks[moment]);

@@ -17,6 +17,10 @@ awk 'BEGIN {
 words burst.trace >text
 grep -qF 'at 41.0 us, where the resident memory is largest (60.0 MiB), 40.0 MiB are live' text || complain "live at the largest sample: $(cat text err)"
 cmtreport --json burst.trace >json
+jq -e '[.findings[].kind] | index("burst") != null' json >out || complain "no burst: $(jq -c '[.findings[].kind]' json)"
+# A recording that ends while the memory is live does not know how long that lasts.
+printf '%s\n' 'mark("begin") time=0' 'malloc(1048576) = 1000000<1> time=990000000' 'mark("end") time=1000000000' | trace risen.trace
+cmtreport --json risen.trace | jq -e '[.findings[].kind] | index("burst") == null' >out || complain "a burst that is not over"
 jq -e '.processes[0] | .largest_resident_bytes == 62914560 and .largest_resident_live_bytes == 41943040 and .largest_resident_event == 41' json >out ||
   complain "live at the largest sample: $(jq '.processes[0]' json)"
 # The moments have the last sample of their interval with what was live at that one.
