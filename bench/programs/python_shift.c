@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 #define FIELD(name) \
-  { #name, offsetof(struct PythonOffsets, name), sizeof python.name }
+  { #name, offsetof(struct PythonOffsets, name) }
 static const struct {
   const char* name;
-  size_t at, bytes;
-} fields[] = {FIELD(thread_id),  FIELD(thread_frame), FIELD(thread_cframe), FIELD(cframe_frame), FIELD(cframe_previous),
-              FIELD(previous),   FIELD(code),         FIELD(instruction),   FIELD(owner),        FIELD(is_entry),
-              FIELD(code_bytes), FIELD(function),     FIELD(file),          FIELD(current),      FIELD(finalizing)};
+  size_t at;
+} fields[] = {FIELD(thread_id),       FIELD(thread_frame), FIELD(thread_cframe), FIELD(cframe_frame),
+              FIELD(cframe_previous), FIELD(previous),     FIELD(code),          FIELD(instruction),
+              FIELD(owner),           FIELD(is_entry),     FIELD(finalizing)};
 
 const char* python_find(uintptr_t address, bool* is_python) {
   const char* const fault = python_find_rightly(address, is_python);
@@ -20,12 +20,8 @@ const char* python_find(uintptr_t address, bool* is_python) {
   for (size_t i = 0; wanted && i < sizeof fields / sizeof *fields; i++) {
     const size_t length = strlen(fields[i].name);
     if (strncmp(wanted, fields[i].name, length) != 0 || wanted[length] != ':') continue;
-    char* const field = (char*)&python + fields[i].at;
-    const int bytes = atoi(wanted + length + 1);
-    if (fields[i].bytes == 2)
-      *(uint16_t*)(void*)field = (uint16_t)(*(uint16_t*)(void*)field + bytes);
-    else
-      *(uint32_t*)(void*)field += (uint32_t)bytes;
+    uint16_t* const field = (uint16_t*)(void*)((char*)&python + fields[i].at);
+    *field = (uint16_t)(*field + atoi(wanted + length + 1));
   }
   return fault;
 }

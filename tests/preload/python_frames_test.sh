@@ -36,4 +36,23 @@ for line in $(seq 20000); do echo 'kept = bytearray(600)'; done >many.py
 "$BUILD/cmttrace/cmttrace" --follow=no -o many.cmt -- "$python" many.py 2>said
 grep -q ' lines of Python named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 ! grep -q 'not named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
+
+# Each offset of the table that the version uses, when it is wrong, ends in one line, and the program goes on.
+case $version in
+  3.8 | 3.9) offsets="" ;;
+  3.10) offsets="thread_cframe cframe_previous instruction" ;;
+  3.11) offsets="previous code instruction thread_cframe cframe_previous cframe_frame owner is_entry" ;;
+  3.12) offsets="previous code instruction cframe_frame owner" ;;
+  *) offsets="previous code instruction owner" ;;
+esac
+shifted=${TRACER%/*}/shifted/libcmttrace.so
+[ -e "$shifted" ] || exit $failed  # the build with sanitizers copies the tracer alone
+for offset in thread_id thread_frame $offsets; do
+  for shift in 8 -8; do
+    timeout 60 env PYTHON_SHIFT=$offset:$shift CMTTRACE_STACKS=1 CMTTRACE_TOUCHED=off CMTTRACE_OUT=shifted.cmt LD_PRELOAD="$shifted" \
+      CMTTRACE_COLLECTOR="${TRACER%/*}/cmttrace-collector" \
+      "$python" -c 'import json; json.dumps(list(range(1000)), indent=1)' >out 2>&1 || { echo "$version $offset $shift: exit $?" >&2; failed=1; }
+    [ "$(grep -c 'native frames only' out)" = 1 ] || { echo "$version $offset $shift: $(cat out)" >&2; failed=1; }
+  done
+done
 exit $failed

@@ -6,13 +6,22 @@
 #include "preload/program/frames/python.h"
 #include "preload/program/unwind/memory.h"
 
-enum { frames_max = 10000, object_type = 8, type_name = 24, owners = 5, lines_max = 1 << 28, size_of_code = 16 };
+enum {
+  frames_max = 10000,
+  object_type = 8,
+  type_name = 24,
+  owners = 5,
+  lines_max = 1 << 28,
+  size_of_code = 16,
+  state_bytes_max = 1024
+};
 
 // Pages that could be read. A question to the kernel for each word took 4 ms of an interpreter's start.
 static uintptr_t readable_pages[64];
 
 static bool is_readable(uintptr_t at) {
   const uintptr_t page = at >> 12;
+  if (page == 0) return false;  // as an empty place of the table has it
   uintptr_t* const known = &readable_pages[page % (sizeof readable_pages / sizeof *readable_pages)];
   if (__atomic_load_n(known, __ATOMIC_RELAXED) == page) return true;
   if (!memory_is_readable(at)) return false;
@@ -48,8 +57,8 @@ static bool is_code(uintptr_t code) {
 static bool is_in_code(uintptr_t frame, uintptr_t code) {
   uintptr_t instruction, size;
   if (!read_word_at(frame, python.instruction & ~7, &instruction)) return false;
+  if (python_has_objects()) return true;
   instruction = python_instruction(frame);
-  if (python_has_objects()) return (int32_t)instruction >= -1 && (int32_t)instruction < lines_max;
   if (!read_word_at(code, size_of_code, &size)) return false;
   const uintptr_t begin = code + python.code_bytes - 2;  // before the first instruction
   return instruction - begin < 2 + (size & (lines_max - 1)) * 2;
@@ -57,6 +66,7 @@ static bool is_in_code(uintptr_t frame, uintptr_t code) {
 
 static const char* check_frame(uintptr_t frame) {
   uintptr_t code, word;
+  if (python_has_objects() && !is_of_type(frame, "frame")) return "a frame is none";
   if (python.owner &&
       (!read_word_at(frame, python.owner & ~7, &word) || *(const uint8_t*)(frame + python.owner) >= owners))
     return "a frame has no owner";
@@ -65,34 +75,61 @@ static const char* check_frame(uintptr_t frame) {
   return is_in_code(frame, code & ~python.code_tag) ? NULL : "a frame is outside of its code";
 }
 
-const char* check_state(uintptr_t* state) {
-  uintptr_t current = 0, word;
-  if (python.current) {
-    const uintptr_t at = (uintptr_t)python_symbols.runtime + python.current;
-    if (!read_word(at, &current)) return "there is no state of a thread";
-    if (current && !read_word_at(current, python.thread_id, &word)) return "there is no state of a thread";
+// Whether a frame object is at the line that the interpreter says.
+static bool is_at_line(uintptr_t frame) {
+  const uintptr_t code = python_code(frame);
+  return python_symbols.frame_line((void*)frame) ==
+         python_symbols.line((void*)code, python_offset(code, python_instruction(frame)));
+}
+
+// Follows the CFrames. The outermost is in the state; 3.10 leaves its `previous` as malloc has it. In 3.11 each other
+// one has the frames up to the innermost of the next one, and the last of these begins the run.
+static const char* check_cframes(uintptr_t state, uintptr_t frame) {
+  static const char fault[] = "a C frame is broken";
+  uintptr_t cframe, caller, word;
+  if (!read_word_at(state, python.thread_cframe, &cframe)) return fault;
+  for (int count = 0; count < frames_max; count++) {
+    if (cframe - state < state_bytes_max) return NULL;
+    if (!read_word_at(cframe, python.cframe_previous, &cframe)) return fault;
+    if (python.layout != python_entries) continue;
+    if (!read_word_at(cframe, python.cframe_frame, &caller)) return fault;  // 0: no frame is outside of it
+    bool begins_run = false;
+    for (; frame != caller; frame = python_word(frame + python.previous)) {
+      if (!frame || !read_word_at(frame, python.is_entry & ~7, &word)) return fault;
+      if (*(const uint8_t*)(frame + python.is_entry) > 1) return fault;
+      begins_run = python_begins_run(frame);
+    }
+    if (!begins_run) return fault;
   }
-  if (!read_word((uintptr_t)python_symbols.runtime + python.finalizing, &word)) return "there is no interpreter's end";
+  return fault;
+}
+
+const char* check_state(uintptr_t* state) {
+  uintptr_t word;
+  const uintptr_t current = python_symbols.current_state();
+  if (current && !read_word_at(current, python.thread_id, &word)) return "there is no state of a thread";
+  if (!read_word_at((uintptr_t)python_symbols.runtime, python.finalizing, &word) ||
+      (word && !python_symbols.is_finalizing()))
+    return "an interpreter ends";
   *state = python_own_state((uintptr_t)__builtin_thread_pointer());
   return NULL;
 }
 
 const char* check_chain(uintptr_t state, uintptr_t thread) {
-  uintptr_t word, frame;
+  uintptr_t word, innermost, frame;
   if (!read_word_at(state, python.thread_id, &word) || word != thread) return "a thread has another's state";
-  if (!read_word_at(state, python.thread_frame, &frame)) return "a thread has no frames";
+  if (!read_word_at(state, python.thread_frame, &innermost)) return "a thread has no frames";
   if (python.layout == python_entries || python.layout == python_shims) {
-    if (frame && !read_word_at(frame, python.cframe_frame, &frame)) return "a thread has no frames";
+    if (innermost && !read_word_at(innermost, python.cframe_frame, &innermost)) return "a thread has no frames";
   }
-  for (int count = 0; frame != 0; count++) {
+  int on_other_lines = 0, count = 0;
+  for (frame = innermost; frame != 0; count++) {
     const char* const fault = count < frames_max ? check_frame(frame) : "a chain of frames does not end";
     if (fault) return fault;
+    if (python_has_objects()) on_other_lines += !is_at_line(frame);
     if (!read_word_at(frame, python.previous, &frame)) return "a chain of frames is broken";
   }
-  if (!python.thread_cframe) return NULL;
-  uintptr_t cframe;
-  if (!read_word_at(state, python.thread_cframe, &cframe)) return "a thread has no C frames";
-  for (int count = 0; cframe != 0; count++)
-    if (count == frames_max || !read_word_at(cframe, python.cframe_previous, &cframe)) return "a C frame is broken";
-  return NULL;
+  // A function of sys.settrace() may keep a frame at another line.
+  if (on_other_lines * 2 > count) return "frames are at other lines";
+  return python.thread_cframe ? check_cframes(state, innermost) : NULL;
 }

@@ -11,44 +11,17 @@ struct PythonOffsets python;
 struct PythonSymbols python_symbols;
 
 static const struct PythonOffsets table[] = {
-    {.version = 0x308,
-     .layout = python_counted,
-     .thread_id = 176,
-     .thread_frame = 24,
-     .previous = 24,
-     .code = 32,
-     .instruction = 104,
-     .function = 112,
-     .file = 104,
-     .current = 1368,
-     .finalizing = 16,
-     .unit = 1},
-    {.version = 0x309,
-     .layout = python_counted,
-     .thread_id = 176,
-     .thread_frame = 24,
-     .previous = 24,
-     .code = 32,
-     .instruction = 104,
-     .function = 112,
-     .file = 104,
-     .current = 568,
-     .finalizing = 16,
-     .unit = 1},
+    {.version = 0x308, .layout = python_counted, .thread_id = 176, .thread_frame = 24, .unit = 1, .finalizing = 16},
+    {.version = 0x309, .layout = python_counted, .thread_id = 176, .thread_frame = 24, .unit = 1, .finalizing = 16},
     {.version = 0x30a,
      .layout = python_cframes,
      .thread_id = 176,
      .thread_frame = 24,
      .thread_cframe = 48,
      .cframe_previous = 8,
-     .previous = 24,
-     .code = 32,
      .instruction = 96,
-     .function = 112,
-     .file = 104,
-     .current = 568,
-     .finalizing = 16,
-     .unit = 2},
+     .unit = 2,
+     .finalizing = 16},
     {.version = 0x30b,
      .layout = python_entries,
      .thread_id = 152,
@@ -61,10 +34,6 @@ static const struct PythonOffsets table[] = {
      .instruction = 56,
      .owner = 69,
      .is_entry = 68,
-     .code_bytes = 184,
-     .function = 128,
-     .file = 112,
-     .current = 576,
      .finalizing = 24},
     {.version = 0x30c,
      .layout = python_shims,
@@ -74,21 +43,18 @@ static const struct PythonOffsets table[] = {
      .code = 0,
      .instruction = 56,
      .owner = 70,
-     .code_bytes = 192,
-     .function = 128,
-     .file = 112,
      .finalizing = 24},
 };
 
 // Words of _Py_DebugOffsets, of which each minor version has its own layout (Include/internal/pycore_runtime.h and
 // pycore_debug_offsets.h). Other versions than these are not known.
 struct DebugWords {
-  uint8_t thread, frame_index, thread_id_index, frame, code;
+  uint8_t thread, frame_index, thread_id_index, frame;
 };
 static const struct DebugWords words_of_minor[] = {
-    [13] = {19, 4, 5, 28, 34},
-    [14] = {22, 4, 5, 31, 39},
-    [15] = {22, 4, 8, 39, 47},
+    [13] = {19, 4, 5, 28},
+    [14] = {22, 4, 5, 31},
+    [15] = {22, 4, 8, 39},
 };
 enum { minor_first = 13, minor_last = 15, final_release = 0xf0 };
 
@@ -99,7 +65,7 @@ static const char* read_debug_offsets(uint32_t version) {
     return "this version of Python is not known";
   if (words[2]) return "this Python has no global interpreter lock";
   const struct DebugWords at = words_of_minor[minor];
-  const uint64_t *const thread = words + at.thread, *const frame = words + at.frame, *const code = words + at.code;
+  const uint64_t *const thread = words + at.thread, *const frame = words + at.frame;
   python = (struct PythonOffsets){
       .version = (uint16_t)(version >> 16),
       .layout = python_shims_alone,
@@ -109,10 +75,7 @@ static const char* read_debug_offsets(uint32_t version) {
       .code = (uint16_t)frame[2],
       .instruction = (uint16_t)frame[3],
       .owner = (uint16_t)frame[5],
-      .file = (uint16_t)code[1],
-      .function = (uint16_t)code[3],
-      .code_bytes = (uint16_t)code[9],
-      .finalizing = (uint32_t)words[4],
+      .finalizing = (uint16_t)words[4],
       .code_tag = minor >= 14 ? 7 : 0,
       .base_frames = minor >= 15,
   };
@@ -128,8 +91,8 @@ static const char* read_table(uint32_t version) {
   return "this version of Python is not known";
 }
 
-// A field of code objects, as its type lists it.
-static void read_member(const char* wanted, uint16_t* offset) {
+// A field of objects, as their type lists it.
+static void read_member(const char* type, const char* wanted, uint16_t* offset) {
   enum { type_members = 240 };
   struct Member {  // PyMemberDef
     const char* name;
@@ -138,18 +101,25 @@ static void read_member(const char* wanted, uint16_t* offset) {
     int flags;
     const char* doc;
   };
-  const struct Member* member = *(const struct Member* const*)(const void*)(python_symbols.code_type + type_members);
+  const struct Member* member = *(const struct Member* const*)(const void*)(type + type_members);
   for (; member && member->name; member++)
     if (strcmp(member->name, wanted) == 0) *offset = (uint16_t)member->offset;
 }
 
-static void read_code_type(void) {
+static bool read_types(void) {
   enum { type_basic_size = 32 };
-  read_member("co_filename", &python.file);
-  read_member("co_name", &python.function);
-  read_member("co_qualname", &python.function);
-  if (!python_has_objects())
-    python.code_bytes = (uint16_t) * (const long*)(const void*)(python_symbols.code_type + type_basic_size);
+  const char *const code_type = python_symbols.code_type, *const frame_type = python_symbols.frame_type;
+  read_member(code_type, "co_filename", &python.file);
+  read_member(code_type, "co_name", &python.function);
+  read_member(code_type, "co_qualname", &python.function);
+  if (python_has_objects()) {
+    read_member(frame_type, "f_back", &python.previous);
+    read_member(frame_type, "f_code", &python.code);
+    read_member(frame_type, "f_lasti", &python.instruction);  // not in 3.10
+  } else {
+    python.code_bytes = (uint16_t) * (const long*)(const void*)(code_type + type_basic_size);
+  }
+  return python.file && python.function && python.previous && python.instruction;
 }
 
 // The version as PY_VERSION_HEX has it; up to 3.10 from its text: "3.9.18 (main, …".
@@ -169,14 +139,18 @@ const char* python_find(uintptr_t address, bool* is_python) {
   const struct WantedSymbol wanted[] = {
       {"_PyRuntime", (void**)&found->runtime, NULL},
       {"PyCode_Type", (void**)&found->code_type, NULL},
+      {"PyFrame_Type", (void**)&found->frame_type, NULL},
       {"Py_Version", (void**)&version, NULL},
       {"Py_GetVersion", (void**)&version_text, NULL},
       {"_PyThreadState_UncheckedGet", (void**)&found->current_state, NULL},
       {"PyThreadState_GetUnchecked", (void**)&found->current_state, NULL},
+      {"_Py_IsFinalizing", (void**)&found->is_finalizing, NULL},
+      {"Py_IsFinalizing", (void**)&found->is_finalizing, NULL},
       {"PyGILState_GetThisThreadState", (void**)&found->state_of_thread, NULL},
       {"PyUnicode_GetLength", (void**)&found->text_length, NULL},
       {"PyUnicode_ReadChar", (void**)&found->text_character, NULL},
       {"PyCode_Addr2Line", (void**)&found->line, NULL},
+      {"PyFrame_GetLineNumber", (void**)&found->frame_line, NULL},
       {"_PyEval_EvalFrameDefault", (void**)&found->loop_begin, &found->loop_bytes},
   };
   *found = (struct PythonSymbols){0};
@@ -186,13 +160,13 @@ const char* python_find(uintptr_t address, bool* is_python) {
     if (!found->runtime) return NULL;
   }
   *is_python = true;
-  if (!found->code_type || !found->state_of_thread || !found->text_length || !found->text_character || !found->line)
-    return "this Python does not export what is needed";
+  static const char lacks[] = "this Python does not export what is needed";
+  if (!found->code_type || !found->frame_type || !found->current_state || !found->state_of_thread ||
+      !found->is_finalizing || !found->text_length || !found->text_character || !found->line || !found->frame_line)
+    return lacks;
   const uint32_t number = version_of(version, version_text);
   const char* const fault =
       memcmp(found->runtime, "xdebugpy", 8) == 0 ? read_debug_offsets(number) : read_table(number);
   if (fault) return fault;
-  if (!python.current && !found->current_state) return "this Python does not export what is needed";
-  read_code_type();
-  return NULL;
+  return read_types() ? NULL : lacks;
 }

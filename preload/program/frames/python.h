@@ -1,6 +1,6 @@
 /// How CPython 3.8 to 3.15 keeps a thread's Python frames in memory, and where. One binary serves all versions: 3.13
-/// and later state the offsets themselves (`_Py_DebugOffsets`), and for the others they are in a table. Fields of code
-/// objects are those that the type `code` lists in its tp_members.
+/// and later state the offsets themselves (`_Py_DebugOffsets`), and for the others they are in a table. Fields of
+/// objects are those that the types `code` and, up to 3.10, `frame` list in their tp_members.
 ///
 /// The *chain* of a thread leads from its innermost Python frame outwards. A *run* is the part of it that one
 /// activation of the interpreter's evaluation loop executes. Since 3.11 an activation begins a run for each call from C
@@ -35,23 +35,26 @@ struct PythonOffsets {
   uint16_t thread_id, thread_frame, thread_cframe;        ///< of the thread state; thread_frame: the innermost frame
   uint16_t cframe_frame, cframe_previous;                 ///< of a CFrame
   uint16_t previous, code, instruction, owner, is_entry;  ///< of a frame
-  uint16_t code_bytes;                                    ///< of a code object: where its instructions begin
-  uint16_t function, file;                                ///< of a code object: the strings
-  uint32_t current, finalizing;                           ///< of _PyRuntime; current: 0: the thread asks a function
-  uint64_t code_tag;                                      ///< bits of a frame's `code` that are no part of the address
-  uint8_t unit;         ///< bytes of one step of `instruction`, where that is a number
-  uint8_t base_frames;  ///< 1 since 3.15: the outermost frame is in the thread state, and begins no run
+  uint16_t code_bytes;      ///< of a code object, by its type: where its instructions begin
+  uint16_t function, file;  ///< of a code object, by its type: the strings
+  uint16_t finalizing;      ///< of _PyRuntime: the state of the thread that ends the interpreter
+  uint64_t code_tag;        ///< bits of a frame's `code` that are no part of the address
+  uint8_t unit;             ///< bytes of one step of `instruction`, where that is a number
+  uint8_t base_frames;      ///< 1 since 3.15: the outermost frame is in the thread state, and begins no run
 };
 
 /// The interpreter's functions and variables.
 struct PythonSymbols {
   const char* runtime;
   char* code_type;
-  uintptr_t (*current_state)(void);
+  const char* frame_type;
+  uintptr_t (*current_state)(void);    ///< up to 3.11 that of the thread that has the GIL, else of the calling one
   uintptr_t (*state_of_thread)(void);  ///< also of a thread without the GIL
+  int (*is_finalizing)(void);
   long (*text_length)(void* text);
   uint32_t (*text_character)(void* text, long at);
   int (*line)(void* code, int at);
+  int (*frame_line)(void* frame);    ///< up to 3.10
   uintptr_t loop_begin, loop_bytes;  ///< _PyEval_EvalFrameDefault, or the part of it that has the name
 };
 
@@ -67,25 +70,17 @@ static inline bool python_has_objects(void) { return python.layout <= python_cfr
 
 /// The state of the calling thread, or 0.
 static inline uintptr_t python_own_state(uintptr_t thread) {
-  if (python.current) {
-    const uintptr_t current = python_word((uintptr_t)python_symbols.runtime + python.current);
-    if (current && python_word(current + python.thread_id) == thread) return current;
-  } else {
-    const uintptr_t current = python_symbols.current_state();
-    if (current) return current;
-  }
-  // The thread does not have the GIL. An interpreter that ends frees the states of such threads. `finalizing` is the
-  // state of the thread that ends it. It is freed last, when state_of_thread() returns NULL.
-  const uintptr_t ending = python_word((uintptr_t)python_symbols.runtime + python.finalizing);
+  const uintptr_t current = python_symbols.current_state();
+  if (current && (python.layout > python_entries || python_word(current + python.thread_id) == thread)) return current;
+  // The thread does not have the GIL. An interpreter that ends frees the states of such threads. The ending thread has
+  // its own until state_of_thread() returns NULL.
+  const bool is_ending = python_symbols.is_finalizing() != 0;
   const uintptr_t state = python_symbols.state_of_thread();
-  return ending && ending != state ? 0 : state;
+  return is_ending && python_word((uintptr_t)python_symbols.runtime + python.finalizing) != state ? 0 : state;
 }
 
 /// Whether the thread with the state holds the lock.
-static inline bool python_is_locked(uintptr_t state) {
-  if (python.current) return python_word((uintptr_t)python_symbols.runtime + python.current) == state;
-  return python_symbols.current_state() == state;
-}
+static inline bool python_is_locked(uintptr_t state) { return python_symbols.current_state() == state; }
 
 /// The innermost frame of a state, or 0.
 static inline uintptr_t python_innermost(uintptr_t state) {
