@@ -37,6 +37,16 @@ for line in $(seq 20000); do echo 'kept = bytearray(600)'; done >many.py
 grep -q ' lines of Python named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 ! grep -q 'not named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 
+# Another interpreter in the process is reported once.
+cat >second.py <<'END'
+import ctypes, sys
+for _ in range(3):
+    ctypes.CDLL(sys.argv[1])._PyEval_EvalFrameDefault()
+END
+"$BUILD/cmttrace/cmttrace" --stacks -o second.cmt -- "$python" second.py "$BUILD/tests/preload/libsecond_python.so" 2>said
+[ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
+  { echo "$version another interpreter: $(cat said)" >&2; failed=1; }
+
 # Each offset of the table that the version uses, when it is wrong, ends in one line, and the program goes on.
 case $version in
   3.8 | 3.9) offsets="" ;;

@@ -96,13 +96,25 @@ static void end_unloaded_python(void) {
   python_symbols.runtime = NULL;
 }
 
+static void report_other_python(void) {
+  static bool is_reported;
+  if (is_reported) return;
+  is_reported = true;
+  write_message("the process has another Python", ", whose stacks have native frames only", 0);
+}
+
 // One thread looks; for the others there is none yet.
 void frames_look(void) {
   if (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) return;
   set_extra(unwind_met_module | unwind_lost_module, false);
   end_unloaded_python();
   uintptr_t address;
-  while (is_wanted && !python_symbols.runtime && (address = unwind_next_module()) != 0) begin_python(address);
+  while (is_wanted && (address = unwind_next_module()) != 0) {
+    if (!python_symbols.runtime)
+      begin_python(address);
+    else if (python_is_in(address))
+      report_other_python();
+  }
   __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
 }
 

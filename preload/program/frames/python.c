@@ -170,3 +170,9 @@ const char* python_find(uintptr_t address, bool* is_python) {
   if (fault) return fault;
   return read_types() ? NULL : lacks;
 }
+
+bool python_is_in(uintptr_t address) {
+  void* loop = NULL;
+  module_symbol(address, &(struct WantedSymbol){"_PyEval_EvalFrameDefault", &loop, NULL});
+  return loop != NULL;
+}

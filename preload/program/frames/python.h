@@ -64,6 +64,8 @@ extern struct PythonSymbols python_symbols __attribute__((visibility("hidden")))
 /// Finds the interpreter in the module that has an address. Returns NULL if its frames can be read, else why not;
 /// `*is_python`: whether the module is an interpreter at all.
 const char* python_find(uintptr_t address, bool* is_python);
+/// Whether the module that has an address is an interpreter.
+bool python_is_in(uintptr_t address);
 
 static inline uintptr_t python_word(uintptr_t at) { return *(const volatile uintptr_t*)at; }
 static inline bool python_has_objects(void) { return python.layout <= python_cframes; }
