@@ -126,4 +126,12 @@ trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
 says 1 "marked.trace: the trace has no mark \"end\" after the start of the slice; it has @load, @done" -o out.cmt --slice=@load:@end marked.trace
 says 1 "marked.trace: the trace has no mark \"none\"; it has @load, @done" -o out.cmt --slice=@none: marked.trace
 says 1 "untimed.trace: the trace has no mark \"none\"; it has none" -o out.cmt --slice=:@none untimed.trace
+
+# A slice has no blocks of pools from before its begin, and the tools say so.
+printf 'malloc(8) = 10\npool_malloc(16, "nodes") = <1>\npool_malloc(16, "nodes") = <2>\n' >pools.trace
+for slice in 0:3 2:3; do
+  trace2cmt --slice=$slice -o pools.cmt pools.trace
+  lifetimes --pool=nodes pools.cmt 2>&1 >/dev/null | grep -q 'has no blocks of pools from before its begin' && status=yes || status=no
+  [ "$slice $status" = "0:3 no" ] || [ "$slice $status" = "2:3 yes" ] || complain "a slice of pools, $slice: $status"
+done
 exit $failed

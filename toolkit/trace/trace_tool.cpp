@@ -131,7 +131,10 @@ void Trace::say_what_is_missing() const {
                           (names.empty() ? "no pools were recorded (cmttrace --pool)" : "the pools are " + names));
   }
   if (!options_.says_pools) return;
-  for (const std::string& line : pools_.lines()) say(name() + ": " + line);
+  const std::optional<std::string_view> slice = header().find("slice");
+  const bool begins_late = slice && !slice->starts_with(":") && !slice->starts_with("0:");
+  const std::string missing = begins_late ? "; the slice has no blocks of pools from before its begin" : "";
+  for (const std::string& line : pools_.lines()) say(name() + ": " + line + missing);
 }
 
 SummaryOutput::SummaryOutput(const Options& options) : options_(options) {
