@@ -30,6 +30,35 @@ LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$BUILD/tests/preload/faults" deepbound_
 has 24000 "malloc\(43001\) = $b"
 has 24000 "calloc\(1, 43003\) = $b"
 
+# A program whose own dl_iterate_phdr has a lock that is not recursive.
+how=own_walk
+cat >own_walk.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+int dl_iterate_phdr(int (*visit)(struct dl_phdr_info*, size_t, void*), void* data) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static int (*real)(int (*)(struct dl_phdr_info*, size_t, void*), void*);
+  pthread_mutex_lock(&mutex);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+  const int result = real(visit, data);
+  pthread_mutex_unlock(&mutex);
+  return result;
+}
+int main(int count, char** words) {
+  void* library = count == 2 ? dlopen(words[1], RTLD_NOW | RTLD_DEEPBIND) : NULL;
+  void (*use)(int) = NULL;
+  if (library) *(void**)&use = dlsym(library, "use_plugin");
+  if (use) use(20);
+  return !use;
+}
+END
+gcc -O1 -o own_walk own_walk.c -ldl -lpthread
+rm -f t.trace
+timeout -s KILL 100 env CMTTRACE_OUT=t.trace LD_PRELOAD="$TRACER" ./own_walk ./plugin0 >out 2>&1 || complain "exit $?: $(cat out)"
+has 20 "malloc\(43001\) = $b"
+
 # Where another allocator is preloaded, such a library has libc's: its blocks must not come to the other one.
 jemalloc=$(/sbin/ldconfig -p | sed -n '/x86-64/s/.*libjemalloc\.so\.2.* => //p' | head -1)
 for how in lazy now; do

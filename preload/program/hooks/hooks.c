@@ -62,7 +62,7 @@ static uint64_t loads_seen, unloads_seen;
 struct Pass {
   struct HookReport report;
   uint32_t sets;
-  bool is_deep;
+  bool is_deep;               // and there are several functions malloc, to which words may be bound
   bool is_again;              // modules that are known are looked at, too: there are more functions to look for
   int left;                   // modules that are passed over: they were bound to us when the program began
   struct ModuleWords former;  // of the module at hand, if it was known
@@ -182,7 +182,7 @@ static void note_bypass(struct HookReport* report, const char* path) {
 static void change_words(struct Pass* pass, const struct Object* object) {
   struct Found found;
   const bool is_elsewhere = binds_elsewhere(object, pass->sets);
-  const bool is_doubtful = is_elsewhere || (pass->is_deep && find_count("malloc") > 1);
+  const bool is_doubtful = is_elsewhere || pass->is_deep;
   if (is_elsewhere) note_bypass(&pass->report, object->path);
   if (!words_add_module(object)) return;
   FOR_EACH_WORD(object, pass->sets, &found, change_word(pass, object, &found, is_doubtful))
@@ -240,6 +240,7 @@ static int replace_all(struct dl_phdr_info* unused, size_t bytes, void* argument
     return 1;
   }
   find_real_functions();
+  pass->is_deep = pass->is_deep && find_count("malloc") > 1;
   dl_iterate_phdr(visit, pass);
   words_forget_unseen();
   if (!pass->report.is_unfinished) {
@@ -252,8 +253,12 @@ static int replace_all(struct dl_phdr_info* unused, size_t bytes, void* argument
 
 // All of it within the loader's lock, which is recursive: a thread whose load has returned waits for another's pass.
 // Were it to go on, calls of its module would be unseen. musl holds no lock here, but binds no module elsewhere either.
+// A program's own dl_iterate_phdr may have a lock that is not recursive.
 static struct HookReport replace(struct Pass pass) {
-  dl_iterate_phdr(replace_all, &pass);
+  if (is_program_code((const void*)(uintptr_t)dl_iterate_phdr))
+    replace_all(NULL, 0, &pass);
+  else
+    dl_iterate_phdr(replace_all, &pass);
   return pass.report;
 }
 
