@@ -109,21 +109,13 @@ static void* watch_forks(void) {
   return NULL;
 }
 
-// By this thread, for its events.
-static uint64_t slots_taken(void) {
-  const struct Ring* ring = thread_self.ring;
-  return ring ? __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED) : 0;
-}
-
 // An allocator in the program itself, or named before us in LD_PRELOAD, hides us unless it calls the next one. Only a
 // call shows it: the address of malloc may be that of a jump in the program.
 static void report_hiding_functions(void) {
-  const uint64_t before = slots_taken();
   const void* const block = call_for_own_use(make_block);
-  const bool has_come = arena_owns(block) || slots_taken() != before;
-  const char* theirs = has_come ? NULL : find_module(find_one("malloc", find_everywhere));
+  const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));
   if (theirs && *theirs == 0) theirs = program_invocation_name;
-  if (theirs) write_message("not recorded, because it comes before the tracer: the malloc of ", theirs, 0);
+  if (theirs) write_message("not recorded unless it calls the next one: the malloc of ", theirs, 0);
   if (has_free_alone())
     write_message("not recorded unless it calls the next one: the free of ", program_invocation_name, 0);
 }
