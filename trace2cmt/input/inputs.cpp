@@ -132,10 +132,10 @@ bool Inputs::begin_file(const File& file, const Visit& visit) {
   if (thread_base_ > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(file.path, "the files before it leave no numbers for its threads");
   }
-  const std::uint64_t steps = std::max<std::uint64_t>(current_, last_address_ / address_step + 1);
-  if (current_ > 0 && steps > last_number / address_step && file.reader.header().has_addresses)
-    throw cmt::FormatError(file.path, "the files before it leave no addresses for its blocks");
-  address_base_ = current_ == 0 ? 0 : steps * address_step;
+  // Addresses with a tag in their upper bits, as Android's, are not those of files that were joined before.
+  constexpr std::uint64_t steps_max = 4096;
+  const std::uint64_t steps = last_address_ / address_step + 1;
+  address_base_ = (current_ == 0 ? 0 : std::max<std::uint64_t>(current_, steps > steps_max ? 0 : steps)) * address_step;
   begin_stacks(file);
   return visit({.kind = cmt::Kind::mark,
                 .thread = static_cast<std::uint32_t>(thread_base_),
