@@ -177,10 +177,10 @@ std::string setting(const Options& options, const std::string& name) {
   return {};
 }
 
-void say_what_is_not_seen(const remote_call::Target& target, const attach::Attached& attached) {
+void say_what_is_not_seen(const remote_call::Target& target, const std::string& message) {
   if (target.zones().has_malloc_in_program())
     say("the program has a malloc of its own: only calls through relocations are recorded, as those of its libraries");
-  if (!attached.message.empty()) say(attached.message);
+  if (!message.empty()) say(message);
 }
 
 /// Names functions of a process that sees other files, while its root folder is still known.
@@ -220,7 +220,8 @@ int record(const Options& options) {
   const auto begin = Clock::now();
   say("records process " + target.called() + "; a thread of it was " + pauses_text(attached.pauses) +
       "; Ctrl-C ends the recording, not the process");
-  say_what_is_not_seen(target, attached);
+  const std::string message = attached.message();
+  say_what_is_not_seen(target, message);
   Collector collector(attached.collector);
   Recording recording(target, collector, interrupts, traces, options);
   const End end = recording.await_end(requests);
@@ -232,6 +233,7 @@ int record(const Options& options) {
     return 0;
   }
   recording.report_kept();
+  if (const std::string later = attached.message(); later != message) say(later);
   name_functions(root, options, traces);
   const auto recorded = launch::wait_for_traces(traces, say, [&](int changes, int milliseconds) {
     pollfd ready[] = {{interrupts.fd(), POLLIN, 0}, {changes, POLLIN, 0}};

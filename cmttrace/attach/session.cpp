@@ -219,8 +219,9 @@ class AttachRun {
     {
       const std::uint64_t thread_word_at = place_thread_variables();
       const process::Fd copy = target_.take_descriptor(fd);
-      file_.emplace(copy.get(), library_, build_id_,
-                    settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr), thread_word_at);
+      file_ = std::make_shared<AttachFile>(
+          copy.get(), library_, build_id_,
+          settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr), thread_word_at);
     }
     const remote_call::TargetFunctions& functions = target_.functions();
     const remote_call::Call load{
@@ -253,7 +254,8 @@ class AttachRun {
   }
 
   Attached start() {
-    Attached attached{.pauses = caller_.pauses(), .words = file_->words(), .message = file_->message()};
+    Attached attached{
+        .pauses = caller_.pauses(), .words = file_->words(), .message = [file = file_] { return file->message(); }};
     try {
       const auto description = std::make_unique<Control>();
       copy_numbers(*description, rings_->control());
@@ -278,7 +280,7 @@ class AttachRun {
   remote_call::RemoteCaller caller_;
   std::string library_, build_id_;
   std::uint64_t attach_function_ = 0;  ///< in a library that is loaded already; 0: it is not
-  std::optional<AttachFile> file_;
+  std::shared_ptr<AttachFile> file_;
   std::optional<TakenRings> rings_;
   std::string taking_failed_;
 };

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <sys/types.h>
-
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,8 +29,8 @@ struct AttachPlan {
 struct Attached {
   pid_t collector = -1;  ///< a child of this process, which writes the trace
   remote_call::Pauses pauses;
-  std::uint32_t words = 0;  ///< addresses of the allocator that were replaced
-  std::string message;      ///< what could not be reached; empty: nothing
+  std::uint32_t words = 0;               ///< addresses of the allocator that were replaced
+  std::function<std::string()> message;  ///< what could not be reached or read so far; empty: nothing
 };
 
 /// Loads libcmttrace.so into a process, and starts a collector for it. To be called within as_tracer(). Throws

@@ -1,5 +1,6 @@
 # The frames of Python in traces, against sys._getframe at each marked allocation, in the cases that python/scenes.py lists.
 # PYTHON: the interpreter. REPEAT: how often a scene runs in its process.
+. "$SOURCE/tests/waiting.sh"
 python=${PYTHON:-/usr/bin/python3}
 version=$("$python" -c 'import ctypes, sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
   { echo "skipped: no Python with ctypes"; exit 77; }
@@ -46,6 +47,20 @@ END
 "$BUILD/cmttrace/cmttrace" --stacks -o second.cmt -- "$python" second.py "$BUILD/tests/preload/libsecond_python.so" 2>said
 [ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
   { echo "$version another interpreter: $(cat said)" >&2; failed=1; }
+
+# The same after an attach, where the line comes at the end of the recording.
+mkfifo go
+"$python" -c 'import ctypes, sys; sys.stdin.readline(); ctypes.CDLL(sys.argv[1])._PyEval_EvalFrameDefault()' "$BUILD/tests/preload/libsecond_python.so" <go &
+program=$!
+exec 3>go
+"$BUILD/cmttrace/cmttrace" --stacks -o later.cmt --attach=$program 2>said &
+recorder=$!
+until_true 'grep -q "records process" said || ! kill -0 $recorder' 2>/dev/null
+echo >&3
+exec 3>&-
+wait $program $recorder
+[ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
+  grep -q 'not permitted' said || { echo "$version another interpreter after an attach: $(cat said)" >&2; failed=1; }
 
 # Each offset of the table that the version uses, when it is wrong, ends in one line, and the program goes on.
 case $version in

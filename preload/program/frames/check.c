@@ -126,7 +126,7 @@ const char* check_chain(uintptr_t state, uintptr_t thread) {
   for (frame = innermost; frame != 0; count++) {
     const char* const fault = count < frames_max ? check_frame(frame) : "a chain of frames does not end";
     if (fault) return fault;
-    if (python_has_objects()) on_other_lines += !is_at_line(frame);
+    if (python.layout == python_cframes) on_other_lines += !is_at_line(frame);  // up to 3.9 the type has the place
     if (!read_word_at(frame, python.previous, &frame)) return "a chain of frames is broken";
   }
   // A function of sys.settrace() may keep a frame at another line.

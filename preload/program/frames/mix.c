@@ -94,6 +94,7 @@ static void end_unloaded_python(void) {
   if (!python_symbols.runtime || module_find((uintptr_t)python_symbols.runtime, &module)) return;
   set_extra(unwind_has_interpreter, false);
   python_symbols.runtime = NULL;
+  unwind_first_module();  // a second Python may have been passed by
 }
 
 static void report_other_python(void) {

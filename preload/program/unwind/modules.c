@@ -269,6 +269,8 @@ uintptr_t unwind_next_module(void) {
   return 0;
 }
 
+void unwind_first_module(void) { modules.looked_at = 0; }
+
 uint32_t module_number(const struct LoadedModule* module) {
   const uint32_t used = modules_used();
   for (uint32_t i = 0; i < used; i++) {

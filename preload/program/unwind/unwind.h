@@ -168,6 +168,8 @@ enum {
 extern uint8_t unwind_extras UNWIND_HIDDEN;
 /// An address in a module that was met since the call before; 0: there is none.
 uintptr_t unwind_next_module(void) UNWIND_HIDDEN;
+/// Lets unwind_next_module() begin anew.
+void unwind_first_module(void) UNWIND_HIDDEN;
 
 /// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
 extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;
