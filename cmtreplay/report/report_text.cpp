@@ -309,11 +309,12 @@ std::string verdict_text(const Report& report) {
 
 std::string title_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
-  const std::string touched =
-      facts.touched_min == 0 ? "" : " (" + bytes_text(facts.peak_touched_bytes) + " without untouched pages)";
+  const std::string live = bytes_text(facts.peak_live.bytes), touched = bytes_text(facts.peak_touched_bytes);
+  const bool is_other = facts.touched_min != 0 && touched != live;
   return command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
-         counted(facts.calls, "call") + " replayed, at most " + bytes_text(facts.peak_live.bytes) + touched +
-         " and at most " + counted(facts.peak_live.blocks, "block") + " live";
+         counted(facts.calls, "call") + " replayed, at most " + live +
+         (is_other ? " (" + touched + " without untouched pages)" : "") + " and at most " +
+         counted(facts.peak_live.blocks, "block") + " live";
 }
 
 std::vector<output::Table> main_tables(const Report& report) {
