@@ -62,7 +62,7 @@ wait $program $recorder
 [ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
   grep -q 'not permitted' said || { echo "$version another interpreter after an attach: $(cat said)" >&2; failed=1; }
 
-# Each offset of the table that the version uses, when it is wrong, ends in one line, and the program goes on.
+# Each offset of the table that the version uses but `finalizing`, when it is wrong, ends in one line, and the program goes on.
 case $version in
   3.8 | 3.9) offsets="" ;;
   3.10) offsets="thread_cframe cframe_previous instruction" ;;

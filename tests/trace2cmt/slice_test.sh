@@ -130,7 +130,7 @@ says 1 "untimed.trace: the trace has no mark \"none\"; it has none" -o out.cmt -
 # A slice has no blocks of pools from before its begin, and the tools say so.
 printf 'malloc(8) = 10\npool_malloc(16, "nodes") = <1>\npool_malloc(16, "nodes") = <2>\n' >pools.trace
 for slice in 0:3 2:3; do
-  command -v lifetimes >/dev/null || break  # the build with sanitizers has no other tool
+  command -v lifetimes >/dev/null || break  # as in the build with sanitizers
   trace2cmt --slice=$slice -o pools.cmt pools.trace
   lifetimes --pool=nodes pools.cmt 2>&1 >/dev/null | grep -q 'has no blocks of pools from before its begin' && status=yes || status=no
   [ "$slice $status" = "0:3 no" ] || [ "$slice $status" = "2:3 yes" ] || complain "a slice of pools, $slice: $status"

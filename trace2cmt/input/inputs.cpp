@@ -134,8 +134,10 @@ bool Inputs::begin_file(const File& file, const Visit& visit) {
   }
   // Addresses with a tag in their upper bits, as Android's, are not those of files that were joined before.
   constexpr std::uint64_t steps_max = 4096;
-  const std::uint64_t steps = last_address_ / address_step + 1;
-  address_base_ = (current_ == 0 ? 0 : std::max<std::uint64_t>(current_, steps > steps_max ? 0 : steps)) * address_step;
+  std::uint64_t steps = current_;
+  if (current_ > 0 && last_address_ / address_step < steps_max)
+    steps = std::max(steps, last_address_ / address_step + 1);
+  address_base_ = steps * address_step;
   begin_stacks(file);
   return visit({.kind = cmt::Kind::mark,
                 .thread = static_cast<std::uint32_t>(thread_base_),

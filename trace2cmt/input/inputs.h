@@ -18,7 +18,9 @@ namespace cmt::trace2cmt {
 
 /// Reads the traces of a command line, joined to one. The first trace stays as it is. In each further trace
 ///
-/// - tags are raised by the highest tag so far, and the numbers of pools' blocks by the highest of these;
+/// - tags are raised by the highest tag so far;
+/// - numbers of pools' blocks are raised by the highest such number so far;
+///
 /// - thread numbers are raised by the number of threads so far;
 ///
 /// - addresses are raised by 2^48 for each file before, because blocks that a file leaves alive stay alive, and no
@@ -117,9 +119,9 @@ class Inputs {
   std::size_t in_batch_ = 0;                       // index in the last batch of its reader
   cmt::Tag first_tag_ = cmt::unknown;              // first tag of its allocations, before it is raised
   cmt::Tag tag_base_ = 0, newest_ = 0;             // what is added to tags of the current file, and the highest tag
-  std::uint64_t first_pool_block_ = cmt::unknown;  // the same of blocks of pools
-  std::uint64_t pool_base_ = 0, newest_pool_block_ = 0;  // the same of blocks of pools
-  std::uint64_t address_base_ = 0, last_address_ = 0;    // what is added to addresses, and the highest of a block
+  std::uint64_t first_pool_block_ = cmt::unknown;  // the three numbers of tags, for blocks of pools
+  std::uint64_t pool_base_ = 0, newest_pool_block_ = 0;
+  std::uint64_t address_base_ = 0, last_address_ = 0;  // what is added to addresses, and the highest of a block
   std::uint64_t thread_base_ = 0, threads_ = 0;
   std::uint64_t time_base_ = 0, last_time_ns_ = 0;
   cmt::StackTable joined_stacks_;

@@ -21,7 +21,7 @@ static uintptr_t readable_pages[64];
 
 static bool is_readable(uintptr_t at) {
   const uintptr_t page = at >> 12;
-  if (page == 0) return false;  // as an empty place of the table has it
+  if (page == 0) return false;  // 0 is an empty place of the table
   uintptr_t* const known = &readable_pages[page % (sizeof readable_pages / sizeof *readable_pages)];
   if (__atomic_load_n(known, __ATOMIC_RELAXED) == page) return true;
   if (!memory_is_readable(at)) return false;
@@ -66,7 +66,7 @@ static bool is_in_code(uintptr_t frame, uintptr_t code) {
 
 static const char* check_frame(uintptr_t frame) {
   uintptr_t code, word;
-  if (python_has_objects() && !is_of_type(frame, "frame")) return "a frame is none";
+  if (python_has_objects() && !is_of_type(frame, "frame")) return "a frame is no frame object";
   if (python.owner &&
       (!read_word_at(frame, python.owner & ~7, &word) || *(const uint8_t*)(frame + python.owner) >= owners))
     return "a frame has no owner";
@@ -110,7 +110,7 @@ const char* check_state(uintptr_t* state) {
   if (current && !read_word_at(current, python.thread_id, &word)) return "there is no state of a thread";
   if (!read_word_at((uintptr_t)python_symbols.runtime, python.finalizing, &word) ||
       (word && !python_symbols.is_finalizing()))
-    return "an interpreter ends";
+    return "the mark of an interpreter's end is elsewhere";
   *state = python_own_state((uintptr_t)__builtin_thread_pointer());
   return NULL;
 }

@@ -74,8 +74,8 @@ static inline bool python_has_objects(void) { return python.layout <= python_cfr
 static inline uintptr_t python_own_state(uintptr_t thread) {
   const uintptr_t current = python_symbols.current_state();
   if (current && (python.layout > python_entries || python_word(current + python.thread_id) == thread)) return current;
-  // The thread does not have the GIL. An interpreter that ends frees the states of such threads. The ending thread has
-  // its own until state_of_thread() returns NULL.
+  // The thread does not have the GIL. An interpreter that ends frees the states of such threads. The ending thread
+  // keeps its own until state_of_thread() returns NULL.
   const bool is_ending = python_symbols.is_finalizing() != 0;
   const uintptr_t state = python_symbols.state_of_thread();
   return is_ending && python_word((uintptr_t)python_symbols.runtime + python.finalizing) != state ? 0 : state;

@@ -62,7 +62,7 @@ static uint64_t loads_seen, unloads_seen;
 struct Pass {
   struct HookReport report;
   uint32_t sets;
-  bool is_deep;               // and there are several functions malloc, to which words may be bound
+  bool is_deep;               // words may be bound past us, and there are several functions malloc
   bool is_again;              // modules that are known are looked at, too: there are more functions to look for
   int left;                   // modules that are passed over: they were bound to us when the program began
   struct ModuleWords former;  // of the module at hand, if it was known
@@ -251,9 +251,9 @@ static int replace_all(struct dl_phdr_info* unused, size_t bytes, void* argument
   return 1;
 }
 
-// All of it within the loader's lock, which is recursive: a thread whose load has returned waits for another's pass.
-// Were it to go on, calls of its module would be unseen. musl holds no lock here, but binds no module elsewhere either.
-// A program's own dl_iterate_phdr may have a lock that is not recursive.
+// The whole pass is within the loader's lock, which is recursive: a thread whose load has returned waits for another's
+// pass. Otherwise it would call its new module before the words there have changed. musl holds no lock here, but binds
+// no module elsewhere either. A program's own dl_iterate_phdr may have a lock that is not recursive.
 static struct HookReport replace(struct Pass pass) {
   if (is_program_code((const void*)(uintptr_t)dl_iterate_phdr))
     replace_all(NULL, 0, &pass);

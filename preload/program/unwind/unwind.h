@@ -42,7 +42,7 @@ extern "C" {
 
 enum {
   unwind_limit_max = 4096,                    ///< frames of one stack; of a larger one the innermost
-  unwind_frames_max = unwind_limit_max + 64,  ///< the same with room for the next walk, beside the longest stack
+  unwind_frames_max = unwind_limit_max + 64,  ///< of the arrays: the longest stack, and room for the next walk
   unwind_words_max = 256,                     ///< of the last stack, beside return addresses
   unwind_apart_frames_max = 1024,             ///< of a stack that a signal handler has within a capture
   unwind_margin = 8,                          ///< entries at the ends of arrays, so that many can be read at once
