@@ -43,10 +43,17 @@ CellRuns runs_of(const AllocatorResult& result) {
 
 CellSeries series_of(const MemoryRun& run) {
   CellSeries series{.event = {0}, .live_bytes = {0}, .resident_bytes = {run.start_bytes}};
+  const bool has_times = !run.marks.empty() && run.marks.back().mark.time_ns != unknown;
+  if (has_times) series.times = CellTimes{.time_ns = {0}, .stays_ns = {0}, .clock_ns = {0}};
   for (const MarkSample& sample : run.marks) {
     series.event.push_back(sample.mark.event);
     series.live_bytes.push_back(sample.mark.live.bytes);
     series.resident_bytes.push_back(sample.memory.resident_bytes);
+    if (!has_times) continue;
+    const Mark& mark = sample.mark;
+    series.times->time_ns.push_back(mark.time_ns == unknown ? 0 : mark.time_ns);
+    series.times->stays_ns.push_back(mark.next_ns == unknown ? 0 : mark.next_ns - mark.time_ns);
+    series.times->clock_ns.push_back(sample.clock_ns);
   }
   return series;
 }

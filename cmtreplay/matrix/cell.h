@@ -128,11 +128,26 @@ void describe(Visitor& field, R& runs) {
   field("memory", runs.memory, "of each memory run");
 }
 
+/// When the marks of a series are, in the trace and in the replay.
+struct CellTimes {
+  std::vector<std::uint64_t> time_ns = {};
+  std::vector<std::uint64_t> stays_ns = {};
+  std::vector<std::uint64_t> clock_ns = {};
+};
+
+template <class Visitor, output::DescribedAs<CellTimes> T>
+void describe(Visitor& field, T& times) {
+  field("time_ns", times.time_ns, "recorded, of the event before each mark");
+  field("stays_ns", times.stays_ns, "until the next event, of the marks that the mean is over; of the others 0");
+  field("clock_ns", times.clock_ns, "of the replay since its first operation, without the stops at marks");
+}
+
 /// Memory along the trace, in the run with the median peak.
 struct CellSeries {
   std::vector<std::uint64_t> event = {};
   std::vector<std::uint64_t> live_bytes = {};
   std::vector<std::uint64_t> resident_bytes = {};
+  std::optional<CellTimes> times = {};
 };
 
 template <class Visitor, output::DescribedAs<CellSeries> S>
@@ -140,6 +155,8 @@ void describe(Visitor& field, S& series) {
   field("event", series.event, "the last event before each mark, counted from 1");
   field("live_bytes", series.live_bytes, "of the trace");
   field("resident_bytes", series.resident_bytes, "of the allocator");
+  field("times", output::omit_if_empty(series.times),
+        "of a trace without times there are none; cells of older versions lack it");
 }
 
 /// How long single calls of malloc took.

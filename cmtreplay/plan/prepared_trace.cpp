@@ -21,7 +21,7 @@
 namespace cmt::replay {
 namespace {
 
-constexpr std::size_t mark_count = 100;
+constexpr std::size_t mark_count = 100, time_mark_count = 50 /* of them, if the trace has times */;
 
 /// At different events, in their order.
 [[maybe_unused]] bool are_ordered(const std::vector<Mark>& marks) {
@@ -45,7 +45,7 @@ void MarkCandidates::add(Mark moment) {
   assert(wants(moment.event) && (kept_.empty() || kept_.back().event < moment.event));
   const std::size_t lanes = std::max<std::size_t>(moment.positions.size(), 1);
   kept_.push_back(std::move(moment));
-  if (kept_.size() < std::max<std::size_t>(std::min(kept_max, positions_max / lanes), 256)) return;
+  if (kept_.size() < std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256)) return;
   distance_ *= 2;
   std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.event); });
 }
@@ -61,6 +61,30 @@ std::vector<Mark> MarkCandidates::choose(std::size_t count, Mark end) const {
     if (marks.empty() || marks.back().event < std::prev(after)->event) marks.push_back(*std::prev(after));
   }
   if (end.event != 0 && (marks.empty() || marks.back().event < end.event)) marks.push_back(std::move(end));
+  assert(are_ordered(marks) && marks.size() <= count);
+  return marks;
+}
+
+void TimeMarks::add(Mark moment) {
+  assert(wants(moment.time_ns, moment.next_ns));
+  kept_.push_back(std::move(moment));
+  const std::size_t lanes = std::max<std::size_t>(kept_.back().positions.size(), 1);
+  while (kept_.size() >= std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256)) {
+    ++shift_;
+    std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.time_ns, mark.next_ns); });
+  }
+}
+
+std::vector<Mark> TimeMarks::choose(std::size_t count, std::uint64_t begin_ns, std::uint64_t end_ns) const {
+  std::vector<Mark> marks;
+  for (std::size_t part = 0; part < count; ++part) {
+    const double share = (static_cast<double>(part) + 0.5) / static_cast<double>(count);
+    const auto wanted_ns = begin_ns + static_cast<std::uint64_t>(share * static_cast<double>(end_ns - begin_ns));
+    const auto after = std::upper_bound(kept_.begin(), kept_.end(), wanted_ns,
+                                        [](auto at, const Mark& mark) { return at < mark.time_ns; });
+    if (after == kept_.begin()) continue;
+    if (marks.empty() || marks.back().event < std::prev(after)->event) marks.push_back(*std::prev(after));
+  }
   assert(are_ordered(marks) && marks.size() <= count);
   return marks;
 }
@@ -83,7 +107,10 @@ void include_mark(std::vector<Mark>& marks, const Mark& moment) {
 void add_mark(std::vector<Mark>& marks, const Mark& moment) {
   const auto after =
       std::lower_bound(marks.begin(), marks.end(), moment.event, [](const Mark& m, auto at) { return m.event < at; });
-  if (after == marks.end() || after->event != moment.event) marks.insert(after, moment);
+  if (after == marks.end() || after->event != moment.event)
+    marks.insert(after, moment);
+  else if (moment.next_ns != unknown)
+    after->next_ns = moment.next_ns;
 }
 
 /// The one pass over the events that fills in the plan.
@@ -135,6 +162,7 @@ class PreparedTrace::Pass {
   static constexpr std::size_t fetched = 24;    ///< events ahead that are prefetched from the other thread's cache
 
   void plan_event(const Event& recorded);
+  void note_time(std::uint64_t time_ns);
   void count(const Event& event, const Step& step);
   void finish();
   void find_teardown(const Mark& end);
@@ -147,6 +175,7 @@ class PreparedTrace::Pass {
   AssumedWrites writes_;
   Router router_;
   MarkCandidates candidates_;
+  TimeMarks time_marks_;
   Mark peak_;           ///< the moment with the most live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
@@ -154,6 +183,7 @@ class PreparedTrace::Pass {
 
 /// Plans an event. A peak is noted when it is over: while a program grows, each event is a new peak.
 void PreparedTrace::Pass::plan_event(const Event& recorded) {
+  note_time(recorded.time_ns);
   const Event& event = writes_.plan(recorded);
   const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
   if (rises_ && !grows) {
@@ -168,6 +198,15 @@ void PreparedTrace::Pass::plan_event(const Event& recorded) {
   Mark now;
   set_to_now(now);
   candidates_.add(std::move(now));
+}
+
+/// Before an event at this time.
+void PreparedTrace::Pass::note_time(std::uint64_t time_ns) {
+  if (time_ns == unknown || last_ns_ == unknown || !time_marks_.wants(last_ns_, time_ns)) return;
+  Mark now;
+  set_to_now(now);
+  now.next_ns = time_ns;
+  time_marks_.add(std::move(now));
 }
 
 void PreparedTrace::Pass::count(const Event& event, const Step& step) {
@@ -216,9 +255,12 @@ void PreparedTrace::Pass::finish() {
   plan_.begin_ns = first_ns_;
   Mark end;
   set_to_now(end);
-  plan_.marks = candidates_.choose(mark_count, end);
+  const bool has_times = plan_.facts.recorded_ns != unknown;
+  plan_.marks = candidates_.choose(mark_count - (has_times ? time_mark_count : 0), end);
   if (peak_.event != 0) include_mark(plan_.marks, peak_);
   find_teardown(end);
+  if (has_times)
+    for (const Mark& mark : time_marks_.choose(time_mark_count, first_ns_, last_ns_)) add_mark(plan_.marks, mark);
   plan_.end_slots = planner.live_slots();
   router_.finish();
   plan_.order = router_.order();

@@ -20,9 +20,13 @@ struct Mark {
   std::uint64_t event = 0;  ///< events before it, of all kinds
   heap::LiveTotals live;
   std::uint64_t time_ns = unknown;         ///< recorded time of the last event before it
+  std::uint64_t next_ns = unknown;         ///< of the event after it, in a mark of TimeMarks
   std::uint64_t untouched_bytes = 0;       ///< of live bytes, if the trace has touched pages
   std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
+
+/// The most positions that all candidates for marks have together.
+inline constexpr std::size_t marks_positions_max = 512 * 1024;
 
 /// Collects candidates for marks while the length of the trace is not known yet: the moment after each 2^n-th event.
 /// When there are too many it drops every other one and doubles the distance. So it has 4,096 to 8,192 candidates at
@@ -41,16 +45,39 @@ class MarkCandidates {
 
  private:
   static constexpr std::size_t kept_max = 8192;
-  static constexpr std::size_t positions_max = 512 * 1024;
 
   std::vector<Mark> kept_;
   std::uint64_t distance_ = 1;
 };
 
+/// Marks for a mean over the recorded time: what a program has at equal distances of time, as a sampler would see it.
+/// Marks after equal numbers of events would count states that last for no time as often as others. Example: a program
+/// frees a buffer, allocates the next one at once, and then waits.
+///
+/// Candidates are the moments at multiples of a power of two of nanoseconds. When there are too many, the distance is
+/// doubled.
+class TimeMarks {
+ public:
+  /// Whether the moment before an event is a candidate. `last_ns`, `next_ns`: times of the event before and of this
+  /// one.
+  bool wants(std::uint64_t last_ns, std::uint64_t next_ns) const { return last_ns >> shift_ < next_ns >> shift_; }
+  /// `moment`: with its `next_ns`.
+  void add(Mark moment);
+
+  /// Returns at most `count` moments at different events, in order, between two times.
+  std::vector<Mark> choose(std::size_t count, std::uint64_t begin_ns, std::uint64_t end_ns) const;
+
+ private:
+  static constexpr std::size_t kept_max = 1024;
+
+  std::vector<Mark> kept_;
+  unsigned shift_ = 10;
+};
+
 /// Replaces the nearest of some ordered marks by this moment. The last mark stays, since it is the end.
 void include_mark(std::vector<Mark>& marks, const Mark& moment);
 
-/// Adds this moment to ordered marks, unless there is a mark at its event.
+/// Adds this moment to ordered marks. A mark at its event gets its `next_ns`.
 void add_mark(std::vector<Mark>& marks, const Mark& moment);
 
 /// Figures of a trace, from a pass over it.

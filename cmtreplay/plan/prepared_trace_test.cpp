@@ -165,6 +165,54 @@ TEST_CASE("marks: a long trace is divided to within a four-thousandth, and ends 
   CHECK(marks.back().event == events);
 }
 
+TEST_CASE("time marks: most are of the states that last") {
+  // Each millisecond a buffer is freed and the next one allocated, 10 us later.
+  const auto marks_of_cycles = [](std::uint64_t cycles, std::size_t count) {
+    TimeMarks moments;
+    std::uint64_t event = 0, last_ns = 0;
+    for (std::uint64_t cycle = 1; cycle <= cycles; ++cycle) {
+      for (const std::uint64_t next_ns : {cycle * 1000000, cycle * 1000000 + 10000}) {
+        if (event != 0 && moments.wants(last_ns, next_ns))
+          moments.add({.event = event, .live = {}, .time_ns = last_ns, .next_ns = next_ns});
+        ++event;
+        last_ns = next_ns;
+      }
+    }
+    return moments.choose(count, 1000000, last_ns);
+  };
+  for (const std::uint64_t cycles : {100, 3000, 100000}) {
+    const auto marks = marks_of_cycles(cycles, 50);
+    const auto lasts = [](const Mark& mark) { return mark.next_ns - mark.time_ns > 900000; };
+    CHECK(marks.size() == 50);
+    CHECK(std::count_if(marks.begin(), marks.end(), lasts) >= 48);
+  }
+}
+
+TEST_CASE("time marks: a program that waits has one mark for that time, and the others where it works") {
+  TimeMarks moments;
+  for (std::uint64_t event = 1; event < 1000; ++event) {
+    const std::uint64_t last_ns = event * 2000 + (event > 500 ? 1000000000 : 0),
+                        next_ns = last_ns + (event == 500 ? 1000002000 : 2000);
+    if (moments.wants(last_ns, next_ns))
+      moments.add({.event = event, .live = {}, .time_ns = last_ns, .next_ns = next_ns});
+  }
+  const auto marks = moments.choose(50, 2000, 1002000000);
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].event == 500);
+  CHECK(marks[0].next_ns == 1001002000);
+}
+
+TEST_CASE("prepared trace: a trace with times has marks for its mean too") {
+  std::string text;
+  for (int tag = 1; tag <= 1000; ++tag)
+    text += "malloc(1) = <" + std::to_string(tag) + "> time=" + std::to_string(tag * 3000000) + "\n";
+  const PreparedTrace trace = prepared(text);
+  const auto is_of_mean = [](const Mark& mark) { return mark.next_ns == mark.time_ns + 3000000; };
+  const std::vector<Mark>& marks = trace.plan().marks;
+  CHECK(std::count_if(marks.begin(), marks.end(), is_of_mean) == 50);
+  CHECK(marks.size() <= 102);
+}
+
 TEST_CASE("marks: with many lanes fewer moments are remembered") {
   MarkCandidates candidates;
   std::size_t kept = 0;

@@ -244,15 +244,16 @@ double MemoryRun::peak_over_peak_live() const {
 
 std::uint64_t MemoryRun::mean_bytes() const {
   const bool has_times = !marks.empty() && marks.back().mark.time_ns != unknown;
-  const auto at = [&](const Mark& mark) { return has_times ? mark.time_ns : mark.event; };
   MeanOverTime mean{.last = start_bytes};
   std::uint64_t before = 0;
   bool is_first = has_times;  // the time of the first event is not 0
   for (const MarkSample& sample : marks) {
-    const std::uint64_t now = at(sample.mark);
-    if (now == unknown) continue;
+    const bool is_end = &sample == &marks.back();
+    if (has_times && sample.mark.next_ns == unknown && !is_end) continue;
+    const std::uint64_t now = has_times ? sample.mark.time_ns : sample.mark.event;
     mean.add(is_first ? 0 : static_cast<double>(difference(now, before)), sample.memory.resident_bytes);
-    before = now;
+    before = has_times && !is_end ? sample.mark.next_ns : now;
+    mean.add(static_cast<double>(before - now), sample.memory.resident_bytes);
     is_first = false;
   }
   return mean.mean();

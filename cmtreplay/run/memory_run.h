@@ -44,6 +44,8 @@ template <class Visitor, output::DescribedAs<MarkSample> Sample>
 void describe(Visitor& field, Sample& sample) {
   field("event", sample.mark.event, "the last event before the mark, counted from 1");
   field("time_ns", output::nullable(sample.mark.time_ns), "recorded time of that event");
+  field("next_time_ns", output::nullable(sample.mark.next_ns),
+        "recorded time of the event after it, in a mark that the mean is over");
   field("clock_ns", sample.clock_ns, "since the first operation, without the stops at marks");
   field("live_bytes", sample.mark.live.bytes, "of the trace");
   field("live_blocks", sample.mark.live.blocks, "of the trace");
@@ -84,8 +86,8 @@ struct MemoryRun {
   bool holds_all = true;                    ///< no call was refused, and pages of blocks were written
 
   std::uint64_t peak_bytes() const;
-  /// The mean over the recorded time or, if the trace has no times, over its events. Between marks it assumes straight
-  /// lines.
+  /// The mean over the recorded time, of the marks of TimeMarks and the end: each state lasts until the next event, and
+  /// between them it assumes straight lines. If the trace has no times, over its events, of all marks.
   std::uint64_t mean_bytes() const;
   std::uint64_t end_bytes() const;
   /// At the last mark before the tear-down or, without one, at the end.

@@ -52,6 +52,22 @@ TEST_CASE("memory run: a peak without the kernel's high-water mark is told as th
   CHECK(run.peak_text() == "5.00 MiB");
 }
 
+TEST_CASE("memory run: the mean is of the states that last until the next event") {
+  MemoryRun run{.start_bytes = 0};
+  const auto add = [&run](std::uint64_t event, std::uint64_t time_ns, std::uint64_t next_ns, std::uint64_t bytes) {
+    run.marks.emplace_back();
+    run.marks.back().mark = {.event = event, .live = {}, .time_ns = time_ns, .next_ns = next_ns};
+    run.marks.back().memory.resident_bytes = bytes;
+  };
+  add(1, 100, 200, 1000);
+  add(2, 200, cmt::unknown, 50);  // only a mark of events
+  add(3, 300, 900, 2000);
+  add(4, 900, cmt::unknown, 2000);
+  CHECK(run.mean_bytes() == (100 * 1000 + 100 * 1500 + 600 * 2000) / 800);
+  run.marks[3].mark.time_ns = cmt::unknown;  // of a trace without times
+  CHECK(run.mean_bytes() == (500 + 525 + 1025 + 2000) / 4);
+}
+
 TEST_CASE("memory run: fragmentation is not known where not all live blocks were held") {
   MemoryRun run{.peak_live_bytes = 1000, .peak_live_event = 7};
   run.marks.emplace_back();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cmtreplay/matrix/session.h"
+#include "cmtreplay/run/statistics.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -123,7 +124,33 @@ Prediction prediction_of(const Cell& cell) {
           .peak_bytes = medians(cell.runs, &MemoryFigures::peak),
           .mean_bytes = has_times ? medians(cell.runs, &MemoryFigures::mean) : Ratio::none,
           .default_peak_bytes = medians(cell.reference_runs, &MemoryFigures::peak),
-          .default_mean_bytes = medians(cell.reference_runs, &MemoryFigures::mean)};
+          .default_mean_bytes = medians(cell.reference_runs, &MemoryFigures::mean),
+          .series = cell.series};
+}
+
+double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor) {
+  if (!series.times || !of_default.times || series.event != of_default.event || series.event.empty()) return 0;
+  const CellTimes &times = *series.times, &default_times = *of_default.times;
+  MeanOverTime shifted, plain;
+  std::size_t before = 0;
+  bool is_first = true;
+  for (std::size_t i = 0; i < series.event.size(); ++i) {
+    const std::uint64_t resident = series.resident_bytes[i];
+    if (times.stays_ns[i] == 0 && i + 1 != series.event.size()) continue;
+    const auto since = [&](const std::vector<std::uint64_t>& all) {
+      return is_first ? 0 : static_cast<double>(all[i]) - static_cast<double>(all[before]);
+    };
+    const double stays = is_first ? 0 : static_cast<double>(times.stays_ns[before]),
+                 passed = std::max(0.0, factor * (since(times.time_ns) - stays)),
+                 longer = since(times.clock_ns) - since(default_times.clock_ns);
+    plain.add(passed, resident);
+    shifted.add(std::max(0.0, passed + longer), resident);
+    for (MeanOverTime* const mean : {&plain, &shifted})
+      mean->add(factor * static_cast<double>(times.stays_ns[i]), resident);
+    before = i;
+    is_first = false;
+  }
+  return static_cast<double>(shifted.mean()) - static_cast<double>(plain.mean());
 }
 
 std::size_t ProgramRow::good_runs() const {
@@ -153,7 +180,9 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     const Prediction& replay = predictions[i];
     row.predicted_cpu = replay.cpu;
     row.predicted_peak.predicted_bytes = reference.predicted_peak.bytes + replay.peak_bytes - replay.default_peak_bytes;
-    row.predicted_mean.predicted_bytes = reference.predicted_mean.bytes + replay.mean_bytes - replay.default_mean_bytes;
+    row.predicted_mean.predicted_bytes =
+        reference.predicted_mean.bytes + replay.mean_bytes - replay.default_mean_bytes +
+        mean_shift(replay.series, predictions.front().series, report.clock_factor().value_or(1));
     warn_of_prediction(row);
   }
 }

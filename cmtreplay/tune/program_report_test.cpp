@@ -74,6 +74,24 @@ TEST_CASE("program: a prediction is the default's memory and the replays' differ
         "the program takes more processor time than with the default, and the replay predicted the opposite");
 }
 
+TEST_CASE("program: a mean is over the time that the program takes with the allocator") {
+  // Two states of 100 ns each. With the allocator the way to the second one takes 300 ns longer.
+  CellSeries of_default{
+      .event = {0, 1, 2, 3, 4},
+      .live_bytes = {0, 0, 0, 0, 0},
+      .resident_bytes = {0, 1000, 9, 3000, 3000},
+      .times = CellTimes{
+          .time_ns = {0, 100, 150, 200, 300}, .stays_ns = {0, 100, 0, 100, 0}, .clock_ns = {0, 10, 20, 20, 20}}};
+  CellSeries series = of_default;
+  CHECK(mean_shift(series, of_default, 1) == 0);
+  series.times->clock_ns = {0, 10, 320, 320, 320};
+  CHECK(mean_shift(series, of_default, 1) == (100 * 1000 + 300 * 2000 + 100 * 3000) / 500 - 2000);
+  series.resident_bytes = {0, 1000, 9, 1000, 1000};
+  CHECK(mean_shift(series, of_default, 1) == 0);
+  series.times.reset();
+  CHECK(mean_shift(series, of_default, 1) == 0);
+}
+
 TEST_CASE("program: a command without a shell's characters is run without a shell") {
   CHECK(command_words("app --x  y") == std::vector<std::string>{"app", "--x", "y"});
   CHECK(command_words("app | wc") == std::vector<std::string>{"/bin/sh", "-c", "app | wc"});
