@@ -24,7 +24,8 @@
 //   other files, mapped shared       the page cache's
 #include "cmtreplay/run/memory_run.h"
 
-#include "cmtreplay/run/statistics.h"
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cmtreplay/run/statistics.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/page_frames.h"
 #include "toolkit/process/proc_file.h"
@@ -72,6 +74,7 @@ bool is_wholly_allocators(const process::Mapping& mapping) {
 }
 
 constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
+constexpr std::size_t read_pages_max = 512;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
@@ -83,6 +86,13 @@ bool clear_refs(pid_t pid, const char* what) {
   } catch (const std::system_error&) {
     return false;
   }
+}
+
+/// How many of the first pages are adjacent, as far as they are read at once.
+std::size_t adjacent_pages(std::span<const process::ResidentPage> pages) {
+  std::size_t count = 1;
+  while (count < std::min(pages.size(), read_pages_max) && pages[count].page == pages[0].page + count) ++count;
+  return count;
 }
 
 /// Reads the memory of one worker.
@@ -113,6 +123,31 @@ class MemoryProbe {
             .major_faults = stat.major_faults - faults_at_start_.major_faults,
             .usable_bytes = {},
             .working_set_pages = working_set(memory)};
+  }
+
+  /// Resident pages that hold only zeros: nobody has written to them, since a replay writes only ones to blocks. Empty
+  /// if the worker's memory cannot be read. The pages are referenced by that, which the working set is not to count.
+  std::optional<std::uint64_t> unwritten_bytes() {
+    const process::Fd memory(open(process::path_of(pid_, "mem").c_str(), O_RDONLY | O_CLOEXEC));
+    if (memory.get() < 0) return std::nullopt;
+    static constexpr std::array<std::uint8_t, page_bytes> zeros{};
+    std::vector<std::uint8_t> bytes(read_pages_max * page_bytes);
+    const AllocatorMemory now = read_memory();
+    std::uint64_t unwritten = 0;
+    for (const process::Mapping& mapping : mappings_) {
+      if (!is_walked(mapping)) continue;
+      const auto pages = process::resident_pages(pid_, mapping.begin, mapping.end);
+      for (std::size_t i = 0, count = 0; i < pages.size(); i += count) {
+        count = adjacent_pages(std::span(pages).subspan(i));
+        const auto at = static_cast<off_t>(pages[i].page * page_bytes);
+        if (pread(memory.get(), bytes.data(), count * page_bytes, at) != static_cast<ssize_t>(count * page_bytes))
+          return std::nullopt;
+        for (std::size_t page = 0; page < count; ++page)
+          unwritten += std::memcmp(&bytes[page * page_bytes], zeros.data(), page_bytes) == 0 ? page_bytes : 0;
+      }
+    }
+    working_set(now);
+    return unwritten;
   }
 
   std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, baseline_.resident_bytes); }
@@ -156,13 +191,18 @@ class MemoryProbe {
     return pages;
   }
 
-  /// The frames of the allocator's pages. It leaves out address ranges of terabytes: their page tables take seconds to
-  /// walk.
+  /// Whether all resident pages of a mapping are the allocator's, and can be looked at. The page tables of an address
+  /// range of terabytes take seconds to walk.
+  bool is_walked(const process::Mapping& mapping) const {
+    const bool walkable = mapping.resident_bytes != 0 && mapping.end - mapping.begin <= walked_bytes_max;
+    return walkable && !is_other(mapping, worker_) && is_wholly_allocators(mapping);
+  }
+
+  /// The frames of the allocator's pages.
   std::vector<process::FrameKind> allocator_frames() {
     std::vector<std::uint64_t> all;
     for (const process::Mapping& mapping : mappings_) {
-      const bool walkable = mapping.resident_bytes != 0 && mapping.end - mapping.begin <= walked_bytes_max;
-      if (!walkable || is_other(mapping, worker_) || !is_wholly_allocators(mapping)) continue;
+      if (!is_walked(mapping)) continue;
       const auto some = process::frames(pid_, mapping.begin, mapping.end);
       all.insert(all.end(), some.begin(), some.end());
     }
@@ -293,6 +333,8 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
     run.marks.push_back(probe.measure(mark));
     run.marks.back().clock_ns = timeline.clock_ns();
     run.marks.back().usable_bytes = usable_bytes(worker);
+    if (mark.event == run.peak_live_event && run.marks.back().memory.huge_page_bytes != 0)
+      run.unwritten_bytes = probe.unwritten_bytes();
     run.peak_at_marks_bytes = std::max(run.peak_at_marks_bytes, run.marks.back().memory.resident_bytes);
     event = mark.event;
   }

@@ -72,6 +72,9 @@ struct MemoryRun {
   std::vector<MarkSample> marks = {};
   std::uint64_t peak_at_marks_bytes = 0;
   std::optional<std::uint64_t> peak_by_high_water_bytes = {};
+  /// Resident at the peak of live bytes, in pages of 4 KiB to which nobody has written. Empty: not counted, since there
+  /// were no huge pages then, or its memory could not be read.
+  std::optional<std::uint64_t> unwritten_bytes = {};
   std::uint64_t drained_bytes = 0;
   std::vector<TimelineSample> timeline = {};
   std::uint64_t timeline_cpu_ns = 0;

@@ -238,7 +238,8 @@ MemoryFigures figures_of(const MemoryRun& run) {
           .end = run.end_bytes(),
           .before_teardown = run.before_teardown_bytes(),
           .fragmentation = run.fragmentation(),
-          .huge_pages = huge};
+          .huge_pages = huge,
+          .unwritten = run.unwritten_bytes};
 }
 
 double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure) {

@@ -100,7 +100,9 @@ output::Table table_of(const TuneReport& report) {
                        const std::string& runs) {
     table.add({title, figures.wall_ns ? output::time_text(*figures.wall_ns) : "-", ratios[0], ratios[1],
                bytes(figures.peak_bytes), ratios[2], bytes(figures.mean_bytes), ratios[3],
-               figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-", bytes(figures.huge_page_bytes),
+               figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-",
+               bytes(figures.huge_page_bytes) +
+                   (figures.unwritten_bytes ? ", " + bytes_text(*figures.unwritten_bytes) + " unwritten" : ""),
                runs});
   };
   add(report.reference + " (default)", report.default_figures, {"1", "-", "1", "1"}, "-");
@@ -138,11 +140,16 @@ TunedFigures figures_of(const CellRuns& runs) {
   if (runs.memory.empty()) return figures;
   figures.peak_bytes = static_cast<std::uint64_t>(median_memory(runs.memory, &MemoryFigures::peak));
   figures.mean_bytes = static_cast<std::uint64_t>(median_memory(runs.memory, &MemoryFigures::mean));
-  std::vector<std::uint64_t> huge;
-  for (const MemoryFigures& run : runs.memory) {
-    if (run.huge_pages) huge.push_back(*run.huge_pages);
-  }
-  if (!huge.empty()) figures.huge_page_bytes = static_cast<std::uint64_t>(spread_of(huge).median);
+  const auto median_of_known = [&](std::optional<std::uint64_t> MemoryFigures::*figure) {
+    std::vector<std::uint64_t> known;
+    for (const MemoryFigures& run : runs.memory) {
+      if (run.*figure) known.push_back(*(run.*figure));
+    }
+    const bool is_known = !known.empty();
+    return is_known ? std::optional(static_cast<std::uint64_t>(spread_of(std::move(known)).median)) : std::nullopt;
+  };
+  figures.huge_page_bytes = median_of_known(&MemoryFigures::huge_pages);
+  figures.unwritten_bytes = median_of_known(&MemoryFigures::unwritten);
   return figures;
 }
 

@@ -49,3 +49,19 @@ assert bump["slop_bytes_at_peak_live"] is None and bump["marks"][50]["usable_byt
 END
 done
 cmtreplay --alloc=libc --runs=1 t.trace 2> words | grep -q '^resident .* fragmentation$'
+
+# A sixteenth of 40 MiB in huge pages is written. The rest is resident, and nobody has written to it.
+for i in $(seq 640); do echo "malloc(65536) = $(printf %x $((i * 65536)))<$i>"; done >sparse.trace
+cmtreplay --touch=first --runs=1 --json --alloc=libc,GLIBC_TUNABLES=glibc.malloc.hugetlb=1 sparse.trace >huge.json 2>words
+cmtreplay --touch=first --huge-pages=off --runs=1 --json --alloc=libc,GLIBC_TUNABLES=glibc.malloc.hugetlb=1 sparse.trace >small.json 2>words
+/usr/bin/python3 - << 'END'
+import json
+huge, small = (json.load(open(name))["allocators"][0]["memory_runs"][0] for name in ("huge.json", "small.json"))
+assert "unwritten_bytes" not in small and small["peak_resident_bytes"] < 4 << 20, small
+if huge["huge_page_bytes"] == 0:
+    print("skipped: huge pages: this machine gave none")
+else:
+    written = huge["peak_resident_bytes"] - huge["unwritten_bytes"]
+    assert abs(written - small["peak_resident_bytes"]) < 1 << 20, (huge, small)
+    assert huge["unwritten_bytes"] < huge["huge_page_bytes"], huge
+END
