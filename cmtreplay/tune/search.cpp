@@ -13,10 +13,13 @@ constexpr unsigned middle_runs = 4, last_runs = 12;
 constexpr std::size_t middle_count = 12, last_count = 6, last_least = 3;
 constexpr std::size_t helpers_max = 4;        // of each allocator and aim
 constexpr std::size_t combinations_max = 40;  // of all allocators
-constexpr double penalty = 5;
+constexpr double forbidden = 10;              // more than any gain
+constexpr double peak_room = 0.01;
 
+/// How far a figure is beyond what the aim allows; 0: it is allowed.
 double excess(double ratio, double allowed, double room) {
-  return penalty * std::max(0.0, std::log(ratio) - std::log(allowed) - room);
+  const double by = std::log(ratio) - std::log(allowed) - room;
+  return by > 0 ? forbidden + by : 0;
 }
 
 /// The gain of a choice over its allocator without settings, by an aim: above 0 if it helped by more than chance,
@@ -52,6 +55,24 @@ struct Promise {
   double score;
 };
 
+/// Pairs of a choice that saves time and one that saves memory, where one alone is beyond what its aim allows. The
+/// other may repair that, without its own price: `top_pad` alone makes glibc's threshold for mmap a constant, which
+/// costs time, and not with a large `mmap_threshold`. So the score is that of the first one with the price repaired.
+std::vector<Promise> repairs(const Measured& plain, const std::vector<Measured>& singles) {
+  std::vector<Promise> pairs;
+  for (const Helper& fast : helpers(Aim::time, plain, singles)) {
+    for (const Helper& small : helpers(Aim::memory, plain, singles)) {
+      const bool is_too_large = fast.single->peak.ratio > peak_allowed,
+                 is_too_slow = small.single->time.ratio > time_allowed;
+      if (!can_join(fast.single->candidate, small.single->candidate) || (!is_too_large && !is_too_slow)) continue;
+      const double promised = std::min(is_too_large ? std::log(fast.single->time.ratio) : 0.0,
+                                       is_too_slow ? std::log(small.single->peak.ratio) : 0.0);
+      pairs.push_back({joined(fast.single->candidate, small.single->candidate), promised});
+    }
+  }
+  return pairs;
+}
+
 bool contains(const std::vector<Candidate>& list, const Candidate& candidate) {
   return std::find(list.begin(), list.end(), candidate) != list.end();
 }
@@ -82,8 +103,9 @@ double score(Aim aim, const Measured& measured) {
   const double room = measured.runs >= last_runs ? 0 : 0.3 / std::sqrt(static_cast<double>(measured.runs));
   const double time = measured.time.ratio, peak = measured.peak.ratio;
   if (aim == Aim::memory) return std::log(peak) + excess(time, time_allowed, room);
-  if (aim == Aim::time) return std::log(time) + excess(peak, peak_allowed, 0);
-  return std::log(time) + std::log(peak);
+  if (aim == Aim::time) return std::log(time) + excess(peak, peak_allowed, peak_room);
+  return std::log(time) + std::log(peak) + excess(time, time_allowed * peak_allowed, room) +
+         excess(peak, peak_allowed, peak_room);
 }
 
 std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count) {
@@ -133,6 +155,7 @@ std::vector<Candidate> combinations(const std::vector<Measured>& defaults, const
       }
       if (whole.choices.size() > 2) add(whole, whole_score);
     }
+    for (const Promise& pair : repairs(plain, singles)) add(pair.candidate, pair.score);
   }
   std::stable_sort(promises.begin(), promises.end(),
                    [](const Promise& a, const Promise& b) { return a.score < b.score; });

@@ -3,7 +3,9 @@
 ///     1. the allocators without settings           few runs
 ///     2. each with one setting                      few runs
 ///     3. each with two of the settings that helped,
-///        and with all that helped                   few runs
+///        with all that helped, and with one that
+///        helped too dearly and one that may
+///        repair that                                few runs
 ///     4. the best 12                                4 runs
 ///     5. the best 6                                 12 runs: enough for intervals of 95 %
 ///
@@ -26,7 +28,7 @@ namespace cmt::replay {
 enum class Aim {
   memory,  ///< the least peak within 2 % of the default's time
   time,    ///< the least time within 5 % of the default's peak
-  both     ///< the least product of the two
+  both     ///< the least product of the two, within 5 % of the default's peak and 7.1 % of its time
 };
 
 inline constexpr double time_allowed = 1.02, peak_allowed = 1.05;
@@ -41,15 +43,16 @@ struct Measured {
   bool is_measured() const { return state.empty() && time.is_known() && peak.is_known(); }
 };
 
-/// How far a candidate is from the best for an aim; less is better. A figure beyond what the aim allows adds five times
-/// its excess. Times of few runs may exceed it by chance, so they get some room.
+/// How far a candidate is from the best for an aim; less is better. One that is beyond what the aim allows comes after
+/// all others. Figures of few runs may exceed it by chance, so they get some room.
 double score(Aim aim, const Measured& measured);
 
 /// The best `count` candidates: of each aim in turn the best one that is not taken yet.
 std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count);
 
-/// The candidates with two of the choices that helped their allocator, and one with all of them together, the most
-/// promising first: those whose parts helped most.
+/// The candidates with two of the choices that helped their allocator, and one with all of them together. Pairs of one
+/// that saves time and one that saves memory are among them, where one alone is beyond what its aim allows. The most
+/// promising come first: those whose parts helped most.
 std::vector<Candidate> combinations(const std::vector<Measured>& defaults, const std::vector<Measured>& singles,
                                     const std::vector<Aim>& aims);
 

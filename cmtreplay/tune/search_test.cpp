@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "cmtreplay/tune/tune_report.h"
@@ -18,7 +19,8 @@ using Factors = std::pair<double, double>;  // of time and peak
 Ratio exact(double ratio) { return {.ratio = ratio, .low = ratio, .high = ratio, .interval = interval_of_95}; }
 
 struct MadeUp : Meter {
-  std::map<std::string, Factors> factors = {};  ///< by the title of a candidate with one setting
+  std::map<std::string, Factors> factors = {};   ///< by the title of a candidate with one setting
+  std::map<std::string, Factors> together = {};  ///< by the title of one with several, whose factors do not multiply
   std::map<std::string, Factors> plain = {{"libc", {1, 1}}};
   std::size_t pays_for = 1000;
   std::size_t runs_done = 0;
@@ -31,6 +33,8 @@ struct MadeUp : Meter {
       time *= found->second.first;
       peak *= found->second.second;
     }
+    if (const auto found = together.find(candidate.title()); found != together.end())
+      std::tie(time, peak) = found->second;
     return {.candidate = candidate, .runs = runs, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};
   }
 
@@ -71,6 +75,26 @@ TEST_CASE("search: it finds the pair of settings that is best together, with a t
   CHECK(both.title == "libc arena_max=1 top_pad=0 mxfast=160");
   CHECK(both.is_certain);
   CHECK(meter.runs_done < 4 * 5 * 5 * 5 * 4 * 3 * 3 * 12 / 10);
+}
+
+TEST_CASE("search: a setting that the aim does not allow keeps none out of the last stage that it allows") {
+  MadeUp meter;
+  for (const char* const size : {"1", "2"}) meter.factors["libc hugetlb=" + std::string(size)] = {0.1, 1.3};
+  meter.factors["libc top_pad=16777216"] = {0.3, 1.2};
+  meter.factors["libc mxfast=160"] = {0.9, 1};
+  const SearchResult result = search({{.allocator = "libc"}}, all_aims, meter);
+  CHECK(recommend(Aim::time, finalists(result)).title == "libc mxfast=160");
+  CHECK(recommend(Aim::both, finalists(result)).title == "libc mxfast=160");
+}
+
+TEST_CASE("search: two settings that are allowed only together are tried together") {
+  MadeUp meter;
+  const std::string large = "libc mmap_threshold=33554432 trim_threshold=67108864";
+  meter.factors = {{large, {0.5, 1.06}}, {"libc top_pad=0", {2, 0.9}}};
+  meter.together = {{large + " top_pad=0", {0.5, 1.02}}};
+  const SearchResult result = search({{.allocator = "libc"}}, all_aims, meter);
+  CHECK(recommend(Aim::time, finalists(result)).title == large + " top_pad=0");
+  CHECK(recommend(Aim::both, finalists(result)).title == large + " top_pad=0");
 }
 
 TEST_CASE("search: where nothing helps, the default is best for every aim") {
