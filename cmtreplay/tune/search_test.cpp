@@ -135,6 +135,15 @@ TEST_CASE("recommendation: it is not certain where an interval reaches beyond wh
   CHECK(recommend(Aim::time, {each}).is_default);  // the interval of time contains 1
 }
 
+TEST_CASE("recommendation: of several with the least peak it is the fastest one") {
+  const std::vector<Candidate> candidates = single_choices("libc", "libc");
+  std::vector<Measured> all;
+  for (const double time : {0.8, 0.7, 0.9})
+    all.push_back(
+        {.candidate = candidates[all.size()], .runs = 12, .time = exact(time), .peak = exact(0.9), .mean = exact(0.9)});
+  CHECK(recommend(Aim::memory, all).title == candidates[1].title());
+}
+
 TEST_CASE("tune report: a row is best unless another one of as many runs is at least as good in all three figures") {
   const auto row = [](double time, double peak, std::uint64_t runs) {
     return TunedRow{.runs = runs, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};

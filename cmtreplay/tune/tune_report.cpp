@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -172,9 +173,11 @@ void mark_best(std::vector<TunedRow>& rows) {
 
 Recommendation recommend(Aim aim, const std::vector<Measured>& finalists) {
   const Measured* best = nullptr;
+  const auto rank = [aim](const Measured& each) {  // of equal ones, one that is in the table
+    return std::tuple(figure(aim, each), each.time.ratio, each.peak.ratio, each.mean.ratio);
+  };
   for (const Measured& each : finalists) {
-    if (each.is_measured() && is_allowed(aim, each) && is_better(aim, each) &&
-        (!best || figure(aim, each) < figure(aim, *best)))
+    if (each.is_measured() && is_allowed(aim, each) && is_better(aim, each) && (!best || rank(each) < rank(*best)))
       best = &each;
   }
   Recommendation recommendation{.aim = name_of(aim)};
