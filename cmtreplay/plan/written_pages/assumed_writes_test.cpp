@@ -98,6 +98,24 @@ TEST_CASE("assumed writes: as large a share of resident pages as of the blocks t
   CHECK(writes.plan(run_alike(Kind::resident, 999, 0, 3)).count == 3);  // of an unknown block
 }
 
+TEST_CASE("assumed writes: of a page at the block's begin only the part in the block is known") {
+  // Blocks of 8 KiB on three pages. The first one is in memory and 2,224 bytes long, and so is the last one, of 1,872.
+  std::vector<Event> events;
+  for (cmt::Tag tag = 1; tag <= 20; ++tag) {
+    events.push_back(block_alike(tag, 8192));
+    events.push_back(run_alike(Kind::resident, tag, 0, 1));
+    events.push_back(run_alike(Kind::resident, tag, 2224 + 4096, 0));
+  }
+  const auto uses = uses_of(4096, events);
+  REQUIRE(uses->of(Kind::malloc, 8192).has_value());
+  CHECK(uses->of(Kind::malloc, 8192)->bytes == 20 * 4096);
+  CHECK(uses->of(Kind::malloc, 8192)->written == 0);
+  AssumedWrites writes(uses);
+  writes.plan(block_alike(21, 8192));
+  CHECK(writes.plan(run_alike(Kind::resident, 21, 0, 1)).count == 1);
+  CHECK(writes.plan(run_alike(Kind::resident, 21, 2224 + 4096, 0)).size == 8192);  // no page
+}
+
 TEST_CASE("assumed writes: parts of pages add up over the blocks") {
   std::vector<Event> events = blocks_alike(1, 8, 1);
   const auto others = blocks_alike(20, 8, 0);

@@ -37,6 +37,8 @@ void PageUses::learn(const Event& event) {
     Block& block = found.value();
     if (event.kind == Kind::resident && new_block_ == 0) block.is_late = true;
     std::uint64_t& sum = event.kind == Kind::touch ? block.touched : block.resident;
+    if (event.size != 0) block.shorten_begin(event);
+    if (event.size == 0 && event.count != 0) block.begin = event.kind;
     sum += std::min({bytes_of_pages(event), block.size - event.size, block.size - block.touched - block.resident});
     return;
   }
@@ -46,6 +48,16 @@ void PageUses::learn(const Event& event) {
   end_block(event.tag);  // only if the trace uses the tag of a live block again
   blocks_.emplace(event.tag, Block{.size = event.bytes(), .kind = event.kind});
   new_block_ = event.tag;
+}
+
+/// A run at another page says where in the block pages begin. The first one may begin before the block, and was counted
+/// whole.
+void PageUses::Block::shorten_begin(const Event& later) {
+  if (!begin) return;
+  std::uint64_t& sum = *begin == Kind::touch ? touched : resident;
+  const std::uint64_t within = later.alignment != 0 ? later.size % later.alignment : 0;
+  if (within != 0) sum -= std::min(sum, later.alignment - within);
+  begin.reset();
 }
 
 void PageUses::finish() {

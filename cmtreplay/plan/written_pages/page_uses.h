@@ -45,7 +45,10 @@ class PageUses {
   struct Block {
     std::uint64_t size = 0, resident = 0, touched = 0;
     Kind kind{};
-    bool is_late = false;  ///< resident pages were reported later than at its allocation: its end is not known
+    std::optional<Kind> begin{};  ///< of the run at the block's begin, whose first page counts whole
+    bool is_late = false;         ///< resident pages were reported later than at its allocation: its end is not known
+
+    void shorten_begin(const Event& later);
   };
 
   void end_block(Tag tag);
