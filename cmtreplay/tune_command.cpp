@@ -351,7 +351,9 @@ class Tuner : public Meter {
   /// does not confirm.
   void prove(std::map<Aim, Recommendation>& recommendations, const std::vector<Measured>& finalists) {
     std::vector<Allocator> allocators{bases_.at(report_.reference)};
-    std::vector<Prediction> predictions(1);
+    const auto of_default = cells_.find(candidates_.front().name());
+    std::vector<Prediction> predictions{of_default == cells_.end() ? Prediction()
+                                                                   : prediction_of(of_default->second.front())};
     std::map<std::string, std::size_t> rows;  // by the candidates' titles
     for (const Measured& each : finalists) {
       const std::string title = each.candidate.title();

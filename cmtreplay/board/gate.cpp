@@ -206,8 +206,10 @@ void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, cons
   RatioSamples samples = memory_of(cell, limit.figure);
   samples.reference = memory_of(old, limit.figure).runs;
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, limit.figure, limit.share));
-  if (!samples.is_known()) {
-    judgement = not_judged(judgement, "not measured");
+  const bool is_other_mean = limit.figure == "mean" && cell.series.times.has_value() != old.series.times.has_value();
+  if (!samples.is_known() || is_other_mean) {
+    judgement = not_judged(
+        judgement, is_other_mean ? "the baseline is of a version that took the mean in another way" : "not measured");
     return;
   }
   judge_ranges(judgement, samples);

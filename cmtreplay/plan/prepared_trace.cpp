@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
@@ -21,6 +22,7 @@
 namespace cmt::replay {
 namespace {
 
+constexpr double golden_ratio = 0.6180339887;
 constexpr std::size_t mark_count = 100, time_mark_count = 50 /* of them, if the trace has times */;
 
 /// At different events, in their order.
@@ -69,17 +71,19 @@ void TimeMarks::add(Mark moment) {
   assert(wants(moment.time_ns, moment.next_ns));
   kept_.push_back(std::move(moment));
   const std::size_t lanes = std::max<std::size_t>(kept_.back().positions.size(), 1);
-  while (kept_.size() >= std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256)) {
+  while (kept_.size() >= std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256) && shift_ < 63) {
     ++shift_;
     std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.time_ns, mark.next_ns); });
   }
 }
 
-std::vector<Mark> TimeMarks::choose(std::size_t count, std::uint64_t begin_ns, std::uint64_t end_ns) const {
+std::vector<Mark> TimeMarks::choose(std::size_t count, std::uint64_t end_ns) const {
   std::vector<Mark> marks;
   for (std::size_t part = 0; part < count; ++part) {
-    const double share = (static_cast<double>(part) + 0.5) / static_cast<double>(count);
-    const auto wanted_ns = begin_ns + static_cast<std::uint64_t>(share * static_cast<double>(end_ns - begin_ns));
+    double whole = 0;
+    const double place = std::modf(0.5 + golden_ratio * static_cast<double>(part), &whole);  // from 0 to 1
+    const double share = (static_cast<double>(part) + place) / static_cast<double>(count);
+    const auto wanted_ns = begin_ns_ + static_cast<std::uint64_t>(share * static_cast<double>(end_ns - begin_ns_));
     const auto after = std::upper_bound(kept_.begin(), kept_.end(), wanted_ns,
                                         [](auto at, const Mark& mark) { return at < mark.time_ns; });
     if (after == kept_.begin()) continue;
@@ -129,6 +133,7 @@ class PreparedTrace::Pass {
   void run(const Progress& progress) {
     Reader trace = trace_.open_();
     plan_.format = trace.header().format;
+    is_slice_ = trace.header().find("slice").has_value();
     plan_.facts.touched_min = trace.header().touched_min();
     plan_.facts.allocator = trace.header().find("allocator").value_or("");
     trace::BatchReader batches(trace);
@@ -163,6 +168,7 @@ class PreparedTrace::Pass {
 
   void plan_event(const Event& recorded);
   void note_time(std::uint64_t time_ns);
+  void begin_mean();
   void count(const Event& event, const Step& step);
   void finish();
   void find_teardown(const Mark& end);
@@ -179,11 +185,15 @@ class PreparedTrace::Pass {
   Mark peak_;           ///< the moment with the most live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
+  bool is_slice_ = false;
+  double touched_area_ = 0;                ///< bytes times ns
+  std::uint64_t mean_begin_ns_ = unknown;  ///< of a slice; unknown: it begins with the trace
 };
 
 /// Plans an event. A peak is noted when it is over: while a program grows, each event is a new peak.
 void PreparedTrace::Pass::plan_event(const Event& recorded) {
   note_time(recorded.time_ns);
+  const bool is_part_begin = is_slice_ && recorded.kind == Kind::mark && recorded.label.starts_with("slice ");
   const Event& event = writes_.plan(recorded);
   const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
   if (rises_ && !grows) {
@@ -192,6 +202,7 @@ void PreparedTrace::Pass::plan_event(const Event& recorded) {
   }
   const Step step = router_.route(event);
   count(event, step);
+  if (is_part_begin) begin_mean();
   plan_.pointers += step.keeps_pointer ? 1 : 0;
   plan_.requests += step.keeps_pointer && event.bytes() != 0 ? 1 : 0;
   if (!candidates_.wants(plan_.facts.events)) return;
@@ -200,9 +211,19 @@ void PreparedTrace::Pass::plan_event(const Event& recorded) {
   candidates_.add(std::move(now));
 }
 
+/// A slice begins with its live blocks, at the times when they were made. Then comes its mark.
+void PreparedTrace::Pass::begin_mean() {
+  time_marks_ = TimeMarks(last_ns_);
+  touched_area_ = 0;
+  mean_begin_ns_ = last_ns_;
+}
+
 /// Before an event at this time.
 void PreparedTrace::Pass::note_time(std::uint64_t time_ns) {
-  if (time_ns == unknown || last_ns_ == unknown || !time_marks_.wants(last_ns_, time_ns)) return;
+  if (time_ns == unknown || last_ns_ == unknown) return;
+  const std::uint64_t touched = router_.planner().live().bytes - writes_.unwritten_bytes();
+  touched_area_ += static_cast<double>(time_ns - last_ns_) * static_cast<double>(touched);
+  if (!time_marks_.wants(last_ns_, time_ns)) return;
   Mark now;
   set_to_now(now);
   now.next_ns = time_ns;
@@ -223,7 +244,10 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   facts.give_back_calls += step.outcome == Outcome::give_back ? 1 : 0;
   facts.give_back_left_out += step.outcome == Outcome::give_back_left_out ? 1 : 0;
   if (event.time_ns != unknown) {
-    if (first_ns_ == unknown) first_ns_ = event.time_ns;
+    if (first_ns_ == unknown) {
+      first_ns_ = event.time_ns;
+      time_marks_ = TimeMarks(first_ns_);
+    }
     last_ns_ = event.time_ns;
   }
   const heap::LiveTotals& live = router_.planner().live();
@@ -255,12 +279,17 @@ void PreparedTrace::Pass::finish() {
   plan_.begin_ns = first_ns_;
   Mark end;
   set_to_now(end);
-  const bool has_times = plan_.facts.recorded_ns != unknown;
-  plan_.marks = candidates_.choose(mark_count - (has_times ? time_mark_count : 0), end);
+  std::vector<Mark> time_marks;
+  const std::uint64_t mean_begin_ns = mean_begin_ns_ != unknown ? mean_begin_ns_ : first_ns_;
+  if (plan_.facts.recorded_ns != unknown && mean_begin_ns < last_ns_) {
+    time_marks = time_marks_.choose(time_mark_count, last_ns_);
+    plan_.facts.mean_touched_bytes =
+        static_cast<std::uint64_t>(touched_area_ / static_cast<double>(last_ns_ - mean_begin_ns));
+  }
+  plan_.marks = candidates_.choose(mark_count - time_marks.size(), end);
   if (peak_.event != 0) include_mark(plan_.marks, peak_);
   find_teardown(end);
-  if (has_times)
-    for (const Mark& mark : time_marks_.choose(time_mark_count, first_ns_, last_ns_)) add_mark(plan_.marks, mark);
+  for (const Mark& mark : time_marks) add_mark(plan_.marks, mark);
   plan_.end_slots = planner.live_slots();
   router_.finish();
   plan_.order = router_.order();

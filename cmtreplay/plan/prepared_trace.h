@@ -25,7 +25,7 @@ struct Mark {
   std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
 
-/// The most positions that all candidates for marks have together.
+/// The most positions that the candidates of one kind have together, unless they are too few by that.
 inline constexpr std::size_t marks_positions_max = 512 * 1024;
 
 /// Collects candidates for marks while the length of the trace is not known yet: the moment after each 2^n-th event.
@@ -50,7 +50,8 @@ class MarkCandidates {
   std::uint64_t distance_ = 1;
 };
 
-/// Marks for a mean over the recorded time: what a program has at equal distances of time, as a sampler would see it.
+/// Marks for a mean over the recorded time: what a program has in each of equal parts of the time, as a sampler would
+/// see it.
 /// Marks after equal numbers of events would count states that last for no time as often as others. Example: a program
 /// frees a buffer, allocates the next one at once, and then waits.
 ///
@@ -58,20 +59,27 @@ class MarkCandidates {
 /// doubled.
 class TimeMarks {
  public:
+  /// Times are from `begin_ns` on. A trace that begins at another time has the same marks.
+  explicit TimeMarks(std::uint64_t begin_ns = 0) : begin_ns_(begin_ns) {}
+
   /// Whether the moment before an event is a candidate. `last_ns`, `next_ns`: times of the event before and of this
   /// one.
-  bool wants(std::uint64_t last_ns, std::uint64_t next_ns) const { return last_ns >> shift_ < next_ns >> shift_; }
+  bool wants(std::uint64_t last_ns, std::uint64_t next_ns) const {
+    return (last_ns - begin_ns_) >> shift_ < (next_ns - begin_ns_) >> shift_;
+  }
   /// `moment`: with its `next_ns`.
   void add(Mark moment);
 
-  /// Returns at most `count` moments at different events, in order, between two times.
-  std::vector<Mark> choose(std::size_t count, std::uint64_t begin_ns, std::uint64_t end_ns) const;
+  /// Returns at most `count` moments at different events, in order, up to a time. Each is at another place of its
+  /// part of the time. At equal distances, those of a program that repeats itself might all be in one state.
+  std::vector<Mark> choose(std::size_t count, std::uint64_t end_ns) const;
 
  private:
   static constexpr std::size_t kept_max = 1024;
 
   std::vector<Mark> kept_;
-  unsigned shift_ = 10;
+  std::uint64_t begin_ns_;
+  unsigned shift_ = 0;
 };
 
 /// Replaces the nearest of some ordered marks by this moment. The last mark stays, since it is the end.
@@ -92,9 +100,10 @@ struct TraceFacts {
   std::uint64_t discard_events = 0;
   std::uint64_t give_back_calls = 0;
   std::uint64_t give_back_left_out = 0;
-  std::uint64_t touched_min = 0;         ///< by the trace's header
-  std::uint64_t peak_touched_bytes = 0;  ///< the most bytes of live blocks on touched pages
-  std::uint64_t unknown_bytes = 0;       ///< live at the peak: assumed_writes.h
+  std::uint64_t touched_min = 0;                         ///< by the trace's header
+  std::optional<std::uint64_t> mean_touched_bytes = {};  ///< over the recorded time, of live bytes that are touched
+  std::uint64_t peak_touched_bytes = 0;                  ///< the most bytes of live blocks on touched pages
+  std::uint64_t unknown_bytes = 0;                       ///< live at the peak: assumed_writes.h
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_limit> by_kind{};
@@ -143,6 +152,8 @@ void describe(Visitor& field, Facts& facts) {
   field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
         "of blocks of so many bytes and more only pages that were touched are written; null: not recorded");
   field("peak_touched_bytes", facts.peak_touched_bytes, "the most bytes of live blocks, without untouched pages");
+  field("mean_touched_bytes", facts.mean_touched_bytes,
+        "the same on average over the recorded time; null: the trace has no times");
   field("unknown_bytes", facts.unknown_bytes,
         "of the bytes live at the peak, those of which the trace does not say whether they were written");
   field("give_back_calls", facts.give_back_calls, "calls of malloc_trim, mallopt and mallctl that are replayed");

@@ -168,7 +168,7 @@ TEST_CASE("marks: a long trace is divided to within a four-thousandth, and ends 
 TEST_CASE("time marks: most are of the states that last") {
   // Each millisecond a buffer is freed and the next one allocated, 10 us later.
   const auto marks_of_cycles = [](std::uint64_t cycles, std::size_t count) {
-    TimeMarks moments;
+    TimeMarks moments(1000000);
     std::uint64_t event = 0, last_ns = 0;
     for (std::uint64_t cycle = 1; cycle <= cycles; ++cycle) {
       for (const std::uint64_t next_ns : {cycle * 1000000, cycle * 1000000 + 10000}) {
@@ -178,7 +178,7 @@ TEST_CASE("time marks: most are of the states that last") {
         last_ns = next_ns;
       }
     }
-    return moments.choose(count, 1000000, last_ns);
+    return moments.choose(count, last_ns);
   };
   for (const std::uint64_t cycles : {100, 3000, 100000}) {
     const auto marks = marks_of_cycles(cycles, 50);
@@ -189,14 +189,14 @@ TEST_CASE("time marks: most are of the states that last") {
 }
 
 TEST_CASE("time marks: a program that waits has one mark for that time, and the others where it works") {
-  TimeMarks moments;
+  TimeMarks moments(2000);
   for (std::uint64_t event = 1; event < 1000; ++event) {
     const std::uint64_t last_ns = event * 2000 + (event > 500 ? 1000000000 : 0),
                         next_ns = last_ns + (event == 500 ? 1000002000 : 2000);
     if (moments.wants(last_ns, next_ns))
       moments.add({.event = event, .live = {}, .time_ns = last_ns, .next_ns = next_ns});
   }
-  const auto marks = moments.choose(50, 2000, 1002000000);
+  const auto marks = moments.choose(50, 1002000000);
   REQUIRE(marks.size() == 1);
   CHECK(marks[0].event == 500);
   CHECK(marks[0].next_ns == 1001002000);
@@ -211,6 +211,41 @@ TEST_CASE("prepared trace: a trace with times has marks for its mean too") {
   const std::vector<Mark>& marks = trace.plan().marks;
   CHECK(std::count_if(marks.begin(), marks.end(), is_of_mean) == 50);
   CHECK(marks.size() <= 102);
+}
+
+TEST_CASE("time marks: those of a program that repeats itself are not all in one phase") {
+  // 100 rounds of 100 ms, of which a buffer lives 30 ms.
+  TimeMarks moments(100000000);
+  std::uint64_t event = 0, last_ns = 0;
+  for (std::uint64_t round = 1; round <= 100; ++round) {
+    for (const std::uint64_t next_ns : {round * 100000000, round * 100000000 + 30000000}) {
+      if (event != 0) moments.add({.event = event, .live = {}, .time_ns = last_ns, .next_ns = next_ns});
+      ++event;
+      last_ns = next_ns;
+    }
+  }
+  const auto marks = moments.choose(50, last_ns);
+  const auto has_buffer = [](const Mark& mark) { return mark.event % 2 == 1; };
+  const auto with = std::count_if(marks.begin(), marks.end(), has_buffer);
+  CHECK(with >= 10);
+  CHECK(with <= 20);
+}
+
+TEST_CASE(
+    "prepared trace: the mean of a slice begins after its live blocks, which have the times when they were made") {
+  std::string text = "#cmt text=1\n#cmt slice=990s:991s\n";
+  for (int tag = 1; tag <= 20; ++tag)
+    text += "malloc(16) = <" + std::to_string(tag) + "> time=" + std::to_string(tag * 1000000) + "\n";
+  text += "mark(\"slice 990s:991s\") time=990000000000\n";
+  for (int tag = 21; tag <= 1020; ++tag)
+    text += "malloc(1) = <" + std::to_string(tag) + "> time=" + std::to_string(990000000000 + tag * 1000000) + "\n";
+  const PreparedTrace trace = prepared(text + "end\n");
+  const auto is_of_mean = [](const Mark& mark) { return mark.next_ns != cmt::unknown; };
+  const std::vector<Mark>& marks = trace.plan().marks;
+  CHECK(std::count_if(marks.begin(), marks.end(), is_of_mean) == 50);
+  const auto first = std::find_if(marks.begin(), marks.end(), is_of_mean);
+  CHECK(first->event >= 21);
+  CHECK(trace.plan().facts.mean_touched_bytes == 20 * 16 + 499500 / 1020);
 }
 
 TEST_CASE("marks: with many lanes fewer moments are remembered") {

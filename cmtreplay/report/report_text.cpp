@@ -250,12 +250,12 @@ AllocatorColumns time_columns(bool is_range) {
   return columns;
 }
 
-/// "24.0 MiB, 20.1 MiB unwritten".
+/// "24.0 MiB, 20.1 MiB zeros".
 std::string huge_pages_text(const AllocatorResult& result) {
   if (!result.memory) return none;
   const MemoryFigures figures = figures_of(*result.memory);
   return bytes_text(figures.huge_pages.value_or(0)) +
-         (figures.unwritten ? ", " + bytes_text(*figures.unwritten) + " unwritten" : "");
+         (figures.zeros ? ", " + bytes_text(*figures.zeros) + " zeros" : "");
 }
 
 std::uint64_t huge_page_bytes(const AllocatorResult& result) {

@@ -125,15 +125,21 @@ class MemoryProbe {
             .working_set_pages = working_set(memory)};
   }
 
-  /// Resident pages that hold only zeros: nobody has written to them, since a replay writes only ones to blocks. Empty
-  /// if the worker's memory cannot be read. The pages are referenced by that, which the working set is not to count.
-  std::optional<std::uint64_t> unwritten_bytes() {
+  /// Resident pages that hold only zeros. Empty if the worker's memory cannot be read. The pages are referenced by
+  /// that, which the working set is not to count.
+  std::optional<std::uint64_t> zero_bytes() {
+    const AllocatorMemory now = read_memory();
+    const std::optional<std::uint64_t> bytes = count_zeros();
+    working_set(now);
+    return bytes;
+  }
+
+  std::optional<std::uint64_t> count_zeros() const {
     const process::Fd memory(open(process::path_of(pid_, "mem").c_str(), O_RDONLY | O_CLOEXEC));
     if (memory.get() < 0) return std::nullopt;
     static constexpr std::array<std::uint8_t, page_bytes> zeros{};
     std::vector<std::uint8_t> bytes(read_pages_max * page_bytes);
-    const AllocatorMemory now = read_memory();
-    std::uint64_t unwritten = 0;
+    std::uint64_t zero_bytes = 0;
     for (const process::Mapping& mapping : mappings_) {
       if (!is_walked(mapping)) continue;
       const auto pages = process::resident_pages(pid_, mapping.begin, mapping.end);
@@ -143,11 +149,10 @@ class MemoryProbe {
         if (pread(memory.get(), bytes.data(), count * page_bytes, at) != static_cast<ssize_t>(count * page_bytes))
           return std::nullopt;
         for (std::size_t page = 0; page < count; ++page)
-          unwritten += std::memcmp(&bytes[page * page_bytes], zeros.data(), page_bytes) == 0 ? page_bytes : 0;
+          zero_bytes += std::memcmp(&bytes[page * page_bytes], zeros.data(), page_bytes) == 0 ? page_bytes : 0;
       }
     }
-    working_set(now);
-    return unwritten;
+    return zero_bytes;
   }
 
   std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, baseline_.resident_bytes); }
@@ -243,6 +248,44 @@ std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
   return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
 }
 
+bool is_of_time(const MarkSample& sample) { return sample.mark.next_ns != unknown; }
+
+/// The mean of a figure over time, or over events. A state lasts until the next event, if that is known.
+template <class Figure>
+double mean_of_marks(const std::vector<MarkSample>& marks, bool has_times, double at_start, Figure figure) {
+  double area = 0, span = 0, last = at_start;
+  const auto add = [&](std::uint64_t passed, double now) {
+    area += static_cast<double>(passed) * (last + now) / 2;
+    span += static_cast<double>(passed);
+    last = now;
+  };
+  std::uint64_t before = 0;
+  bool is_first = has_times;  // the time of the first event is not 0
+  for (const MarkSample& sample : marks) {
+    const std::uint64_t now = has_times ? sample.mark.time_ns : sample.mark.event;
+    add(is_first || now == unknown ? 0 : difference(now, before), figure(sample));
+    before = has_times && is_of_time(sample) ? sample.mark.next_ns : now;
+    add(difference(before, now), figure(sample));
+    is_first = false;
+  }
+  return span > 0 ? area / span : last;
+}
+
+/// By how much `y` grows with `x` from mark to mark: from 0 to 1.
+template <class X, class Y>
+double slope(const std::vector<MarkSample>& marks, X x, Y y) {
+  double mean_x = 0, mean_y = 0, products = 0, squares = 0;
+  for (const MarkSample& sample : marks) {
+    mean_x += x(sample) / static_cast<double>(marks.size());
+    mean_y += y(sample) / static_cast<double>(marks.size());
+  }
+  for (const MarkSample& sample : marks) {
+    products += (x(sample) - mean_x) * (y(sample) - mean_y);
+    squares += (x(sample) - mean_x) * (x(sample) - mean_x);
+  }
+  return squares > 0 ? std::clamp(products / squares, 0.0, 1.0) : 0;
+}
+
 /// Resident bytes over live bytes. NaN if there are no live bytes.
 double over_live(std::uint64_t resident_bytes, std::uint64_t live_bytes) {
   if (live_bytes == 0) return std::numeric_limits<double>::quiet_NaN();
@@ -283,20 +326,22 @@ double MemoryRun::peak_over_peak_live() const {
 }
 
 std::uint64_t MemoryRun::mean_bytes() const {
+  const auto resident = [](const MarkSample& sample) { return static_cast<double>(sample.memory.resident_bytes); };
+  const auto touched = [](const MarkSample& sample) {
+    return static_cast<double>(difference(sample.mark.live.bytes, sample.mark.untouched_bytes));
+  };
   const bool has_times = !marks.empty() && marks.back().mark.time_ns != unknown;
-  MeanOverTime mean{.last = start_bytes};
-  std::uint64_t before = 0;
-  bool is_first = has_times;  // the time of the first event is not 0
+  if (!has_times || std::none_of(marks.begin(), marks.end(), is_of_time))
+    return static_cast<std::uint64_t>(mean_of_marks(marks, has_times, static_cast<double>(start_bytes), resident));
+  std::vector<MarkSample> of_time;
   for (const MarkSample& sample : marks) {
-    const bool is_end = &sample == &marks.back();
-    if (has_times && sample.mark.next_ns == unknown && !is_end) continue;
-    const std::uint64_t now = has_times ? sample.mark.time_ns : sample.mark.event;
-    mean.add(is_first ? 0 : static_cast<double>(difference(now, before)), sample.memory.resident_bytes);
-    before = has_times && !is_end ? sample.mark.next_ns : now;
-    mean.add(static_cast<double>(before - now), sample.memory.resident_bytes);
-    is_first = false;
+    if (is_of_time(sample) || &sample == &marks.back()) of_time.push_back(sample);
   }
-  return mean.mean();
+  double mean = mean_of_marks(of_time, true, static_cast<double>(start_bytes), resident);
+  if (mean_touched_bytes)
+    mean += slope(of_time, touched, resident) *
+            (static_cast<double>(*mean_touched_bytes) - mean_of_marks(of_time, true, 0, touched));
+  return static_cast<std::uint64_t>(std::max(0.0, mean));
 }
 
 std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }
@@ -321,6 +366,7 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
   MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();
   run.peak_live_bytes = settings.trace.plan().facts.peak_live.bytes;
+  run.mean_touched_bytes = settings.trace.plan().facts.mean_touched_bytes;
   run.peak_touched_bytes = settings.trace.plan().facts.peak_touched_bytes;
   run.peak_live_event = settings.trace.plan().facts.peak_live_bytes_event;
   run.before_teardown_event = settings.trace.plan().facts.before_teardown_event;
@@ -334,7 +380,7 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
     run.marks.back().clock_ns = timeline.clock_ns();
     run.marks.back().usable_bytes = usable_bytes(worker);
     if (mark.event == run.peak_live_event && run.marks.back().memory.huge_page_bytes != 0)
-      run.unwritten_bytes = probe.unwritten_bytes();
+      run.zero_bytes = probe.zero_bytes();
     run.peak_at_marks_bytes = std::max(run.peak_at_marks_bytes, run.marks.back().memory.resident_bytes);
     event = mark.event;
   }

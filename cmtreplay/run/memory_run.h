@@ -72,25 +72,28 @@ struct MemoryRun {
   std::vector<MarkSample> marks = {};
   std::uint64_t peak_at_marks_bytes = 0;
   std::optional<std::uint64_t> peak_by_high_water_bytes = {};
-  /// Resident at the peak of live bytes, in pages of 4 KiB to which nobody has written. Empty: not counted, since there
-  /// were no huge pages then, or its memory could not be read.
-  std::optional<std::uint64_t> unwritten_bytes = {};
+  /// Resident at the peak of live bytes, in pages of 4 KiB that hold only zeros. Empty: not counted, since there were
+  /// no huge pages then, or its memory could not be read.
+  std::optional<std::uint64_t> zero_bytes = {};
   std::uint64_t drained_bytes = 0;
   std::vector<TimelineSample> timeline = {};
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< by the trace; the next is the event with which they were reached
   std::uint64_t peak_live_event = 0;
-  std::uint64_t before_teardown_event = 0;  ///< 0: the trace has no tear-down
-  std::uint64_t peak_touched_bytes = 0;     ///< the peak without pages that the program did not write to
-  bool reads_clock = false;                 ///< whether the allocator read a clock other than that of processor time
-  bool has_recorded_clock = false;          ///< whether that clock was the recorded one
-  std::optional<bool> reads_stamps = {};    ///< whether it read the processor's time stamp counter; empty: not known
-  std::uint32_t clock_strays = 0;           ///< how often a thread of its own slept by something else
-  bool holds_all = true;                    ///< no call was refused, and pages of blocks were written
+  std::uint64_t before_teardown_event = 0;               ///< 0: the trace has no tear-down
+  std::optional<std::uint64_t> mean_touched_bytes = {};  ///< of the trace
+  std::uint64_t peak_touched_bytes = 0;                  ///< the peak without pages that the program did not write to
+  bool reads_clock = false;               ///< whether the allocator read a clock other than that of processor time
+  bool has_recorded_clock = false;        ///< whether that clock was the recorded one
+  std::optional<bool> reads_stamps = {};  ///< whether it read the processor's time stamp counter; empty: not known
+  std::uint32_t clock_strays = 0;         ///< how often a thread of its own slept by something else
+  bool holds_all = true;                  ///< no call was refused, and pages of blocks were written
 
   std::uint64_t peak_bytes() const;
   /// The mean over the recorded time, of the marks of TimeMarks and the end: each state lasts until the next event, and
-  /// between them it assumes straight lines. If the trace has no times, over its events, of all marks.
+  /// between them it assumes straight lines. The mean of touched live bytes is known exactly, and by how much these
+  /// marks miss it. The resident bytes are taken to follow the touched ones between the marks as they do from mark to
+  /// mark (a regression estimate). If the trace has no times, over its events, of all marks.
   std::uint64_t mean_bytes() const;
   std::uint64_t end_bytes() const;
   /// At the last mark before the tear-down or, without one, at the end.

@@ -64,6 +64,10 @@ TEST_CASE("memory run: the mean is of the states that last until the next event"
   add(3, 300, 900, 2000);
   add(4, 900, cmt::unknown, 2000);
   CHECK(run.mean_bytes() == (100 * 1000 + 100 * 1500 + 600 * 2000) / 800);
+  run.marks[0].mark.live.bytes = 900;  // each touched byte is one resident byte
+  run.marks[2].mark.live.bytes = run.marks[3].mark.live.bytes = 1900;
+  run.mean_touched_bytes = (100 * 900 + 100 * 1400 + 600 * 1900) / 800 - 250;  // less between the marks
+  CHECK(run.mean_bytes() == (100 * 1000 + 100 * 1500 + 600 * 2000) / 800 - 250);
   run.marks[3].mark.time_ns = cmt::unknown;  // of a trace without times
   CHECK(run.mean_bytes() == (500 + 525 + 1025 + 2000) / 4);
 }

@@ -239,7 +239,7 @@ MemoryFigures figures_of(const MemoryRun& run) {
           .before_teardown = run.before_teardown_bytes(),
           .fragmentation = run.fragmentation(),
           .huge_pages = huge,
-          .unwritten = run.unwritten_bytes};
+          .zeros = run.zero_bytes};
 }
 
 double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure) {

@@ -62,7 +62,7 @@ struct MemoryFigures {
   std::optional<std::uint64_t> before_teardown = {};  ///< cells of older versions lack it
   double fragmentation = LatencySummary::none;
   std::optional<std::uint64_t> huge_pages = {};  ///< cells of older versions lack it
-  std::optional<std::uint64_t> unwritten = {};   ///< as in MemoryRun
+  std::optional<std::uint64_t> zeros = {};       ///< as in MemoryRun
 
   static bool has_lower_peak(const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; }
 };
@@ -78,9 +78,9 @@ void describe(Visitor& field, Figures& figures) {
   field("fragmentation", figures.fragmentation, "resident over live bytes where most are live; null: not known");
   field("huge_page_bytes", output::omit_if_empty(figures.huge_pages),
         "the most in transparent huge pages at any mark; cells of older versions lack it");
-  field("unwritten_bytes", output::omit_if_empty(figures.unwritten),
-        "resident at the peak of live bytes, in pages of 4 KiB to which nobody has written; only if there were huge "
-        "pages then");
+  field("zero_bytes", output::omit_if_empty(figures.zeros),
+        "resident at the peak of live bytes, in pages of 4 KiB that hold only zeros; only if there were huge pages "
+        "then");
 }
 
 MemoryFigures figures_of(const MemoryRun& run);

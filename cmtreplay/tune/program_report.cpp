@@ -178,11 +178,12 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     warn_of_own_malloc(row);
     if (predictions.empty() || i == 0) continue;
     const Prediction& replay = predictions[i];
+    const std::optional<double> factor = report.clock_factor();  // unknown for a server, which waits
     row.predicted_cpu = replay.cpu;
     row.predicted_peak.predicted_bytes = reference.predicted_peak.bytes + replay.peak_bytes - replay.default_peak_bytes;
-    row.predicted_mean.predicted_bytes =
-        reference.predicted_mean.bytes + replay.mean_bytes - replay.default_mean_bytes +
-        mean_shift(replay.series, predictions.front().series, report.clock_factor().value_or(1));
+    row.predicted_mean.predicted_bytes = reference.predicted_mean.bytes + replay.mean_bytes -
+                                         replay.default_mean_bytes +
+                                         (factor ? mean_shift(replay.series, predictions.front().series, *factor) : 0);
     warn_of_prediction(row);
   }
 }

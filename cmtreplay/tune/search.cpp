@@ -16,10 +16,12 @@ constexpr std::size_t combinations_max = 40;  // of all allocators
 constexpr double forbidden = 10;              // more than any gain
 constexpr double peak_room = 0.01;
 
-/// How far a figure is beyond what the aim allows; 0: it is allowed.
-double excess(double ratio, double allowed, double room) {
-  const double by = std::log(ratio) - std::log(allowed) - room;
-  return by > 0 ? forbidden + by : 0;
+/// The addition to the score for a figure beyond what the aim allows. Within `room` it may be so by chance: of few
+/// runs it counts as allowed, else it comes after those that are allowed and before the others.
+double excess(const Measured& measured, double ratio, double allowed, double room) {
+  const double by = std::log(ratio) - std::log(allowed);
+  if (by <= 0 || (by <= room && measured.runs < middle_runs)) return 0;
+  return (by <= room ? forbidden / 2 : forbidden) + by;
 }
 
 /// The gain of a choice over its allocator without settings, by an aim: above 0 if it helped by more than chance,
@@ -55,19 +57,30 @@ struct Promise {
   double score;
 };
 
-/// Pairs of a choice that saves time and one that saves memory, where one alone is beyond what its aim allows. The
-/// other may repair that, without its own price: `top_pad` alone makes glibc's threshold for mmap a constant, which
-/// costs time, and not with a large `mmap_threshold`. So the score is that of the first one with the price repaired.
-std::vector<Promise> repairs(const Measured& plain, const std::vector<Measured>& singles) {
+/// Pairs of a choice that saves time and one that saves memory, where one alone is beyond what its aim allows, and the
+/// other makes up for that. The other's own price may vanish: `top_pad` alone makes glibc's threshold for mmap a
+/// constant, which costs time, and not with a large `mmap_threshold`. So the score is that of the first one, without
+/// any price.
+std::vector<Promise> repairs(const std::vector<Aim>& aims, const Measured& plain,
+                             const std::vector<Measured>& singles) {
+  constexpr double time_room = 1.2;
+  const auto has = [&aims](Aim aim) {
+    return std::find(aims.begin(), aims.end(), aim) != aims.end() ||
+           std::find(aims.begin(), aims.end(), Aim::both) != aims.end();
+  };
   std::vector<Promise> pairs;
   for (const Helper& fast : helpers(Aim::time, plain, singles)) {
     for (const Helper& small : helpers(Aim::memory, plain, singles)) {
-      const bool is_too_large = fast.single->peak.ratio > peak_allowed,
-                 is_too_slow = small.single->time.ratio > time_allowed;
-      if (!can_join(fast.single->candidate, small.single->candidate) || (!is_too_large && !is_too_slow)) continue;
-      const double promised = std::min(is_too_large ? std::log(fast.single->time.ratio) : 0.0,
-                                       is_too_slow ? std::log(small.single->peak.ratio) : 0.0);
-      pairs.push_back({joined(fast.single->candidate, small.single->candidate), promised});
+      const Measured &one = *fast.single, &other = *small.single;
+      if (!can_join(one.candidate, other.candidate)) continue;
+      const double peak = one.peak.ratio * other.peak.ratio / plain.peak.ratio,
+                   time = one.time.ratio * other.time.ratio / plain.time.ratio;
+      double promised = 0;
+      if (has(Aim::time) && one.peak.ratio > peak_allowed && peak <= peak_allowed)
+        promised = std::min(promised, std::log(one.time.ratio));
+      if (has(Aim::memory) && other.time.ratio > time_allowed && time <= time_allowed * time_room)
+        promised = std::min(promised, std::log(other.peak.ratio));
+      if (promised < 0) pairs.push_back({joined(one.candidate, other.candidate), promised});
     }
   }
   return pairs;
@@ -100,12 +113,12 @@ void replace(std::vector<Measured>& all, std::vector<Measured> better) {
 
 double score(Aim aim, const Measured& measured) {
   if (!measured.is_measured()) return std::numeric_limits<double>::infinity();
-  const double room = measured.runs >= last_runs ? 0 : 0.3 / std::sqrt(static_cast<double>(measured.runs));
+  const double room = 0.3 / std::sqrt(static_cast<double>(measured.runs));
   const double time = measured.time.ratio, peak = measured.peak.ratio;
-  if (aim == Aim::memory) return std::log(peak) + excess(time, time_allowed, room);
-  if (aim == Aim::time) return std::log(time) + excess(peak, peak_allowed, peak_room);
-  return std::log(time) + std::log(peak) + excess(time, time_allowed * peak_allowed, room) +
-         excess(peak, peak_allowed, peak_room);
+  if (aim == Aim::memory) return std::log(peak) + excess(measured, time, time_allowed, room);
+  if (aim == Aim::time) return std::log(time) + excess(measured, peak, peak_allowed, peak_room);
+  return std::log(time) + std::log(peak) + excess(measured, time, time_allowed * peak_allowed, room) +
+         excess(measured, peak, peak_allowed, peak_room);
 }
 
 std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count) {
@@ -155,7 +168,7 @@ std::vector<Candidate> combinations(const std::vector<Measured>& defaults, const
       }
       if (whole.choices.size() > 2) add(whole, whole_score);
     }
-    for (const Promise& pair : repairs(plain, singles)) add(pair.candidate, pair.score);
+    for (const Promise& pair : repairs(aims, plain, singles)) add(pair.candidate, pair.score);
   }
   std::stable_sort(promises.begin(), promises.end(),
                    [](const Promise& a, const Promise& b) { return a.score < b.score; });

@@ -44,7 +44,7 @@ struct Measured {
 };
 
 /// How far a candidate is from the best for an aim; less is better. One that is beyond what the aim allows comes after
-/// all others. Figures of few runs may exceed it by chance, so they get some room.
+/// all others, and one that may be so by chance between the two.
 double score(Aim aim, const Measured& measured);
 
 /// The best `count` candidates: of each aim in turn the best one that is not taken yet.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -85,6 +86,41 @@ TEST_CASE("search: a setting that the aim does not allow keeps none out of the l
   const SearchResult result = search({{.allocator = "libc"}}, all_aims, meter);
   CHECK(recommend(Aim::time, finalists(result)).title == "libc mxfast=160");
   CHECK(recommend(Aim::both, finalists(result)).title == "libc mxfast=160");
+}
+
+TEST_CASE("search: settings that are hardly beyond the limit keep none out of the last stage either") {
+  MadeUp meter;
+  for (const char* const title :
+       {"arena_max=1", "arena_max=2", "arena_max=4", "tcache_max=64", "tcache_count=2", "mxfast=0"})
+    meter.factors["libc " + std::string(title)] = {0.5, 1.058};
+  meter.factors["libc mxfast=160"] = {0.9, 1};
+  CHECK(recommend(Aim::time, finalists(search({{.allocator = "libc"}}, {Aim::time}, meter))).title ==
+        "libc mxfast=160");
+  CHECK(recommend(Aim::time, finalists(search({{.allocator = "libc"}}, all_aims, meter))).title == "libc mxfast=160");
+  for (auto& [title, factors] : meter.factors) factors = {1.08, 0.85};
+  meter.factors["libc mxfast=160"] = {1, 0.95};
+  const SearchResult result = search({{.allocator = "libc"}}, {Aim::memory}, meter);
+  CHECK(recommend(Aim::memory, finalists(result)).title == "libc mxfast=160");
+}
+
+TEST_CASE("search: a pair that makes up for a price is tried only if it may be allowed, and for the aims asked for") {
+  const auto measured = [](const Candidate& candidate, double time, double peak) {
+    return Measured{.candidate = candidate, .runs = 2, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};
+  };
+  const auto setting = [](const std::string& title) {
+    const std::vector<Candidate> all = single_choices("libc", "libc");
+    return *std::find_if(all.begin(), all.end(), [&](const Candidate& each) { return each.title() == title; });
+  };
+  const Candidate plain{.allocator = "libc"}, fast = setting("libc top_pad=16777216"),
+                                              small = setting("libc arena_max=1");
+  const auto pairs = [&](double peak_of_plain, Aim aim) {
+    return combinations({measured(plain, 1, peak_of_plain)},
+                        {measured(fast, 0.5, 1.06 * peak_of_plain), measured(small, 2.5, 0.9 * peak_of_plain)}, {aim})
+        .size();
+  };
+  CHECK(pairs(1, Aim::time) == 1);
+  CHECK(pairs(1, Aim::memory) == 0);  // too slow also together
+  CHECK(pairs(1.5, Aim::time) == 0);
 }
 
 TEST_CASE("search: two settings that are allowed only together are tried together") {

@@ -99,12 +99,12 @@ output::Table table_of(const TuneReport& report) {
   const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? bytes_text(*value) : "-"; };
   const auto add = [&](const std::string& title, const TunedFigures& figures, std::vector<std::string> ratios,
                        const std::string& runs) {
-    table.add({title, figures.wall_ns ? output::time_text(*figures.wall_ns) : "-", ratios[0], ratios[1],
-               bytes(figures.peak_bytes), ratios[2], bytes(figures.mean_bytes), ratios[3],
-               figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-",
-               bytes(figures.huge_page_bytes) +
-                   (figures.unwritten_bytes ? ", " + bytes_text(*figures.unwritten_bytes) + " unwritten" : ""),
-               runs});
+    table.add(
+        {title, figures.wall_ns ? output::time_text(*figures.wall_ns) : "-", ratios[0], ratios[1],
+         bytes(figures.peak_bytes), ratios[2], bytes(figures.mean_bytes), ratios[3],
+         figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-",
+         bytes(figures.huge_page_bytes) + (figures.zero_bytes ? ", " + bytes_text(*figures.zero_bytes) + " zeros" : ""),
+         runs});
   };
   add(report.reference + " (default)", report.default_figures, {"1", "-", "1", "1"}, "-");
   for (const TunedRow& row : report.rows) {
@@ -150,7 +150,7 @@ TunedFigures figures_of(const CellRuns& runs) {
     return is_known ? std::optional(static_cast<std::uint64_t>(spread_of(std::move(known)).median)) : std::nullopt;
   };
   figures.huge_page_bytes = median_of_known(&MemoryFigures::huge_pages);
-  figures.unwritten_bytes = median_of_known(&MemoryFigures::unwritten);
+  figures.zero_bytes = median_of_known(&MemoryFigures::zeros);
   return figures;
 }
 

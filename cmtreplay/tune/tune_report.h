@@ -18,7 +18,7 @@ inline constexpr std::string_view tune_schema = "cmt.tune/1";
 struct TunedFigures {
   std::optional<double> wall_ns = {};
   std::optional<std::uint64_t> peak_bytes = {}, mean_bytes = {}, minor_faults = {}, huge_page_bytes = {},
-                               unwritten_bytes = {};
+                               zero_bytes = {};
 };
 
 template <class Visitor, output::DescribedAs<TunedFigures> F>
@@ -28,8 +28,8 @@ void describe(Visitor& field, F& figures) {
   field("mean_resident_bytes", figures.mean_bytes, "median of the memory runs");
   field("minor_faults", figures.minor_faults, "median of the timed runs");
   field("huge_page_bytes", figures.huge_page_bytes, "the most in transparent huge pages at any mark");
-  field("unwritten_bytes", figures.unwritten_bytes,
-        "resident at the peak of live bytes, in pages of 4 KiB to which nobody has written; null: not counted");
+  field("zero_bytes", figures.zero_bytes,
+        "resident at the peak of live bytes, in pages of 4 KiB that hold only zeros; null: not counted");
 }
 
 TunedFigures figures_of(const CellRuns& runs);

@@ -50,18 +50,34 @@ END
 done
 cmtreplay --alloc=libc --runs=1 t.trace 2> words | grep -q '^resident .* fragmentation$'
 
-# A sixteenth of 40 MiB in huge pages is written. The rest is resident, and nobody has written to it.
+# A sixteenth of 40 MiB in huge pages is written. The rest is resident, and holds only zeros.
 for i in $(seq 640); do echo "malloc(65536) = $(printf %x $((i * 65536)))<$i>"; done >sparse.trace
 cmtreplay --touch=first --runs=1 --json --alloc=libc,GLIBC_TUNABLES=glibc.malloc.hugetlb=1 sparse.trace >huge.json 2>words
 cmtreplay --touch=first --huge-pages=off --runs=1 --json --alloc=libc,GLIBC_TUNABLES=glibc.malloc.hugetlb=1 sparse.trace >small.json 2>words
 /usr/bin/python3 - << 'END'
 import json
 huge, small = (json.load(open(name))["allocators"][0]["memory_runs"][0] for name in ("huge.json", "small.json"))
-assert "unwritten_bytes" not in small and small["peak_resident_bytes"] < 4 << 20, small
+assert "zero_bytes" not in small and small["peak_resident_bytes"] < 4 << 20, small
 if huge["huge_page_bytes"] == 0:
     print("skipped: huge pages: this machine gave none")
 else:
-    written = huge["peak_resident_bytes"] - huge["unwritten_bytes"]
+    written = huge["peak_resident_bytes"] - huge["zero_bytes"]
     assert abs(written - small["peak_resident_bytes"]) < 1 << 20, (huge, small)
-    assert huge["unwritten_bytes"] < huge["huge_page_bytes"], huge
+    assert huge["zero_bytes"] < huge["huge_page_bytes"], huge
+END
+
+# The mean of a program that replaces one of four buffers and then waits is that of four buffers.
+/usr/bin/python3 - >waits.trace <<'END'
+time, tag = 0, 0
+for i in range(400):
+    time += 5000000
+    if i >= 4: print(f"free({(tag - 3) << 24:x}<{tag - 3}>) time={time}")
+    tag += 1
+    print(f"malloc(1048576) = {tag << 24:x}<{tag}> time={time + 100}")
+END
+cmtreplay --runs=1 --json --alloc=libc,GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072 waits.trace >waits.json 2>words
+/usr/bin/python3 - << 'END'
+import json
+libc = json.load(open("waits.json"))["allocators"][0]
+assert 3.95 * 2**20 < libc["mean_resident_bytes"] < 4.1 * 2**20, libc["mean_resident_bytes"]
 END
