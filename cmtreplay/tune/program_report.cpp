@@ -107,6 +107,19 @@ std::string interval_cell(const Ratio& ratio) {
   return ratio.is_known() ? fixed(ratio.low, 3) + " - " + fixed(ratio.high, 3) : "-";
 }
 
+static double longer_ns(const Cell& cell) {
+  RatioSamples wall;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < std::min(cell.runs.wall_ns.size(), cell.reference_runs.wall_ns.size()); ++i) {
+    const auto own = static_cast<double>(cell.runs.wall_ns[i]),
+               other = static_cast<double>(cell.reference_runs.wall_ns[i]);
+    if (other == 0) continue;
+    wall.pairs.push_back(own / other);
+    differences.push_back(own - other);
+  }
+  return is_apart(ratio_of(wall)) ? median_of(differences) : 0;
+}
+
 Prediction prediction_of(const Cell& cell) {
   const auto medians = [](const CellRuns& runs, std::uint64_t MemoryFigures::*figure) {
     return median_memory(runs.memory, figure);
@@ -125,12 +138,16 @@ Prediction prediction_of(const Cell& cell) {
           .mean_bytes = has_times ? medians(cell.runs, &MemoryFigures::mean) : Ratio::none,
           .default_peak_bytes = medians(cell.reference_runs, &MemoryFigures::peak),
           .default_mean_bytes = medians(cell.reference_runs, &MemoryFigures::mean),
-          .series = cell.series};
+          .series = cell.series,
+          .longer_ns = longer_ns(cell)};
 }
 
-double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor) {
+double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor, double longer_ns) {
   if (!series.times || !of_default.times || series.event != of_default.event || series.event.empty()) return 0;
   const CellTimes &times = *series.times, &default_times = *of_default.times;
+  const auto last_clock = [](const CellTimes& all) { return static_cast<double>(all.clock_ns.back()); };
+  const double by_clocks = last_clock(times) - last_clock(default_times);
+  const double share = by_clocks * longer_ns > 0 ? longer_ns / by_clocks : 0;
   MeanOverTime shifted, plain;
   std::size_t before = 0;
   bool is_first = true;
@@ -142,7 +159,7 @@ double mean_shift(const CellSeries& series, const CellSeries& of_default, double
     };
     const double stays = is_first ? 0 : static_cast<double>(times.stays_ns[before]),
                  passed = std::max(0.0, factor * (since(times.time_ns) - stays)),
-                 longer = since(times.clock_ns) - since(default_times.clock_ns);
+                 longer = share * (since(times.clock_ns) - since(default_times.clock_ns));
     plain.add(passed, resident);
     shifted.add(std::max(0.0, passed + longer), resident);
     for (MeanOverTime* const mean : {&plain, &shifted})
@@ -181,9 +198,9 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     const std::optional<double> factor = report.clock_factor();  // unknown for a server, which waits
     row.predicted_cpu = replay.cpu;
     row.predicted_peak.predicted_bytes = reference.predicted_peak.bytes + replay.peak_bytes - replay.default_peak_bytes;
-    row.predicted_mean.predicted_bytes = reference.predicted_mean.bytes + replay.mean_bytes -
-                                         replay.default_mean_bytes +
-                                         (factor ? mean_shift(replay.series, predictions.front().series, *factor) : 0);
+    row.predicted_mean.predicted_bytes =
+        reference.predicted_mean.bytes + replay.mean_bytes - replay.default_mean_bytes +
+        (factor ? mean_shift(replay.series, predictions.front().series, *factor, replay.longer_ns) : 0);
     warn_of_prediction(row);
   }
 }

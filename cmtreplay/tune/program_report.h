@@ -20,12 +20,14 @@ struct Prediction {
   double peak_bytes = Ratio::none, mean_bytes = Ratio::none;
   double default_peak_bytes = Ratio::none, default_mean_bytes = Ratio::none;
   CellSeries series = {};  ///< along the trace
+  double longer_ns = 0;    ///< by how much a timed run is longer than with the default; 0 if that is not certain
 };
 
 /// By how much the mean grows over the time that the program takes with an allocator, instead of its time with the
 /// default. The program spends longer where the allocator takes longer, and the replays of both say where. `factor`:
 /// the program's time with the default over the recorded one. 0 if the cells have no times.
-double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor);
+/// `longer_ns`: by how much in all, of timed runs. The clocks of the series say only where.
+double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor, double longer_ns);
 
 /// Without a mean if the trace has no times: a replay's is then over events.
 Prediction prediction_of(const Cell& cell);

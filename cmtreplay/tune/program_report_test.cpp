@@ -83,13 +83,15 @@ TEST_CASE("program: a mean is over the time that the program takes with the allo
       .times = CellTimes{
           .time_ns = {0, 100, 150, 200, 300}, .stays_ns = {0, 100, 0, 100, 0}, .clock_ns = {0, 10, 20, 20, 20}}};
   CellSeries series = of_default;
-  CHECK(mean_shift(series, of_default, 1) == 0);
+  CHECK(mean_shift(series, of_default, 1, 300) == 0);
   series.times->clock_ns = {0, 10, 320, 320, 320};
-  CHECK(mean_shift(series, of_default, 1) == (100 * 1000 + 300 * 2000 + 100 * 3000) / 500 - 2000);
+  CHECK(mean_shift(series, of_default, 1, 300) == (100 * 1000 + 300 * 2000 + 100 * 3000) / 500 - 2000);
+  CHECK(mean_shift(series, of_default, 1, 0) == 0);
+  CHECK(mean_shift(series, of_default, 1, -300) == 0);
   series.resident_bytes = {0, 1000, 9, 1000, 1000};
-  CHECK(mean_shift(series, of_default, 1) == 0);
+  CHECK(mean_shift(series, of_default, 1, 300) == 0);
   series.times.reset();
-  CHECK(mean_shift(series, of_default, 1) == 0);
+  CHECK(mean_shift(series, of_default, 1, 300) == 0);
 }
 
 TEST_CASE("program: a command without a shell's characters is run without a shell") {
