@@ -31,6 +31,12 @@ constexpr std::size_t mark_count = 100, time_mark_count = 50 /* of them, if the 
   return std::adjacent_find(marks.begin(), marks.end(), is_not_after) == marks.end();
 }
 
+/// How many candidates for marks may be kept: as many as asked for, or so many that their positions take some 4 MB.
+std::size_t kept_of(std::size_t wanted, std::size_t lanes) {
+  constexpr std::size_t positions_max = 512 * 1024, least = 256;
+  return std::max(std::min(wanted, positions_max / std::max<std::size_t>(lanes, 1)), least);
+}
+
 /// Reads the trace, if it has touched pages.
 std::shared_ptr<const PageUses> learn_uses(Reader trace) {
   auto uses = std::make_shared<PageUses>(trace.header().touched_min());
@@ -45,9 +51,9 @@ std::shared_ptr<const PageUses> learn_uses(Reader trace) {
 
 void MarkCandidates::add(Mark moment) {
   assert(wants(moment.event) && (kept_.empty() || kept_.back().event < moment.event));
-  const std::size_t lanes = std::max<std::size_t>(moment.positions.size(), 1);
+  const std::size_t kept = kept_of(kept_max, moment.positions.size());
   kept_.push_back(std::move(moment));
-  if (kept_.size() < std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256)) return;
+  if (kept_.size() < kept) return;
   distance_ *= 2;
   std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.event); });
 }
@@ -69,9 +75,9 @@ std::vector<Mark> MarkCandidates::choose(std::size_t count, Mark end) const {
 
 void TimeMarks::add(Mark moment) {
   assert(wants(moment.time_ns, moment.next_ns));
+  const std::size_t kept = kept_of(kept_max, moment.positions.size());
   kept_.push_back(std::move(moment));
-  const std::size_t lanes = std::max<std::size_t>(kept_.back().positions.size(), 1);
-  while (kept_.size() >= std::max<std::size_t>(std::min(kept_max, marks_positions_max / lanes), 256) && shift_ < 63) {
+  while (kept_.size() >= kept && shift_ < 63) {
     ++shift_;
     std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.time_ns, mark.next_ns); });
   }
@@ -168,7 +174,7 @@ class PreparedTrace::Pass {
 
   void plan_event(const Event& recorded);
   void note_time(std::uint64_t time_ns);
-  void begin_mean();
+  void begin_mean(std::uint64_t time_ns);
   void count(const Event& event, const Step& step);
   void finish();
   void find_teardown(const Mark& end);
@@ -186,14 +192,12 @@ class PreparedTrace::Pass {
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
   bool is_slice_ = false;
-  double touched_area_ = 0;                ///< bytes times ns
-  std::uint64_t mean_begin_ns_ = unknown;  ///< of a slice; unknown: it begins with the trace
+  double touched_area_ = 0;  ///< bytes times ns, since the begin of time_marks_
 };
 
 /// Plans an event. A peak is noted when it is over: while a program grows, each event is a new peak.
 void PreparedTrace::Pass::plan_event(const Event& recorded) {
   note_time(recorded.time_ns);
-  const bool is_part_begin = is_slice_ && recorded.kind == Kind::mark && recorded.label.starts_with("slice ");
   const Event& event = writes_.plan(recorded);
   const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
   if (rises_ && !grows) {
@@ -202,7 +206,7 @@ void PreparedTrace::Pass::plan_event(const Event& recorded) {
   }
   const Step step = router_.route(event);
   count(event, step);
-  if (is_part_begin) begin_mean();
+  if (is_slice_ && event.kind == Kind::mark && event.label.starts_with("slice ")) begin_mean(last_ns_);
   plan_.pointers += step.keeps_pointer ? 1 : 0;
   plan_.requests += step.keeps_pointer && event.bytes() != 0 ? 1 : 0;
   if (!candidates_.wants(plan_.facts.events)) return;
@@ -211,11 +215,11 @@ void PreparedTrace::Pass::plan_event(const Event& recorded) {
   candidates_.add(std::move(now));
 }
 
-/// A slice begins with its live blocks, at the times when they were made. Then comes its mark.
-void PreparedTrace::Pass::begin_mean() {
-  time_marks_ = TimeMarks(last_ns_);
+/// At the first event with a time. A slice begins with its live blocks, at the times when they were made, and then
+/// again at its mark.
+void PreparedTrace::Pass::begin_mean(std::uint64_t time_ns) {
+  time_marks_ = TimeMarks(time_ns);
   touched_area_ = 0;
-  mean_begin_ns_ = last_ns_;
 }
 
 /// Before an event at this time.
@@ -246,7 +250,7 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   if (event.time_ns != unknown) {
     if (first_ns_ == unknown) {
       first_ns_ = event.time_ns;
-      time_marks_ = TimeMarks(first_ns_);
+      begin_mean(first_ns_);
     }
     last_ns_ = event.time_ns;
   }
@@ -280,11 +284,10 @@ void PreparedTrace::Pass::finish() {
   Mark end;
   set_to_now(end);
   std::vector<Mark> time_marks;
-  const std::uint64_t mean_begin_ns = mean_begin_ns_ != unknown ? mean_begin_ns_ : first_ns_;
-  if (plan_.facts.recorded_ns != unknown && mean_begin_ns < last_ns_) {
+  if (plan_.facts.recorded_ns != unknown && time_marks_.begin_ns() < last_ns_) {
     time_marks = time_marks_.choose(time_mark_count, last_ns_);
     plan_.facts.mean_touched_bytes =
-        static_cast<std::uint64_t>(touched_area_ / static_cast<double>(last_ns_ - mean_begin_ns));
+        static_cast<std::uint64_t>(touched_area_ / static_cast<double>(last_ns_ - time_marks_.begin_ns()));
   }
   plan_.marks = candidates_.choose(mark_count - time_marks.size(), end);
   if (peak_.event != 0) include_mark(plan_.marks, peak_);

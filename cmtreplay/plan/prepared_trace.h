@@ -25,9 +25,6 @@ struct Mark {
   std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
 
-/// The most positions that the candidates of one kind have together, unless they are too few by that.
-inline constexpr std::size_t marks_positions_max = 512 * 1024;
-
 /// Collects candidates for marks while the length of the trace is not known yet: the moment after each 2^n-th event.
 /// When there are too many it drops every other one and doubles the distance. So it has 4,096 to 8,192 candidates at
 /// equal distances. With many lanes it has fewer, so that the positions take some 4 MB at most.
@@ -61,6 +58,8 @@ class TimeMarks {
  public:
   /// Times are from `begin_ns` on. A trace that begins at another time has the same marks.
   explicit TimeMarks(std::uint64_t begin_ns = 0) : begin_ns_(begin_ns) {}
+
+  std::uint64_t begin_ns() const { return begin_ns_; }
 
   /// Whether the moment before an event is a candidate. `last_ns`, `next_ns`: times of the event before and of this
   /// one.

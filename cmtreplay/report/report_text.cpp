@@ -250,14 +250,6 @@ AllocatorColumns time_columns(bool is_range) {
   return columns;
 }
 
-/// "24.0 MiB, 20.1 MiB zeros".
-std::string huge_pages_text(const AllocatorResult& result) {
-  if (!result.memory) return none;
-  const MemoryFigures figures = figures_of(*result.memory);
-  return bytes_text(figures.huge_pages.value_or(0)) +
-         (figures.zeros ? ", " + bytes_text(*figures.zeros) + " zeros" : "");
-}
-
 std::uint64_t huge_page_bytes(const AllocatorResult& result) {
   return result.memory ? figures_of(*result.memory).huge_pages.value_or(0) : 0;
 }
@@ -277,7 +269,10 @@ AllocatorColumns memory_columns(bool has_teardown, bool has_huge_pages) {
   columns.add_computed("fragmentation", [](const Row& row) {
     return row.result.memory ? number(row.result.memory->fragmentation()) : none;
   });
-  if (has_huge_pages) columns.add_computed("huge pages", [](const Row& row) { return huge_pages_text(row.result); });
+  if (has_huge_pages)
+    columns.add_computed("huge pages", [](const Row& row) {
+      return row.result.memory ? huge_pages_text(huge_page_bytes(row.result), row.result.memory->zero_bytes) : none;
+    });
   return columns;
 }
 

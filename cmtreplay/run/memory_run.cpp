@@ -125,34 +125,12 @@ class MemoryProbe {
             .working_set_pages = working_set(memory)};
   }
 
-  /// Resident pages that hold only zeros. Empty if the worker's memory cannot be read. The pages are referenced by
-  /// that, which the working set is not to count.
+  /// Resident pages that hold only zeros, after measure(). Empty if the worker's memory cannot be read. The pages are
+  /// referenced by that, which the working set is not to count.
   std::optional<std::uint64_t> zero_bytes() {
-    const AllocatorMemory now = read_memory();
     const std::optional<std::uint64_t> bytes = count_zeros();
-    working_set(now);
+    working_set({});
     return bytes;
-  }
-
-  std::optional<std::uint64_t> count_zeros() const {
-    const process::Fd memory(open(process::path_of(pid_, "mem").c_str(), O_RDONLY | O_CLOEXEC));
-    if (memory.get() < 0) return std::nullopt;
-    static constexpr std::array<std::uint8_t, page_bytes> zeros{};
-    std::vector<std::uint8_t> bytes(read_pages_max * page_bytes);
-    std::uint64_t zero_bytes = 0;
-    for (const process::Mapping& mapping : mappings_) {
-      if (!is_walked(mapping)) continue;
-      const auto pages = process::resident_pages(pid_, mapping.begin, mapping.end);
-      for (std::size_t i = 0, count = 0; i < pages.size(); i += count) {
-        count = adjacent_pages(std::span(pages).subspan(i));
-        const auto at = static_cast<off_t>(pages[i].page * page_bytes);
-        if (pread(memory.get(), bytes.data(), count * page_bytes, at) != static_cast<ssize_t>(count * page_bytes))
-          return std::nullopt;
-        for (std::size_t page = 0; page < count; ++page)
-          zero_bytes += std::memcmp(&bytes[page * page_bytes], zeros.data(), page_bytes) == 0 ? page_bytes : 0;
-      }
-    }
-    return zero_bytes;
   }
 
   std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, baseline_.resident_bytes); }
@@ -194,6 +172,27 @@ class MemoryProbe {
     if (referenced_) pages = memory.referenced_bytes / page_bytes;
     referenced_ = referenced_ && clear_refs(pid_, "1");
     return pages;
+  }
+
+  std::optional<std::uint64_t> count_zeros() const {
+    const process::Fd memory(open(process::path_of(pid_, "mem").c_str(), O_RDONLY | O_CLOEXEC));
+    if (memory.get() < 0) return std::nullopt;
+    static constexpr std::array<std::uint8_t, page_bytes> zeros{};
+    std::vector<std::uint8_t> bytes(read_pages_max * page_bytes);
+    std::uint64_t zero_bytes = 0;
+    for (const process::Mapping& mapping : mappings_) {
+      if (!is_walked(mapping)) continue;
+      const auto pages = process::resident_pages(pid_, mapping.begin, mapping.end);
+      for (std::size_t i = 0, count = 0; i < pages.size(); i += count) {
+        count = adjacent_pages(std::span(pages).subspan(i));
+        const auto at = static_cast<off_t>(pages[i].page * page_bytes);
+        if (pread(memory.get(), bytes.data(), count * page_bytes, at) != static_cast<ssize_t>(count * page_bytes))
+          return std::nullopt;
+        for (std::size_t page = 0; page < count; ++page)
+          zero_bytes += std::memcmp(&bytes[page * page_bytes], zeros.data(), page_bytes) == 0 ? page_bytes : 0;
+      }
+    }
+    return zero_bytes;
   }
 
   /// Whether all resident pages of a mapping are the allocator's, and can be looked at. The page tables of an address
@@ -250,25 +249,21 @@ std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
 
 bool is_of_time(const MarkSample& sample) { return sample.mark.next_ns != unknown; }
 
-/// The mean of a figure over time, or over events. A state lasts until the next event, if that is known.
+/// A figure over time, or over events. A state lasts until the next event, if that is known.
 template <class Figure>
-double mean_of_marks(const std::vector<MarkSample>& marks, bool has_times, double at_start, Figure figure) {
-  double area = 0, span = 0, last = at_start;
-  const auto add = [&](std::uint64_t passed, double now) {
-    area += static_cast<double>(passed) * (last + now) / 2;
-    span += static_cast<double>(passed);
-    last = now;
-  };
+MeanOverTime mean_of_marks(const std::vector<MarkSample>& marks, bool has_times, std::uint64_t at_start,
+                           Figure figure) {
+  MeanOverTime mean{.last = at_start};
   std::uint64_t before = 0;
   bool is_first = has_times;  // the time of the first event is not 0
   for (const MarkSample& sample : marks) {
     const std::uint64_t now = has_times ? sample.mark.time_ns : sample.mark.event;
-    add(is_first || now == unknown ? 0 : difference(now, before), figure(sample));
+    mean.add(is_first || now == unknown ? 0 : static_cast<double>(difference(now, before)), figure(sample));
     before = has_times && is_of_time(sample) ? sample.mark.next_ns : now;
-    add(difference(before, now), figure(sample));
+    mean.add(static_cast<double>(difference(before, now)), figure(sample));
     is_first = false;
   }
-  return span > 0 ? area / span : last;
+  return mean;
 }
 
 /// By how much `y` grows with `x` from mark to mark: from 0 to 1.
@@ -276,12 +271,13 @@ template <class X, class Y>
 double slope(const std::vector<MarkSample>& marks, X x, Y y) {
   double mean_x = 0, mean_y = 0, products = 0, squares = 0;
   for (const MarkSample& sample : marks) {
-    mean_x += x(sample) / static_cast<double>(marks.size());
-    mean_y += y(sample) / static_cast<double>(marks.size());
+    mean_x += static_cast<double>(x(sample)) / static_cast<double>(marks.size());
+    mean_y += static_cast<double>(y(sample)) / static_cast<double>(marks.size());
   }
   for (const MarkSample& sample : marks) {
-    products += (x(sample) - mean_x) * (y(sample) - mean_y);
-    squares += (x(sample) - mean_x) * (x(sample) - mean_x);
+    const double from_mean = static_cast<double>(x(sample)) - mean_x;
+    products += from_mean * (static_cast<double>(y(sample)) - mean_y);
+    squares += from_mean * from_mean;
   }
   return squares > 0 ? std::clamp(products / squares, 0.0, 1.0) : 0;
 }
@@ -326,22 +322,23 @@ double MemoryRun::peak_over_peak_live() const {
 }
 
 std::uint64_t MemoryRun::mean_bytes() const {
-  const auto resident = [](const MarkSample& sample) { return static_cast<double>(sample.memory.resident_bytes); };
+  const auto resident = [](const MarkSample& sample) { return sample.memory.resident_bytes; };
   const auto touched = [](const MarkSample& sample) {
-    return static_cast<double>(difference(sample.mark.live.bytes, sample.mark.untouched_bytes));
+    return difference(sample.mark.live.bytes, sample.mark.untouched_bytes);
   };
   const bool has_times = !marks.empty() && marks.back().mark.time_ns != unknown;
   if (!has_times || std::none_of(marks.begin(), marks.end(), is_of_time))
-    return static_cast<std::uint64_t>(mean_of_marks(marks, has_times, static_cast<double>(start_bytes), resident));
+    return mean_of_marks(marks, has_times, start_bytes, resident).mean();
   std::vector<MarkSample> of_time;
   for (const MarkSample& sample : marks) {
     if (is_of_time(sample) || &sample == &marks.back()) of_time.push_back(sample);
   }
-  double mean = mean_of_marks(of_time, true, static_cast<double>(start_bytes), resident);
-  if (mean_touched_bytes)
-    mean += slope(of_time, touched, resident) *
-            (static_cast<double>(*mean_touched_bytes) - mean_of_marks(of_time, true, 0, touched));
-  return static_cast<std::uint64_t>(std::max(0.0, mean));
+  const std::uint64_t mean = mean_of_marks(of_time, true, start_bytes, resident).mean();
+  if (!mean_touched_bytes) return mean;
+  const std::uint64_t seen_bytes = mean_of_marks(of_time, true, 0, touched).mean();
+  const double missed = static_cast<double>(*mean_touched_bytes) - static_cast<double>(seen_bytes);
+  return static_cast<std::uint64_t>(
+      std::max(0.0, static_cast<double>(mean) + slope(of_time, touched, resident) * missed));
 }
 
 std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }

@@ -242,6 +242,10 @@ MemoryFigures figures_of(const MemoryRun& run) {
           .zeros = run.zero_bytes};
 }
 
+std::string huge_pages_text(std::uint64_t huge, const std::optional<std::uint64_t>& zeros) {
+  return output::bytes_text(huge) + (zeros ? ", " + output::bytes_text(*zeros) + " zeros" : "");
+}
+
 double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure) {
   std::vector<double> samples;
   for (const MemoryFigures& run : runs) samples.push_back(static_cast<double>(run.*figure));

@@ -85,6 +85,9 @@ void describe(Visitor& field, Figures& figures) {
 
 MemoryFigures figures_of(const MemoryRun& run);
 
+/// "24.0 MiB, 20.1 MiB zeros", or the first alone.
+std::string huge_pages_text(std::uint64_t huge, const std::optional<std::uint64_t>& zeros);
+
 /// The median of a figure; not a number if there are no runs.
 double median_memory(const std::vector<MemoryFigures>& runs, std::uint64_t MemoryFigures::*figure);
 

@@ -94,6 +94,11 @@ void warn_of_prediction(ProgramRow& row) {
                            " processor time than with the default, and the replay predicted the opposite");
 }
 
+double longer_ns(const Cell& cell) {
+  const Ratio wall = ratio_of(time_samples(cell));
+  return is_apart(wall) ? (wall.ratio - 1) * spread_of(cell.reference_runs.wall_ns).median : 0;
+}
+
 std::string bytes_or_dash(double bytes) {
   return std::isnan(bytes) ? "-" : output::bytes_text(static_cast<std::uint64_t>(std::max(bytes, 0.0)));
 }
@@ -105,19 +110,6 @@ std::string ratio_cell(const Ratio& ratio) { return ratio.is_known() ? fixed(rat
 
 std::string interval_cell(const Ratio& ratio) {
   return ratio.is_known() ? fixed(ratio.low, 3) + " - " + fixed(ratio.high, 3) : "-";
-}
-
-static double longer_ns(const Cell& cell) {
-  RatioSamples wall;
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < std::min(cell.runs.wall_ns.size(), cell.reference_runs.wall_ns.size()); ++i) {
-    const auto own = static_cast<double>(cell.runs.wall_ns[i]),
-               other = static_cast<double>(cell.reference_runs.wall_ns[i]);
-    if (other == 0) continue;
-    wall.pairs.push_back(own / other);
-    differences.push_back(own - other);
-  }
-  return is_apart(ratio_of(wall)) ? median_of(differences) : 0;
 }
 
 Prediction prediction_of(const Cell& cell) {

@@ -64,10 +64,7 @@ struct Promise {
 std::vector<Promise> repairs(const std::vector<Aim>& aims, const Measured& plain,
                              const std::vector<Measured>& singles) {
   constexpr double time_room = 1.2;
-  const auto has = [&aims](Aim aim) {
-    return std::find(aims.begin(), aims.end(), aim) != aims.end() ||
-           std::find(aims.begin(), aims.end(), Aim::both) != aims.end();
-  };
+  const auto has = [&aims](Aim aim) { return std::find(aims.begin(), aims.end(), aim) != aims.end(); };
   std::vector<Promise> pairs;
   for (const Helper& fast : helpers(Aim::time, plain, singles)) {
     for (const Helper& small : helpers(Aim::memory, plain, singles)) {

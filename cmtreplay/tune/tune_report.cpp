@@ -99,12 +99,10 @@ output::Table table_of(const TuneReport& report) {
   const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? bytes_text(*value) : "-"; };
   const auto add = [&](const std::string& title, const TunedFigures& figures, std::vector<std::string> ratios,
                        const std::string& runs) {
-    table.add(
-        {title, figures.wall_ns ? output::time_text(*figures.wall_ns) : "-", ratios[0], ratios[1],
-         bytes(figures.peak_bytes), ratios[2], bytes(figures.mean_bytes), ratios[3],
-         figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-",
-         bytes(figures.huge_page_bytes) + (figures.zero_bytes ? ", " + bytes_text(*figures.zero_bytes) + " zeros" : ""),
-         runs});
+    table.add({title, figures.wall_ns ? output::time_text(*figures.wall_ns) : "-", ratios[0], ratios[1],
+               bytes(figures.peak_bytes), ratios[2], bytes(figures.mean_bytes), ratios[3],
+               figures.minor_faults ? output::with_commas(*figures.minor_faults) : "-",
+               figures.huge_page_bytes ? huge_pages_text(*figures.huge_page_bytes, figures.zero_bytes) : "-", runs});
   };
   add(report.reference + " (default)", report.default_figures, {"1", "-", "1", "1"}, "-");
   for (const TunedRow& row : report.rows) {
