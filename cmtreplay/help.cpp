@@ -148,7 +148,9 @@ A search for settings, on one trace or on several:
                  Dockerfile. AIM is
                    memory  the least peak within 2 % of the default's time
                    time    the least time within 5 % of the default's peak
-                   both    these two, and the least product of them (default)
+                   both    these two, and the least product of them within 5 %
+                           of the default's peak and 7.1 % of its time
+                 (default both).
                  The default is the first --alloc, or libc. Settings that the
                  installed library ignores are listed. With --results the search
                  continues where it was interrupted. --tasks lists the cells of

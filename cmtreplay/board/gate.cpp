@@ -209,7 +209,8 @@ void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, cons
   const bool is_other_mean = limit.figure == "mean" && cell.series.times.has_value() != old.series.times.has_value();
   if (!samples.is_known() || is_other_mean) {
     judgement = not_judged(
-        judgement, is_other_mean ? "the baseline is of a version that took the mean in another way" : "not measured");
+        judgement, is_other_mean ? "the baseline's mean was taken by events, in an older version: measure it anew"
+                                 : "not measured");
     return;
   }
   judge_ranges(judgement, samples);

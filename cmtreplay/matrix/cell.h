@@ -138,7 +138,7 @@ struct CellTimes {
 template <class Visitor, output::DescribedAs<CellTimes> T>
 void describe(Visitor& field, T& times) {
   field("time_ns", times.time_ns, "recorded, of the event before each mark");
-  field("stays_ns", times.stays_ns, "until the next event, of the marks that the mean is over; of the others 0");
+  field("stays_ns", times.stays_ns, "from each time mark to the next event; 0 at other marks and at the end");
   field("clock_ns", times.clock_ns, "of the replay since its first operation, without the stops at marks");
 }
 
@@ -156,7 +156,7 @@ void describe(Visitor& field, S& series) {
   field("live_bytes", series.live_bytes, "of the trace");
   field("resident_bytes", series.resident_bytes, "of the allocator");
   field("times", output::omit_if_empty(series.times),
-        "of a trace without times there are none; cells of older versions lack it");
+        "absent if the trace has no times, and in cells of older versions");
 }
 
 /// How long single calls of malloc took.

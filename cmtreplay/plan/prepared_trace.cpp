@@ -222,7 +222,8 @@ void PreparedTrace::Pass::begin_mean(std::uint64_t time_ns) {
   touched_area_ = 0;
 }
 
-/// Before an event at this time.
+/// Adds the state since the last event to the mean of touched bytes, and to the candidates for time marks. To be called
+/// before the event at `time_ns` is planned.
 void PreparedTrace::Pass::note_time(std::uint64_t time_ns) {
   if (time_ns == unknown || last_ns_ == unknown) return;
   const std::uint64_t touched = router_.planner().live().bytes - writes_.unwritten_bytes();

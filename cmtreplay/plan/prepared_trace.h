@@ -47,16 +47,15 @@ class MarkCandidates {
   std::uint64_t distance_ = 1;
 };
 
-/// Marks for a mean over the recorded time: what a program has in each of equal parts of the time, as a sampler would
-/// see it.
-/// Marks after equal numbers of events would count states that last for no time as often as others. Example: a program
-/// frees a buffer, allocates the next one at once, and then waits.
+/// Time marks: moments for a mean over the recorded time, one in each of equal parts of it. Marks after equal numbers
+/// of events would count states that last for no time as often as others. Example: a program frees a buffer, allocates
+/// the next one at once, and then waits.
 ///
 /// Candidates are the moments at multiples of a power of two of nanoseconds. When there are too many, the distance is
 /// doubled.
 class TimeMarks {
  public:
-  /// Times are from `begin_ns` on. A trace that begins at another time has the same marks.
+  /// Distances count from `begin_ns`, so a trace that is shifted in time has the same marks.
   explicit TimeMarks(std::uint64_t begin_ns = 0) : begin_ns_(begin_ns) {}
 
   std::uint64_t begin_ns() const { return begin_ns_; }
@@ -69,8 +68,8 @@ class TimeMarks {
   /// `moment`: with its `next_ns`.
   void add(Mark moment);
 
-  /// Returns at most `count` moments at different events, in order, up to a time. Each is at another place of its
-  /// part of the time. At equal distances, those of a program that repeats itself might all be in one state.
+  /// Returns at most `count` moments at different events, in order, up to a time. The place
+  /// within each part varies. At equal distances, all moments of a program that repeats itself might be in one state.
   std::vector<Mark> choose(std::size_t count, std::uint64_t end_ns) const;
 
  private:
@@ -84,7 +83,7 @@ class TimeMarks {
 /// Replaces the nearest of some ordered marks by this moment. The last mark stays, since it is the end.
 void include_mark(std::vector<Mark>& marks, const Mark& moment);
 
-/// Adds this moment to ordered marks. A mark at its event gets its `next_ns`.
+/// Adds this moment to ordered marks. If there is a mark at the same event, only `next_ns` is copied to it.
 void add_mark(std::vector<Mark>& marks, const Mark& moment);
 
 /// Figures of a trace, from a pass over it.

@@ -188,7 +188,7 @@ TEST_CASE("time marks: most are of the states that last") {
   }
 }
 
-TEST_CASE("time marks: a program that waits has one mark for that time, and the others where it works") {
+TEST_CASE("time marks: a wait that is longer than all parts of the time has a single mark") {
   TimeMarks moments(2000);
   for (std::uint64_t event = 1; event < 1000; ++event) {
     const std::uint64_t last_ns = event * 2000 + (event > 500 ? 1000000000 : 0),

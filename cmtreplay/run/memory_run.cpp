@@ -125,8 +125,8 @@ class MemoryProbe {
             .working_set_pages = working_set(memory)};
   }
 
-  /// Resident pages that hold only zeros, after measure(). Empty if the worker's memory cannot be read. The pages are
-  /// referenced by that, which the working set is not to count.
+  /// Resident pages that hold only zeros, after measure(). Empty if the worker's memory cannot be read. Reading
+  /// sets their reference bits, so these are cleared again for the next mark's working set.
   std::optional<std::uint64_t> zero_bytes() {
     const std::optional<std::uint64_t> bytes = count_zeros();
     working_set({});
@@ -266,7 +266,7 @@ MeanOverTime mean_of_marks(const std::vector<MarkSample>& marks, bool has_times,
   return mean;
 }
 
-/// By how much `y` grows with `x` from mark to mark: from 0 to 1.
+/// The least-squares slope of `y` over `x`, but at least 0 and at most 1.
 template <class X, class Y>
 double slope(const std::vector<MarkSample>& marks, X x, Y y) {
   double mean_x = 0, mean_y = 0, products = 0, squares = 0;

@@ -90,10 +90,10 @@ struct MemoryRun {
   bool holds_all = true;                  ///< no call was refused, and pages of blocks were written
 
   std::uint64_t peak_bytes() const;
-  /// The mean over the recorded time, of the marks of TimeMarks and the end: each state lasts until the next event, and
-  /// between them it assumes straight lines. The mean of touched live bytes is known exactly, and by how much these
-  /// marks miss it. The resident bytes are taken to follow the touched ones between the marks as they do from mark to
-  /// mark (a regression estimate). If the trace has no times, over its events, of all marks.
+  /// The mean over the recorded time, of time marks and the end. Each state lasts until the next event, and straight
+  /// lines are between them. The exact mean of touched live bytes shows the error of these marks. The mean is corrected
+  /// by this error, times the slope of resident bytes over touched ones (a regression estimate). Without time marks,
+  /// the mean is over all marks: by time, or else by events.
   std::uint64_t mean_bytes() const;
   std::uint64_t end_bytes() const;
   /// At the last mark before the tear-down or, without one, at the end.

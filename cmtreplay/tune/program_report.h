@@ -24,9 +24,9 @@ struct Prediction {
 };
 
 /// By how much the mean grows over the time that the program takes with an allocator, instead of its time with the
-/// default. The program spends longer where the allocator takes longer, and the replays of both say where. `factor`:
-/// the program's time with the default over the recorded one. 0 if the cells have no times.
-/// `longer_ns`: by how much in all, of timed runs. The clocks of the series say only where.
+/// default. The program spends longer where the allocator takes longer. `factor`: the program's time with the default
+/// over the recorded one. `longer_ns`: by how much timed runs are longer in all; the clocks of the series say only
+/// where. Returns 0 if the cells have no times, or different marks.
 double mean_shift(const CellSeries& series, const CellSeries& of_default, double factor, double longer_ns);
 
 /// Without a mean if the trace has no times: a replay's is then over events.

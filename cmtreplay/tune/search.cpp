@@ -57,10 +57,10 @@ struct Promise {
   double score;
 };
 
-/// Pairs of a choice that saves time and one that saves memory, where one alone is beyond what its aim allows, and the
-/// other makes up for that. The other's own price may vanish: `top_pad` alone makes glibc's threshold for mmap a
-/// constant, which costs time, and not with a large `mmap_threshold`. So the score is that of the first one, without
-/// any price.
+/// Pairs of a choice that saves time and one that saves memory, where one exceeds the limit of its aim, and the other
+/// makes up for that. Prices need not add up: `top_pad` alone fixes glibc's threshold for mmap, which costs time. With
+/// a large `mmap_threshold` it costs none. So the score is the gain of the one that exceeds its limit, as if the repair
+/// were free.
 std::vector<Promise> repairs(const std::vector<Aim>& aims, const Measured& plain,
                              const std::vector<Measured>& singles) {
   constexpr double time_room = 1.2;

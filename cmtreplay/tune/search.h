@@ -3,9 +3,9 @@
 ///     1. the allocators without settings           few runs
 ///     2. each with one setting                      few runs
 ///     3. each with two of the settings that helped,
-///        with all that helped, and with one that
-///        helped too dearly and one that may
-///        repair that                                few runs
+///        with all that helped, and with pairs of
+///        which one exceeds a limit and the other
+///        may repair that                            few runs
 ///     4. the best 12                                4 runs
 ///     5. the best 6                                 12 runs: enough for intervals of 95 %
 ///
@@ -43,16 +43,17 @@ struct Measured {
   bool is_measured() const { return state.empty() && time.is_known() && peak.is_known(); }
 };
 
-/// How far a candidate is from the best for an aim; less is better. One that is beyond what the aim allows comes after
-/// all others, and one that may be so by chance between the two.
+/// How far a candidate is from the best for an aim; less is better. Candidates come in three groups: within what the
+/// aim allows, beyond it by no more than chance, and farther beyond it. With fewer than 4 runs the second group counts
+/// as the first.
 double score(Aim aim, const Measured& measured);
 
 /// The best `count` candidates: of each aim in turn the best one that is not taken yet.
 std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count);
 
-/// The candidates with two of the choices that helped their allocator, and one with all of them together. Pairs of one
-/// that saves time and one that saves memory are among them, where one alone is beyond what its aim allows. The most
-/// promising come first: those whose parts helped most.
+/// The candidates with two of the choices that helped their allocator, and with all of them together. In further pairs
+/// one choice exceeds a limit and the other may repair that. The most promising come first: those whose parts helped
+/// most.
 std::vector<Candidate> combinations(const std::vector<Measured>& defaults, const std::vector<Measured>& singles,
                                     const std::vector<Aim>& aims);
 

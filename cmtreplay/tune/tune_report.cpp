@@ -171,7 +171,7 @@ void mark_best(std::vector<TunedRow>& rows) {
 
 Recommendation recommend(Aim aim, const std::vector<Measured>& finalists) {
   const Measured* best = nullptr;
-  const auto rank = [aim](const Measured& each) {  // of equal ones, one that is in the table
+  const auto rank = [aim](const Measured& each) {  // ties go to one that is a row of the table
     return std::tuple(figure(aim, each), each.time.ratio, each.peak.ratio, each.mean.ratio);
   };
   for (const Measured& each : finalists) {

@@ -50,8 +50,8 @@ void PageUses::learn(const Event& event) {
   new_block_ = event.tag;
 }
 
-/// A run at another page says where in the block pages begin. The first one may begin before the block, and was counted
-/// whole.
+/// The offset of a later run shows where pages begin in the block. The page at the block's begin was counted whole, and
+/// may start before the block: this subtracts the part outside.
 void PageUses::Block::shorten_begin(const Event& later) {
   if (!begin) return;
   std::uint64_t& sum = *begin == Kind::touch ? touched : resident;
