@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -145,6 +146,26 @@ std::vector<MemorySource> find_groups(const std::string& groups, const std::stri
 }
 
 }  // namespace
+
+bool has_memory(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator thread(folder + "/task", error), end; !error && thread != end;
+       thread.increment(error)) {
+    std::ifstream file(thread->path() / "status");
+    bool has_any = false, is_killed = false;
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string name;
+      std::uint64_t signals = 0;
+      words >> name;
+      has_any |= name == "RssAnon:";
+      if (name == "SigPnd:" || name == "ShdPnd:")
+        is_killed |= words >> std::hex >> signals && signals >> (SIGKILL - 1) & 1;
+    }
+    if (has_any && !is_killed) return true;
+  }
+  return false;
+}
 
 std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts) {
   std::vector<MemorySource> found = find_groups(groups, mounts, true);

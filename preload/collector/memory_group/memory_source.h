@@ -47,6 +47,10 @@ class MemorySource {
   std::string path_;
 };
 
+/// Whether a process lives on: a thread of it has the memory, and no SIGKILL is due. While the kernel ends a process,
+/// its folder is still there, and its memory is given back. `folder`: /proc/PID.
+bool has_memory(const std::string& folder);
+
 /// Finds the groups of a process that count memory, the innermost first: those of version 2, or else of version 1.
 /// `groups` and `mounts`: /proc/PID/cgroup, and the caller's /proc/self/mountinfo. Groups outside of the caller's view,
 /// as those around a container, are not among them, and neither is the root of all groups, which has no limit.

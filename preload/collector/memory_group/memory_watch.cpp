@@ -13,7 +13,8 @@
 namespace cmt::collector {
 namespace {
 
-/// For so long after a kill the figures before it are kept. If the program lives then, another process was killed.
+/// For so long after a kill the figures before it are kept, and then until the program is seen to live: another process
+/// was killed. To end a process takes longer than this on a slow machine.
 constexpr std::uint64_t hold_ns = 2'000'000'000;
 
 constexpr std::size_t looks_max = 4096;  // 40 s at least
@@ -39,9 +40,13 @@ int open_pressure(const std::string& proc) {
 
 MemoryWatch::MemoryWatch(KeepAt at, std::vector<MemorySource> groups, const std::string& proc, std::uint32_t process,
                          std::uint64_t start_ns)
-    : is_share_(at.percent != 0), start_ns_(start_ns), sources_(std::move(groups)), mark_(at) {
+    : is_share_(at.percent != 0),
+      process_(proc + "/" + std::to_string(process)),
+      start_ns_(start_ns),
+      sources_(std::move(groups)),
+      mark_(at) {
   if (!is_share_) {  // a size is one of the program's own group
-    if (sources_.empty()) sources_.emplace_back(MemorySource::Kind::process, proc + "/" + std::to_string(process));
+    if (sources_.empty()) sources_.emplace_back(MemorySource::Kind::process, process_);
     sources_.erase(sources_.begin() + 1, sources_.end());
   } else if (!read_fullest()) {
     sources_.emplace_back(MemorySource::Kind::machine, proc);
@@ -85,7 +90,7 @@ bool MemoryWatch::look(std::uint64_t now_ns, bool is_pressed) {
   kills_ = own->kills;
   wait_ms_ = mark_.wait_ms(memory);
   const std::scoped_lock lock(mutex_);
-  if (now_ns < held_until_ns_) return false;
+  if (now_ns < held_until_ns_ || (held_until_ns_ != 0 && !has_memory(process_))) return false;
   const auto recorder = MemorySource(MemorySource::Kind::process, "/proc/self").read();
   looks_.push_back({now_ns, word_of(source->kind()), memory, recorder ? recorder->anonymous : 0});
   if (looks_.size() > looks_max) looks_.pop_front();

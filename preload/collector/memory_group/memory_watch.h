@@ -51,6 +51,7 @@ class MemoryWatch {
   std::optional<std::pair<const MemorySource*, MemoryFigures>> read_fullest() const;
 
   const bool is_share_;
+  const std::string process_;  // its folder in /proc
   const std::uint64_t start_ns_;
   std::vector<MemorySource> sources_;
   int pressure_fd_ = -1;

@@ -169,8 +169,16 @@ TEST_CASE("memory watch: figures from after a kill do not replace those before i
   CHECK_FALSE(watch.look(2 * second, false));
   CHECK(watch.text(2 * second).find("used=99614720 ") != std::string::npos);
   CHECK(watch.text(2 * second).find(" kills=1 at=1000000000ns") != std::string::npos);
-  CHECK_FALSE(watch.look(5 * second, false));  // it was another process's
-  CHECK(watch.text(5 * second).find("used=20971520 ") != std::string::npos);
+  // It has no memory any more, or will have none: the kernel still ends it.
+  groups.put("proc/7/task/7/status", "Name: app\nSigPnd: 0000000000000000\nShdPnd: 0000000000000000");
+  CHECK_FALSE(watch.look(5 * second, false));
+  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\nSigPnd: 0000000000000100\nShdPnd: 0000000000000000");
+  CHECK_FALSE(watch.look(6 * second, false));
+  CHECK(watch.text(6 * second).find("used=99614720 ") != std::string::npos);
+  // It lives: it was another process's kill.
+  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\nSigPnd: 0000000000000001\nShdPnd: 0000000000000000");
+  CHECK_FALSE(watch.look(7 * second, false));
+  CHECK(watch.text(7 * second).find("used=20971520 ") != std::string::npos);
 }
 
 TEST_CASE("memory mark: it is written again as memory grows, and now and then") {
