@@ -207,7 +207,9 @@ class Finder {
   }
 
   std::string end_text() const {
-    const std::string text = report_.total.truncated ? "live where the recording breaks off" : "still live at the end";
+    const std::string text = report_.total.truncated           ? "live where the recording breaks off"
+                             : recording_.traces().size() == 1 ? "still live at the end"
+                                                               : "live when each process ended";
     return text + (report_.total.lost.pauses == 0 ? "" : ", or freed in a pause of the recording");
   }
 
