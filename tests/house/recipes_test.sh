@@ -18,6 +18,12 @@ options=$(grep -rohE --include=Dockerfile --include='*.yml' --include='*.service
 # shellcheck disable=SC2086
 cmttrace $options -o app.cmt -- true 2>said || complain "cmttrace $options: $(cat said)"
 
+# They take cmt from its place in the image cmt, which has cp and sleep.
+grep -q '^FROM debian:.*-slim$' "$SOURCE/doc/containers/Dockerfile" || complain "the image cmt has no programs of Debian"
+grep -q '^COPY --from=unpacked [^ ]* /opt/cmt/$' "$SOURCE/doc/containers/Dockerfile" || complain "the image cmt has no /opt/cmt"
+grep -q '^COPY --from=cmt /opt/cmt /opt/cmt$' "$recipes/docker/Dockerfile" || complain "docker/Dockerfile: another place"
+grep -q '"/opt/cmt/\."' "$recipes/kubernetes/sidecar.yml" || complain "kubernetes/sidecar.yml: another place"
+
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
   for file in "$recipes"/kubernetes/*.yml; do
     /usr/bin/python3 -c 'import sys, yaml; assert yaml.safe_load(open(sys.argv[1]))["spec"]' "$file" || complain "$file"
