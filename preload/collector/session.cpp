@@ -57,10 +57,14 @@ std::unique_ptr<MemoryWatch> watch_of(const Settings& settings, const StartFacts
     std::ifstream file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  const std::string proc = "/proc/", process = std::to_string(facts.process);
-  return std::make_unique<MemoryWatch>(
-      *settings.keep_at, find_memory_groups(content(proc + process + "/cgroup"), content(proc + "self/mountinfo")),
-      "/proc", facts.process, facts.start_ns);
+  const std::string process = "/proc/" + std::to_string(facts.process), own = "/proc/self";
+  const std::string mounts = content(own + "/mountinfo");
+  auto groups = find_memory_groups(content(process + "/cgroup"), mounts);
+  if (groups.empty())
+    groups = find_memory_groups(content(process + "/cgroup"), content(process + "/mountinfo"), process + "/root");
+  return std::make_unique<MemoryWatch>(*settings.keep_at, std::move(groups),
+                                       find_memory_groups(content(own + "/cgroup"), mounts), "/proc", facts.process,
+                                       facts.start_ns);
 }
 
 /// The thread of --keep-at.

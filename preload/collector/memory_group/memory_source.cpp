@@ -121,14 +121,15 @@ std::optional<std::string> path_in_hierarchy(const std::string& groups, bool is_
 /// Returns the part of a group's path that is below the mount. Nothing: the mount does not show the group, as that of
 /// another container. Its path begins with "/.." or with another folder than the mount's root.
 std::optional<std::filesystem::path> below_mount(const std::string& path, const std::string& root) {
+  if (path == root) return "";
   if (path.starts_with("/..")) return std::nullopt;
   if (root == "/") return path.substr(1);
-  if (path == root) return "";
   if (!path.starts_with(root + "/")) return std::nullopt;
   return path.substr(root.size() + 1);
 }
 
-std::vector<MemorySource> find_groups(const std::string& groups, const std::string& mounts, bool is_v2) {
+std::vector<MemorySource> find_groups(const std::string& groups, const std::string& mounts, const std::string& root,
+                                      bool is_v2) {
   std::vector<MemorySource> found;
   const auto hierarchy = find_hierarchy(mounts, is_v2);
   const auto path = path_in_hierarchy(groups, is_v2);
@@ -137,7 +138,7 @@ std::vector<MemorySource> find_groups(const std::string& groups, const std::stri
   const auto own = below_mount(*path, hierarchy->root);
   if (!own) return found;
   for (std::filesystem::path below = *own;; below = below.parent_path()) {
-    const std::string folder = below.empty() ? hierarchy->point : (hierarchy->point / below).string();
+    const std::string folder = root + (below.empty() ? hierarchy->point : (hierarchy->point / below).string());
     // Only the root of all groups of version 1 has the file release_agent; that of version 2 has no counter.
     if (is_there(folder + counter) && !is_there(folder + "/release_agent"))
       found.emplace_back(is_v2 ? MemorySource::Kind::group_v2 : MemorySource::Kind::group_v1, folder);
@@ -167,9 +168,10 @@ bool has_memory(const std::string& folder) {
   return false;
 }
 
-std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts) {
-  std::vector<MemorySource> found = find_groups(groups, mounts, true);
-  return !found.empty() ? found : find_groups(groups, mounts, false);
+std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts,
+                                             const std::string& root) {
+  std::vector<MemorySource> found = find_groups(groups, mounts, root, true);
+  return !found.empty() ? found : find_groups(groups, mounts, root, false);
 }
 
 std::optional<MemoryFigures> MemorySource::read() const {

@@ -52,8 +52,10 @@ class MemorySource {
 bool has_memory(const std::string& folder);
 
 /// Finds the groups of a process that count memory, the innermost first: those of version 2, or else of version 1.
-/// `groups` and `mounts`: /proc/PID/cgroup, and the caller's /proc/self/mountinfo. Groups outside of the caller's view,
-/// as those around a container, are not among them, and neither is the root of all groups, which has no limit.
-std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts);
+/// `groups` and `mounts`: /proc/PID/cgroup, and the caller's /proc/self/mountinfo. Or that of a process in another
+/// container, and `root`, the folder where the caller sees its files. Groups outside of the view, as those around a
+/// container, are not among them, and neither is the root of all groups, which has no limit.
+std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts,
+                                             const std::string& root = "");
 
 }  // namespace cmt::collector

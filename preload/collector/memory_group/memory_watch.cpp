@@ -38,12 +38,13 @@ int open_pressure(const std::string& proc) {
 
 }  // namespace
 
-MemoryWatch::MemoryWatch(KeepAt at, std::vector<MemorySource> groups, const std::string& proc, std::uint32_t process,
-                         std::uint64_t start_ns)
+MemoryWatch::MemoryWatch(KeepAt at, std::vector<MemorySource> groups, std::vector<MemorySource> of_recorder,
+                         const std::string& proc, std::uint32_t process, std::uint64_t start_ns)
     : is_share_(at.percent != 0),
       process_(proc + "/" + std::to_string(process)),
       start_ns_(start_ns),
       sources_(std::move(groups)),
+      of_recorder_(std::move(of_recorder)),
       mark_(at) {
   if (!is_share_) {  // a size is one of the program's own group
     if (sources_.empty()) sources_.emplace_back(MemorySource::Kind::process, process_);
@@ -81,6 +82,12 @@ std::optional<std::pair<const MemorySource*, MemoryFigures>> MemoryWatch::read_f
   return fullest;
 }
 
+/// A recorder that has attached is in no group of the process.
+bool MemoryWatch::has_recorder(const MemorySource& source) const {
+  return source.kind() == MemorySource::Kind::machine ||
+         std::ranges::any_of(of_recorder_, [&](const MemorySource& group) { return group.path() == source.path(); });
+}
+
 bool MemoryWatch::look(std::uint64_t now_ns, bool is_pressed) {
   const auto fullest = read_fullest();
   const auto own = sources_.front().read();  // version 1 counts a kill in the group of the killed process only
@@ -92,7 +99,8 @@ bool MemoryWatch::look(std::uint64_t now_ns, bool is_pressed) {
   const std::scoped_lock lock(mutex_);
   if (now_ns < held_until_ns_ || (held_until_ns_ != 0 && !has_memory(process_))) return false;
   const auto recorder = MemorySource(MemorySource::Kind::process, "/proc/self").read();
-  looks_.push_back({now_ns, word_of(source->kind()), memory, recorder ? recorder->anonymous : 0});
+  const bool is_counted = recorder && has_recorder(*source);
+  looks_.push_back({now_ns, word_of(source->kind()), memory, is_counted ? recorder->anonymous : 0});
   if (looks_.size() > looks_max) looks_.pop_front();
   return mark_.is_due(memory, now_ns, is_pressed);
 }
@@ -115,7 +123,7 @@ std::string MemoryWatch::text(std::uint64_t until_ns) const {
   add("anonymous", look.memory.anonymous);
   if (look.memory.has_limit()) add("limit", look.memory.limit);
   if (look.memory.swapped != 0) add("swapped", look.memory.swapped);
-  add("recorder", look.recorder);
+  if (look.recorder != 0) add("recorder", look.recorder);
   const auto own = sources_.front().read();  // now: the kill may be later than the last look
   if (own && own->kills > kills_before_) add("kills", own->kills - kills_before_);
   add("at", look.ns - start_ns_, "ns");

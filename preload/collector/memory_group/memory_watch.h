@@ -20,9 +20,10 @@ namespace cmt::collector {
 /// Threads: the watch's own thread calls look() and wait(), the thread that encodes all others.
 class MemoryWatch {
  public:
-  /// `groups`: of the process, as find_memory_groups() returns them. `proc`: /proc. `start_ns`: of the recording.
-  MemoryWatch(KeepAt at, std::vector<MemorySource> groups, const std::string& proc, std::uint32_t process,
-              std::uint64_t start_ns);
+  /// `groups` and `of_recorder`: of the process and of the recorder, as find_memory_groups() returns them. `proc`:
+  /// /proc. `start_ns`: of the recording.
+  MemoryWatch(KeepAt at, std::vector<MemorySource> groups, std::vector<MemorySource> of_recorder,
+              const std::string& proc, std::uint32_t process, std::uint64_t start_ns);
   ~MemoryWatch();
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
@@ -45,15 +46,17 @@ class MemoryWatch {
     std::uint64_t ns;
     std::string_view kind;  // what the figures are of
     MemoryFigures memory;
-    std::uint64_t recorder;
+    std::uint64_t recorder;  // of `memory`
   };
 
   std::optional<std::pair<const MemorySource*, MemoryFigures>> read_fullest() const;
+  bool has_recorder(const MemorySource& source) const;
 
   const bool is_share_;
   const std::string process_;  // its folder in /proc
   const std::uint64_t start_ns_;
   std::vector<MemorySource> sources_;
+  const std::vector<MemorySource> of_recorder_;
   int pressure_fd_ = -1;
   std::uint64_t kills_before_ = 0;  // of other programs
   std::uint64_t held_until_ns_ = 0, kills_ = 0;

@@ -56,8 +56,9 @@ class Groups {
   std::string root_;
 };
 
-MemoryWatch watch_of(const Groups& groups, KeepAt at, std::vector<MemorySource> found) {
-  return MemoryWatch(at, std::move(found), groups.path("proc"), 7, 0);
+MemoryWatch watch_of(const Groups& groups, KeepAt at, std::vector<MemorySource> found,
+                     std::vector<MemorySource> own = {}) {
+  return MemoryWatch(at, std::move(found), std::move(own), groups.path("proc"), 7, 0);
 }
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -86,6 +87,23 @@ TEST_CASE("memory source: a mount that shows a part of the hierarchy, and the gr
   CHECK(find_memory_groups("0::/kubepods/pod8\n", mount).empty());
   CHECK(find_memory_groups("0::/../other\n", groups.mount("/", "cgroup2", "rw")).empty());
   CHECK(find_memory_groups("", mount).empty());
+  // The files of the other container, as its processes see them.
+  groups.put_v2("their/sys/fs/cgroup", 10, 0, "104857600");
+  const auto other = find_memory_groups(
+      "0::/../other\n", "30 22 0:27 /../other /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", groups.path("their"));
+  REQUIRE(other.size() == 1);
+  CHECK(other[0].read()->limit == 100 * mib);
+}
+
+TEST_CASE("memory watch: the recorder's part is stated where the recorder is counted") {
+  const Groups groups;
+  groups.put_v2("app", 10, 0, "104857600");
+  groups.put_v2("recorder", 10, 0, "104857600");
+  for (const std::string own : {"app", "recorder"}) {
+    MemoryWatch watch = watch_of(groups, {.percent = 90, .bytes = 0}, groups.find_v2("app"), groups.find_v2(own));
+    CHECK_FALSE(watch.look(second, false));
+    CHECK((watch.text(second).find(" recorder=") != std::string::npos) == (own == "app"));
+  }
 }
 
 TEST_CASE("memory source: version 1 where version 2 has no memory controller") {
@@ -114,7 +132,7 @@ TEST_CASE("memory source: the lower of memory.high and memory.max is the limit")
 TEST_CASE("memory watch: the mark is reached by memory that the kernel cannot drop") {
   const Groups groups;
   groups.put_v2("app", 50, 0, "104857600");
-  MemoryWatch watch = watch_of(groups, {.percent = 90, .bytes = 0}, groups.find_v2("app"));
+  MemoryWatch watch = watch_of(groups, {.percent = 90, .bytes = 0}, groups.find_v2("app"), groups.find_v2("app"));
   CHECK(watch.watched() == "group");
   CHECK_FALSE(watch.look(1 * second, false));
   groups.put_v2("app", 50, 50, "104857600");  // pages of files
