@@ -143,17 +143,23 @@ std::uint64_t Output::copy_from(int fd, const std::string& name, std::uint64_t b
 
 std::string temporary_folder() {
   const char* const given = std::getenv("TMPDIR");
-  return given == nullptr || *given == '\0' ? "/var/tmp" : given;
+  if (given != nullptr && *given != '\0') return given;
+  return ::access("/var/tmp", F_OK) == 0 ? "/var/tmp" : "/tmp";
 }
 
-int open_temporary_file() {
-  const std::string folder = temporary_folder();
+int open_nameless_file(const std::string& folder) {
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // a file system that has no files without names
     std::string path = folder + "/cmt.XXXXXX";
     fd = ::mkostemp(path.data(), O_CLOEXEC);
     if (fd >= 0) ::unlink(path.c_str());
   }
+  return fd;
+}
+
+int open_temporary_file() {
+  const std::string folder = temporary_folder();
+  const int fd = open_nameless_file(folder);
   if (fd < 0) fail("a temporary file in " + folder);
   return fd;
 }

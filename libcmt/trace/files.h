@@ -157,10 +157,14 @@ class Output {
   std::atomic<std::uint64_t> offset_ = 0;
 };
 
-/// The folder of temporary files: $TMPDIR or, if that is not set, /var/tmp, since /tmp may be in memory.
+/// The folder of temporary files: $TMPDIR if it is set. Else it is /var/tmp, since /tmp may be in memory, and /tmp if
+/// there is no /var/tmp, as in small images of containers.
 std::string temporary_folder();
 
-/// Opens a file without a name in that folder, which disappears when it is closed. Throws std::system_error.
+/// Opens a file without a name in a folder, which disappears when it is closed. Returns -1, with errno, if it cannot.
+int open_nameless_file(const std::string& folder);
+
+/// Opens such a file in the folder of temporary files. Throws std::system_error.
 int open_temporary_file();
 
 }  // namespace cmt

@@ -2,7 +2,6 @@
 
 #include "preload/collector/drain/backlog.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,12 +11,9 @@
 #include <cstring>
 #include <utility>
 
+#include "libcmt/trace/files.h"
+
 namespace cmt::collector {
-namespace {
-
-int open_unnamed(const std::string& folder) { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
-
-}  // namespace
 
 Backlog::~Backlog() {
   while (first_) first_ = std::move(first_->next);
@@ -125,8 +121,8 @@ bool Backlog::has_file_room(std::uint64_t bytes) const {
 std::optional<std::uint64_t> Backlog::reserve_in_file(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (has_file_failed_ || !has_file_room(bytes)) return std::nullopt;
-  if (file_ < 0) file_ = open_unnamed(folder_);
-  if (file_ < 0) file_ = open_unnamed("/tmp");
+  if (file_ < 0) file_ = open_nameless_file(folder_);
+  if (file_ < 0) file_ = open_nameless_file("/tmp");
   has_file_failed_ = file_ < 0;
   if (has_file_failed_) return std::nullopt;
   if (current_bytes_ + bytes > segment_bytes) {

@@ -2,7 +2,6 @@
 
 #include "preload/collector/flight/chunk_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +17,7 @@ namespace {
 [[noreturn]] void fail_to_keep(int error) { throw std::system_error(error, std::generic_category(), "kept events"); }
 
 int open_chunks(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  const int fd = open_nameless_file(folder);
   return fd >= 0 ? fd : open_temporary_file();
 }
 
