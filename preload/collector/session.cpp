@@ -55,13 +55,15 @@ std::unique_ptr<MemoryWatch> watch_of(const Settings& settings, const StartFacts
   if (!settings.keep_at || !settings.keep.is_set()) return nullptr;
   const auto content = [](const std::string& path) {
     std::ifstream file(path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::string text;
+    std::getline(file, text, '\0');  // a process that ends meanwhile is no exception here
+    return text;
   };
   const std::string process = "/proc/" + std::to_string(facts.process), own = "/proc/self";
   const std::string mounts = content(own + "/mountinfo");
-  auto groups = find_memory_groups(content(process + "/cgroup"), mounts);
-  if (groups.empty())
-    groups = find_memory_groups(content(process + "/cgroup"), content(process + "/mountinfo"), process + "/root");
+  const std::string of_process = content(process + "/cgroup");
+  auto groups = find_memory_groups(of_process, mounts);
+  if (groups.empty()) groups = find_memory_groups(of_process, content(process + "/mountinfo"), process + "/root");
   return std::make_unique<MemoryWatch>(*settings.keep_at, std::move(groups),
                                        find_memory_groups(content(own + "/cgroup"), mounts), "/proc", facts.process,
                                        facts.start_ns);

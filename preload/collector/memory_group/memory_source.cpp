@@ -122,10 +122,9 @@ std::optional<std::string> path_in_hierarchy(const std::string& groups, bool is_
 /// another container. Its path begins with "/.." or with another folder than the mount's root.
 std::optional<std::filesystem::path> below_mount(const std::string& path, const std::string& root) {
   if (path == root) return "";
-  if (path.starts_with("/..")) return std::nullopt;
-  if (root == "/") return path.substr(1);
-  if (!path.starts_with(root + "/")) return std::nullopt;
-  return path.substr(root.size() + 1);
+  const std::string begin = root == "/" ? root : root + "/";
+  if (!path.starts_with(begin) || path.substr(begin.size()).starts_with("..")) return std::nullopt;
+  return path.substr(begin.size());
 }
 
 std::vector<MemorySource> find_groups(const std::string& groups, const std::string& mounts, const std::string& root,
@@ -148,7 +147,7 @@ std::vector<MemorySource> find_groups(const std::string& groups, const std::stri
 
 }  // namespace
 
-bool has_memory(const std::string& folder) {
+std::optional<std::string> find_living_thread(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator thread(folder + "/task", error), end; !error && thread != end;
        thread.increment(error)) {
@@ -163,9 +162,9 @@ bool has_memory(const std::string& folder) {
       if (name == "SigPnd:" || name == "ShdPnd:")
         is_killed |= words >> std::hex >> signals && signals >> (SIGKILL - 1) & 1;
     }
-    if (has_any && !is_killed) return true;
+    if (has_any && !is_killed) return thread->path().string();
   }
-  return false;
+  return std::nullopt;
 }
 
 std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts,
@@ -226,8 +225,9 @@ std::optional<MemoryFigures> MemorySource::read_machine() const {
 }
 
 std::optional<MemoryFigures> MemorySource::read_process() const {
-  const NamedValues status(path_ + "/status");
-  if (status["RssAnon"] == 0) return std::nullopt;  // it has ended
+  const auto thread = find_living_thread(path_);
+  if (!thread) return std::nullopt;
+  const NamedValues status(*thread + "/status");
   return MemoryFigures{
       .used = status["RssAnon"], .anonymous = status["RssAnon"], .swapped = status["VmSwap"], .kills = 0};
 }

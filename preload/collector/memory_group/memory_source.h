@@ -47,13 +47,14 @@ class MemorySource {
   std::string path_;
 };
 
-/// Whether a process lives on: a thread of it has the memory, and no SIGKILL is due. While the kernel ends a process,
-/// its folder is still there, and its memory is given back. `folder`: /proc/PID.
-bool has_memory(const std::string& folder);
+/// Returns the folder of a thread that has the memory of its process, and for which no SIGKILL is due. Nothing: the
+/// process has ended, or the kernel ends it and takes its memory back, or it cannot be seen. `folder`: /proc/PID. Its
+/// first thread can have ended before the others.
+std::optional<std::string> find_living_thread(const std::string& folder);
 
 /// Finds the groups of a process that count memory, the innermost first: those of version 2, or else of version 1.
-/// `groups` and `mounts`: /proc/PID/cgroup, and the caller's /proc/self/mountinfo. Or that of a process in another
-/// container, and `root`, the folder where the caller sees its files. Groups outside of the view, as those around a
+/// `groups` and `mounts`: /proc/PID/cgroup, and the caller's /proc/self/mountinfo. For a process in another container,
+/// `mounts` is its /proc/PID/mountinfo, and `root` is /proc/PID/root. Groups outside of the view, as those around a
 /// container, are not among them, and neither is the root of all groups, which has no limit.
 std::vector<MemorySource> find_memory_groups(const std::string& groups, const std::string& mounts,
                                              const std::string& root = "");

@@ -13,8 +13,7 @@
 namespace cmt::collector {
 namespace {
 
-/// For so long after a kill the figures before it are kept, and then until the program is seen to live: another process
-/// was killed. To end a process takes longer than this on a slow machine.
+/// For so long after a kill the figures before it are kept if the process cannot be seen.
 constexpr std::uint64_t hold_ns = 2'000'000'000;
 
 constexpr std::size_t looks_max = 4096;  // 40 s at least
@@ -42,6 +41,7 @@ MemoryWatch::MemoryWatch(KeepAt at, std::vector<MemorySource> groups, std::vecto
                          const std::string& proc, std::uint32_t process, std::uint64_t start_ns)
     : is_share_(at.percent != 0),
       process_(proc + "/" + std::to_string(process)),
+      sees_process_(find_living_thread(process_)),
       start_ns_(start_ns),
       sources_(std::move(groups)),
       of_recorder_(std::move(of_recorder)),
@@ -82,7 +82,7 @@ std::optional<std::pair<const MemorySource*, MemoryFigures>> MemoryWatch::read_f
   return fullest;
 }
 
-/// A recorder that has attached is in no group of the process.
+/// A recorder that has attached can be in other groups than the process.
 bool MemoryWatch::has_recorder(const MemorySource& source) const {
   return source.kind() == MemorySource::Kind::machine ||
          std::ranges::any_of(of_recorder_, [&](const MemorySource& group) { return group.path() == source.path(); });
@@ -93,13 +93,15 @@ bool MemoryWatch::look(std::uint64_t now_ns, bool is_pressed) {
   const auto own = sources_.front().read();  // version 1 counts a kill in the group of the killed process only
   if (!fullest || !own) return false;
   const auto& [source, memory] = *fullest;
-  if (own->kills > kills_) held_until_ns_ = now_ns + hold_ns;
+  if (own->kills > kills_) killed_ns_ = now_ns;
   kills_ = own->kills;
   wait_ms_ = mark_.wait_ms(memory);
-  const std::scoped_lock lock(mutex_);
-  if (now_ns < held_until_ns_ || (held_until_ns_ != 0 && !has_memory(process_))) return false;
+  // The figures were read before. If the program lives on now, they are of its life, and the kill was another
+  // process's.
+  if (killed_ns_ != 0 && (sees_process_ ? !find_living_thread(process_) : now_ns < killed_ns_ + hold_ns)) return false;
   const auto recorder = MemorySource(MemorySource::Kind::process, "/proc/self").read();
   const bool is_counted = recorder && has_recorder(*source);
+  const std::scoped_lock lock(mutex_);
   looks_.push_back({now_ns, word_of(source->kind()), memory, is_counted ? recorder->anonymous : 0});
   if (looks_.size() > looks_max) looks_.pop_front();
   return mark_.is_due(memory, now_ns, is_pressed);
@@ -124,8 +126,10 @@ std::string MemoryWatch::text(std::uint64_t until_ns) const {
   if (look.memory.has_limit()) add("limit", look.memory.limit);
   if (look.memory.swapped != 0) add("swapped", look.memory.swapped);
   if (look.recorder != 0) add("recorder", look.recorder);
-  const auto own = sources_.front().read();  // now: the kill may be later than the last look
-  if (own && own->kills > kills_before_) add("kills", own->kills - kills_before_);
+  // The kill may be later than the last look, or the group cannot be seen any more.
+  const auto own = sources_.front().read();
+  const std::uint64_t kills = own ? own->kills : kills_.load();
+  if (kills > kills_before_) add("kills", kills - kills_before_);
   add("at", look.ns - start_ns_, "ns");
   return text;
 }

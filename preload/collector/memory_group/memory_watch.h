@@ -1,6 +1,7 @@
 /// Watches the memory around a program, and asks for the kept events before the kernel kills it (--keep-at).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -46,7 +47,7 @@ class MemoryWatch {
     std::uint64_t ns;
     std::string_view kind;  // what the figures are of
     MemoryFigures memory;
-    std::uint64_t recorder;  // of `memory`
+    std::uint64_t recorder;  // bytes of the collector that `memory` includes
   };
 
   std::optional<std::pair<const MemorySource*, MemoryFigures>> read_fullest() const;
@@ -54,12 +55,14 @@ class MemoryWatch {
 
   const bool is_share_;
   const std::string process_;  // its folder in /proc
+  const bool sees_process_;
   const std::uint64_t start_ns_;
   std::vector<MemorySource> sources_;
   const std::vector<MemorySource> of_recorder_;
   int pressure_fd_ = -1;
   std::uint64_t kills_before_ = 0;  // of other programs
-  std::uint64_t held_until_ns_ = 0, kills_ = 0;
+  std::uint64_t killed_ns_ = 0;     // the last kill, of whatever process
+  std::atomic<std::uint64_t> kills_ = 0;
   int wait_ms_ = 0;
   mutable std::mutex mutex_;  // of what follows
   MemoryMark mark_;

@@ -93,6 +93,10 @@ TEST_CASE("memory source: a mount that shows a part of the hierarchy, and the gr
       "0::/../other\n", "30 22 0:27 /../other /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", groups.path("their"));
   REQUIRE(other.size() == 1);
   CHECK(other[0].read()->limit == 100 * mib);
+  groups.put_v2("their/sys/fs/cgroup/init", 10, 0, "max");
+  CHECK(find_memory_groups("0::/../other/init\n", "30 22 0:27 /../other /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n",
+                           groups.path("their"))
+            .size() == 2);
 }
 
 TEST_CASE("memory watch: the recorder's part is stated where the recorder is counted") {
@@ -168,7 +172,7 @@ TEST_CASE("memory watch: without a limit the machine is watched, without a count
   const Groups groups;
   groups.put_v2("app", 39, 0, "max");
   groups.put("proc/meminfo", "MemTotal: 1024000 kB\nMemAvailable: 512000 kB\nAnonPages: 400000 kB");
-  groups.put("proc/7/status", "Name: app\nRssAnon: 40960 kB\nVmSwap: 0 kB");
+  groups.put("proc/7/task/7/status", "Name: app\nRssAnon: 40960 kB\nVmSwap: 0 kB");
   MemoryWatch machine = watch_of(groups, {.percent = 90, .bytes = 0}, groups.find_v2("app"));
   CHECK(machine.watched() == "machine");
   CHECK_FALSE(machine.look(1 * second, false));
@@ -187,16 +191,32 @@ TEST_CASE("memory watch: figures from after a kill do not replace those before i
   CHECK_FALSE(watch.look(2 * second, false));
   CHECK(watch.text(2 * second).find("used=99614720 ") != std::string::npos);
   CHECK(watch.text(2 * second).find(" kills=1 at=1000000000ns") != std::string::npos);
-  // It has no memory any more, or will have none: the kernel still ends it.
-  groups.put("proc/7/task/7/status", "Name: app\nSigPnd: 0000000000000000\nShdPnd: 0000000000000000");
-  CHECK_FALSE(watch.look(5 * second, false));
-  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\nSigPnd: 0000000000000100\nShdPnd: 0000000000000000");
+  CHECK_FALSE(watch.look(5 * second, false));  // it cannot be seen: it was another process's
+  CHECK(watch.text(5 * second).find("used=20971520 ") != std::string::npos);
+}
+
+TEST_CASE("memory watch: after a kill figures count if the program lives") {
+  const Groups groups;
+  const std::string none = "SigPnd: 0000000000000000\n", kill = "SigPnd: 0000000000000100\n", shared = "ShdPnd: 0\n";
+  groups.put("proc/7/task/7/status", "Name: app\n" + none + shared);  // its first thread has ended
+  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\n" + none + shared);
+  groups.put_v2("app", 95, 0, "104857600", 3);
+  MemoryWatch watch = watch_of(groups, {.percent = 99, .bytes = 0}, groups.find_v2("app"));
+  CHECK_FALSE(watch.look(1 * second, false));
+  // Another process was killed.
+  groups.put_v2("app", 94, 0, "104857600", 4);
+  CHECK_FALSE(watch.look(2 * second, false));
+  CHECK(watch.text(2 * second).find("used=98566144 ") != std::string::npos);
+  // The kernel ends the program, and takes its memory back.
+  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\n" + kill + shared);
+  groups.put_v2("app", 20, 0, "104857600", 5);
   CHECK_FALSE(watch.look(6 * second, false));
-  CHECK(watch.text(6 * second).find("used=99614720 ") != std::string::npos);
-  // It lives: it was another process's kill.
-  groups.put("proc/7/task/8/status", "Name: app\nRssAnon: 4 kB\nSigPnd: 0000000000000001\nShdPnd: 0000000000000000");
-  CHECK_FALSE(watch.look(7 * second, false));
-  CHECK(watch.text(7 * second).find("used=20971520 ") != std::string::npos);
+  groups.put("proc/7/task/8/status", "Name: app\n" + none + shared);
+  CHECK_FALSE(watch.look(60 * second, false));
+  CHECK(watch.text(60 * second).find("used=98566144 ") != std::string::npos);
+  // Its group is gone with it.
+  std::filesystem::remove_all(groups.path("app"));
+  CHECK(watch.text(60 * second).find(" kills=2 ") != std::string::npos);
 }
 
 TEST_CASE("memory mark: it is written again as memory grows, and now and then") {
