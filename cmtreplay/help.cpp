@@ -145,12 +145,12 @@ A search for settings, on one trace or on several:
   --tune[=AIM]   try allocators, by default all that are installed, and their
                  settings. Print those that are best in time, peak or mean, and
                  what to set: a line for a shell, for systemd and for a
-                 Dockerfile. AIM is
+                 Dockerfile. AIM, by default both, is
                    memory  the least peak within 2 % of the default's time
                    time    the least time within 5 % of the default's peak
                    both    these two, and the least product of them within 5 %
                            of the default's peak and 7.1 % of its time
-                 (default both).
+
                  The default is the first --alloc, or libc. Settings that the
                  installed library ignores are listed. With --results the search
                  continues where it was interrupted. --tasks lists the cells of

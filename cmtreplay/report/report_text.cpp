@@ -134,9 +134,8 @@ std::string share_text(const Report& report) {
   if (std::isnan(share)) return "";
   return "the allocator with its page faults takes about " + fixed(100 * share, share < 0.0995 ? 1 : 0) +
          " % of the recorded program's " + time_text(static_cast<double>(report.trace.plan().facts.recorded_cpu_ns)) +
-         " of processor time: the calls to a faster one save at most that. Where it puts blocks changes the speed of "
-         "the "
-         "program's own code, too, which --command measures\n";
+         " of processor time: faster calls save at most that. An allocator also places blocks in its own way, which "
+         "changes the speed of the program's code. --command measures both\n";
 }
 
 std::string spaced(std::string_view name) {

@@ -10,7 +10,7 @@ chmod +x starter
 DOCKER=$PWD/starter TRACES=$PWD/traces sh "$recipes/docker/run.sh" image >said || complain "docker/run.sh: exit $?"
 KUBECTL=$PWD/starter sh "$recipes/kubernetes/attach.sh" pod service /traces || complain "kubernetes/attach.sh: exit $?"
 grep -q -- "--memory=512m .*--volume=$PWD/traces:/traces image" started || complain "docker: $(cat started)"
-grep -q -- '--target=service .*--attach=1 --keep=10min,256M --keep-at=90% -o /proc/1/root/traces/service.cmt' started || complain "kubectl: $(cat started)"
+grep -q -- '--target=service .*--attach=1 --keep=10min,256M --keep-at=90% -o /proc/1/root/traces/%n.%p.cmt' started || complain "kubectl: $(cat started)"
 
 # The options of each recipe, with a program that ends.
 options=$(grep -rohE --include=Dockerfile --include='*.yml' --include='*.service' -e '--keep[-a-z]*=[0-9a-zA-Z,]*%?' "$recipes" | sort -u)
