@@ -3,8 +3,9 @@
 No page that was not written may be a touched one, and each page that was written is a touched or a resident one. A block
 that the C library has mapped anew has no resident page but the one of its header, unless a realloc has returned it, or the
 time for asking was bounded. Such a block begins behind a header at a page's begin; so may one of a heap, but there are others
-in the same 64 MiB, which begin elsewhere. Some kernels have no shared page of zeros: there a page that was only read takes memory too, and
-may be recorded as a touched one.
+in the same 64 MiB, which begin elsewhere. A page that was only read may be a touched one unless calloc has zeroed the block where it is: the
+kernel is asked about other blocks by mincore alone. Some kernels have no shared page of zeros: there a page that was only read takes
+memory too, and may be recorded as a touched one of any block.
 """
 import mmap
 import re
@@ -43,18 +44,21 @@ def read_pages_take_memory():
     return with_pages - resident() >= pages * PAGE // 1024 // 2
 
 
+ONLY_READ = (4, 6)
 # Several times: what else the interpreter gets and gives back in between is counted too.
-ONLY_READ = (4, 6) if any(read_pages_take_memory() for _ in range(20)) else ()
+HAS_NO_ZEROS = any(read_pages_take_memory() for _ in range(20))
 
 
 class Block:
-    def __init__(self, address, size, old=None):
+    def __init__(self, address, size, is_zeroed, old=None):
         self.address, self.size = address, size
         self.pages = (address % PAGE + size + PAGE - 1) // PAGE
         self.own = written(self.pages, size)
         self.written = self.own | ({page for page in old.written if page < min(old.pages, self.pages) - 1} if old else set())
-        self.read = set(range(self.pages)) if size % 10 in ONLY_READ else set()
-        self.read |= {page for page in old.read if page < self.pages} if old else set()
+        self.is_zeroed = is_zeroed or (old is not None and old.is_zeroed and old.address == address)
+        self.ever_read = set(range(self.pages)) if size % 10 in ONLY_READ else set()
+        self.ever_read |= {page for page in old.ever_read if page < self.pages} if old else set()
+        self.read = self.ever_read if HAS_NO_ZEROS or not self.is_zeroed else set()
         self.touched, self.resident = set(), set()
         self.is_fresh = size >= MAPPED and address % PAGE == HEADER and not old
 
@@ -95,7 +99,7 @@ def check(path, is_bounded):
             numbers = [int(number) for number in (given[3] if given else arguments).split(", ")]
             size = numbers[0] * (numbers[1] if name == "calloc" else 1)
             if size >= least:
-                blocks[tag] = Block(int(address, 16), size, old)
+                blocks[tag] = Block(int(address, 16), size, name == "calloc", old)
     ended += blocks.values()
     heaps = {block.address // HEAP for block in ended if block.address % PAGE != HEADER}
     for block in ended:
