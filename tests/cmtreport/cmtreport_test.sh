@@ -427,6 +427,10 @@ grep -q '"pauses": 1$' json || complain "a pause in JSON"
 sed '$d' paused.trace >unpaused.trace
 cmtreport unpaused.trace >text
 grep -q 'still live at the end' text && ! grep -q 'in a pause' text || complain "no pause: $(cat text)"
+# The blocks of several processes are added up over their ends, which are at different times.
+cp unpaused.trace second.trace
+cmtreport unpaused.trace second.trace >text 2>err
+grep -q 'live when each process ended' text && ! grep -q 'still live at the end' text || complain "two ends: $(cat text)"
 
 # A page is not written into a file whose ending promises another form.
 for name in x.pdfx x.svg; do
