@@ -281,6 +281,8 @@ mkfifo overwrite
 target=$!
 started+=("$target")
 exec 3>overwrite
+# The shell opens the file before it executes the program.
+until_true 'awk "/overwrites/ { begun = 1 } /libc.so/ { loaded = 1 } END { exit !(begun && loaded) }" "/proc/$target/maps"'
 attach -o overwritten.cmt
 echo now >&3
 ended 0 '^cmttrace: overwritten.cmt: [0-9]+ allocations by 1 thread, .*nothing was lost'

@@ -1,6 +1,7 @@
 # The supervisor of a collector: a program that inherits orphans does not see it, nor does one that was executed. A
 # program whose supervisor and collector are killed goes on at once.
 
+. "$SOURCE/tests/waiting.sh"
 programs=$BUILD/tests/preload
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -21,6 +22,7 @@ said=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=e.%p.cmt "$programs/orphans" exec) || com
 if [ "$("$programs/orphans" alone)" = $'setns 0\nunshare 0' ]; then
   said=$(LD_PRELOAD=$TRACER CMTTRACE_OUT=a.cmt CMTTRACE_STATUS=status "$programs/orphans" alone) || complain "alone: exit $?"
   [ "$said" = $'setns 0\nunshare 0' ] || complain "alone: $said"
+  until_true 'grep -q " lost=" status' # the program does not wait for its collector
   grep -q ' lost=0 ' status || complain "alone: $(cat status)"
   for size in 300 400; do
     [ "$(trace2cmt --to=text a.cmt | grep -c "^malloc($size)")" = 100000 ] || complain "alone: blocks of $size are missing"
@@ -36,7 +38,6 @@ program=$!
 exec 3>in
 collector=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector("f.cmt")')
 kill -KILL "$(awk '/^PPid:/ { print $2 }' "/proc/$collector/status")" "$collector"
-. "$SOURCE/tests/waiting.sh"
 until_true '[ -s err ]'
 exec 3>&-
 wait $program || complain "flood: exit $?"
