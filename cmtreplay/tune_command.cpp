@@ -243,6 +243,7 @@ class Tuner : public Meter {
         run_missing(plan, missing, settings,
                     stage + ", " + std::to_string(begin) + " of " + std::to_string(candidates.size()) + " done");
       for (std::size_t i = 0; i < some.size(); ++i) all.push_back(measured_of(plan, some[i], i, runs));
+      report_.timed_runs += some.size() * runs;
     }
     return all;
   }
@@ -267,6 +268,7 @@ class Tuner : public Meter {
       means.push_back(memory_samples(*cell, &MemoryFigures::mean));
     }
     measured.time = geometric_mean(times);
+    measured.time_deviation = log_deviation(times);
     measured.peak = geometric_mean(peaks);
     measured.mean = geometric_mean(means);
     return measured;
@@ -311,6 +313,7 @@ class Tuner : public Meter {
   void fill_report(const SearchResult& result) {
     report_.asked = result.asked - 1;  // without the default
     report_.seconds = seconds();
+    report_.time_deviation = result.time_deviation;
     for (const Measured& each : result.all) {
       if (each.candidate == candidates_.front()) continue;  // the default has a line of its own
       const std::vector<Cell>& cells = cells_.at(each.candidate.name());

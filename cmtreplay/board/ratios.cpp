@@ -117,6 +117,19 @@ RatioSamples fragmentation_samples(const Cell& cell) {
 
 Ratio ratio_of(const RatioSamples& samples) { return geometric_mean({samples}); }
 
+double log_deviation(const std::vector<RatioSamples>& cells) {
+  double variance = 0;
+  for (const RatioSamples& samples : cells) {
+    const double count = static_cast<double>(samples.pairs.size());
+    if (count < 2) return Ratio::none;
+    double sum = 0, squares = 0;
+    for (const double pair : samples.pairs) sum += std::log(pair);
+    for (const double pair : samples.pairs) squares += std::pow(std::log(pair) - sum / count, 2);
+    variance += squares / (count - 1);
+  }
+  return std::sqrt(variance) / static_cast<double>(cells.size());
+}
+
 Ratio range_ratio(const RatioSamples& samples) { return samples.is_known() ? mean_of_ranges({samples}) : Ratio{}; }
 
 Ratio geometric_mean(const std::vector<RatioSamples>& cells) {

@@ -53,6 +53,9 @@ inline constexpr const char* interval_of_95 = "95 %";
 /// The median of the pairs, or the ratio of the medians. The interval of 95 % is by bootstrap; with fewer than
 /// runs_for_95 runs it is their range. Not known without samples.
 Ratio ratio_of(const RatioSamples& samples);
+/// The standard deviation of the logarithm of one round's ratio, for the geometric mean of several cells. NaN if a cell
+/// has fewer than two pairs.
+double log_deviation(const std::vector<RatioSamples>& cells);
 /// The same ratio with the range, however many runs there are.
 Ratio range_ratio(const RatioSamples& samples);
 

@@ -59,6 +59,13 @@ TEST_CASE("a geometric mean is of all traces or not known") {
   CHECK_FALSE(geometric_mean({}).is_known());
 }
 
+TEST_CASE("the deviation of a ratio is of its logarithm, and less for a mean of several") {
+  const RatioSamples samples{.pairs = {1, std::exp(0.2)}};
+  CHECK(log_deviation({samples}) == doctest::Approx(0.2 / std::sqrt(2)));
+  CHECK(log_deviation({samples, samples}) == doctest::Approx(0.1));
+  CHECK(std::isnan(log_deviation({samples, {.pairs = {1}}})));
+}
+
 TEST_CASE("memory is the ratio of the medians of the runs") {
   const Cell cell = made_up("t", "a", {1}, {1});
   CHECK(ratio_of(memory_samples(cell, &MemoryFigures::peak)).ratio == doctest::Approx(3));

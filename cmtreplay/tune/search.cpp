@@ -10,6 +10,9 @@ namespace cmt::replay {
 namespace {
 
 constexpr unsigned middle_runs = 4, last_runs = 12;
+// The standard errors that stages aim at, and the most runs for them.
+constexpr double first_precision = 0.03, middle_precision = 0.015, last_precision = 0.01;
+constexpr unsigned first_most = 16, middle_most = 48, last_most = 96;
 constexpr std::size_t middle_count = 12, last_count = 6, last_least = 3;
 constexpr std::size_t helpers_max = 4;        // of each allocator and aim
 constexpr std::size_t combinations_max = 40;  // of all allocators
@@ -106,7 +109,38 @@ void replace(std::vector<Measured>& all, std::vector<Measured> better) {
   }
 }
 
+/// The runs after which a ratio is known to `precision`, as far as the budget pays for them for `count` candidates.
+unsigned runs_for(double deviation, double precision, unsigned least, unsigned most, const Meter& meter,
+                  std::size_t count, double share) {
+  const double wanted = std::pow(deviation / precision, 2);
+  unsigned runs = wanted >= most ? most : std::max(least, static_cast<unsigned>(std::ceil(wanted)));
+  while (runs > least && meter.affordable(runs, share) < count) runs = std::max(least, runs * 3 / 4);
+  return runs;
+}
+
+/// Measures with more runs those that could be measured.
+void repeat(std::vector<Measured>& all, const std::string& stage, unsigned runs, double share, Meter& meter) {
+  std::vector<Candidate> again;
+  for (const Measured& each : all) {
+    if (each.is_measured()) again.push_back(each.candidate);
+  }
+  replace(all, meter.measure(stage + " again", again, runs, share));
+}
+
 }  // namespace
+
+double time_deviation(const std::vector<Measured>& all) {
+  std::vector<double> known;
+  for (const Measured& each : all) {
+    if (!each.is_measured() || each.runs < 2 || std::isnan(each.time_deviation)) continue;
+    const double freedom = each.runs - 1;  // the median of a chi-squared distribution is below its mean
+    known.push_back(each.time_deviation / std::pow(1 - 2 / (9 * freedom), 1.5));
+  }
+  if (known.empty()) return 0;
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::nth_element(known.begin(), middle, known.end());
+  return *middle;
+}
 
 double score(Aim aim, const Measured& measured) {
   if (!measured.is_measured()) return std::numeric_limits<double>::infinity();
@@ -179,29 +213,40 @@ SearchResult search(const std::vector<Candidate>& allocators, const std::vector<
   const bool is_memory_alone = aims == std::vector<Aim>{Aim::memory};
   const unsigned first_runs = is_memory_alone ? 1 : 2;  // one run says little about time
   SearchResult result;
-  const std::vector<Measured> plain = meter.measure("allocators", allocators, first_runs, 1);
+  std::vector<Measured> plain = meter.measure("allocators", allocators, first_runs, 1);
   std::vector<std::vector<Candidate>> lists;
   for (const Measured& each : plain) {
     if (each.is_measured()) lists.push_back(meter.singles_of(each.candidate));
   }
   const std::vector<Candidate> wanted = in_turn(lists);
-  const std::vector<Measured> singles = meter.measure("one setting", wanted, first_runs, 0.4);
+  std::vector<Measured> singles = meter.measure("one setting", wanted, first_runs, 0.4);
+  result.time_deviation = time_deviation(singles);
+  const unsigned runs = runs_for(result.time_deviation, first_precision, first_runs, first_most, meter,
+                                 plain.size() + wanted.size(), 0.4);
+  if (runs > first_runs) {
+    repeat(plain, "allocators", runs, 1, meter);
+    repeat(singles, "one setting", runs, 0.4, meter);
+    result.time_deviation = time_deviation(singles);
+  }
   const std::vector<Candidate> several = combinations(plain, singles, aims);
   result.asked = allocators.size() + wanted.size() + several.size();
   result.all = plain;
   result.all.insert(result.all.end(), singles.begin(), singles.end());
-  replace(result.all, meter.measure("several settings", several, first_runs, 0.55));
-  const std::size_t middle = std::min(meter.affordable(middle_runs, 0.75), middle_count);
-  if (middle > last_count)
-    replace(result.all,
-            meter.measure("the best " + std::to_string(middle), best_of(result.all, aims, middle), middle_runs, 0.75));
+  replace(result.all, meter.measure("several settings", several, runs, 0.55));
+  const unsigned more_runs =
+      runs_for(result.time_deviation, middle_precision, middle_runs, middle_most, meter, middle_count, 0.75);
+  const std::size_t middle = std::min(meter.affordable(more_runs, 0.75), middle_count);
   std::vector<Measured> better;
-  for (const Measured& each : result.all) {
-    if (each.runs >= middle_runs) better.push_back(each);
+  if (middle > last_count) {
+    better = meter.measure("the best " + std::to_string(middle), best_of(result.all, aims, middle), more_runs, 0.75);
+    replace(result.all, better);
   }
-  const std::size_t last = std::clamp(meter.affordable(last_runs, 1), last_least, last_count);
+  if (result.time_deviation == 0) result.time_deviation = time_deviation(better);
+  const unsigned most_runs =
+      runs_for(result.time_deviation, last_precision, last_runs, last_most, meter, last_count, 1);
+  const std::size_t last = std::clamp(meter.affordable(most_runs, 1), last_least, last_count);
   std::vector<Measured> final = meter.measure("the best " + std::to_string(last),
-                                              best_of(better.empty() ? result.all : better, aims, last), last_runs, 1);
+                                              best_of(better.empty() ? result.all : better, aims, last), most_runs, 1);
   result.finalists = final.size();
   replace(result.all, std::move(final));
   return result;

@@ -9,6 +9,9 @@
 ///     4. the best 12                                4 runs
 ///     5. the best 6                                 12 runs: enough for intervals of 95 %
 ///
+/// Where the time of a replay varies between rounds, so few runs say little. Then stages 1 and 2 are repeated with more
+/// runs, and the others have more too, as far as the budget pays for them.
+///
 /// A budget that does not pay for all of them cuts stages 2 and 3 short, and makes 4 and 5 smaller. The last stage has
 /// at least three candidates, so that there are always intervals.
 ///
@@ -38,7 +41,8 @@ struct Measured {
   Candidate candidate = {};
   unsigned runs = 0;
   Ratio time = {}, peak = {}, mean = {};
-  std::string state = {};  ///< why it was not measured: it crashed or refused calls; empty: it was
+  double time_deviation = Ratio::none;  ///< of one round's ratio of times: see log_deviation()
+  std::string state = {};               ///< why it was not measured: it crashed or refused calls; empty: it was
 
   bool is_measured() const { return state.empty() && time.is_known() && peak.is_known(); }
 };
@@ -50,6 +54,10 @@ double score(Aim aim, const Measured& measured);
 
 /// The best `count` candidates: of each aim in turn the best one that is not taken yet.
 std::vector<Candidate> best_of(const std::vector<Measured>& all, const std::vector<Aim>& aims, std::size_t count);
+
+/// The standard deviation of one round's ratio of times, from many candidates. It is the median of theirs, which a few
+/// disturbed rounds do not change. 0 if no candidate has two runs.
+double time_deviation(const std::vector<Measured>& all);
 
 /// The candidates with two of the choices that helped their allocator, and with all of them together. In further pairs
 /// one choice exceeds a limit and the other may repair that. The most promising come first: those whose parts helped
@@ -75,6 +83,7 @@ struct SearchResult {
   std::vector<Measured> all = {};  ///< each candidate by its most runs
   std::size_t asked = 0;           ///< candidates that the search wanted to try
   std::size_t finalists = 0;       ///< the last of `all`, which were in the last stage
+  double time_deviation = 0;       ///< of one round's ratio of times, by all candidates with one setting; 0: not known
 };
 
 /// `allocators`: without settings, the default first.

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,6 +27,8 @@ struct MadeUp : Meter {
   std::map<std::string, Factors> plain = {{"libc", {1, 1}}};
   std::size_t pays_for = 1000;
   std::size_t runs_done = 0;
+  double deviation = 0;  ///< of one round's ratio of times
+  mutable std::mt19937 random{1};
 
   Measured measured(const Candidate& candidate, unsigned runs) const {
     auto [time, peak] = plain.at(candidate.allocator);
@@ -36,7 +40,13 @@ struct MadeUp : Meter {
     }
     if (const auto found = together.find(candidate.title()); found != together.end())
       std::tie(time, peak) = found->second;
-    return {.candidate = candidate, .runs = runs, .time = exact(time), .peak = exact(peak), .mean = exact(peak)};
+    if (deviation != 0) time *= std::exp(std::normal_distribution(0.0, deviation / std::sqrt(runs))(random));
+    return {.candidate = candidate,
+            .runs = runs,
+            .time = exact(time),
+            .peak = exact(peak),
+            .mean = exact(peak),
+            .time_deviation = deviation};
   }
 
   std::vector<Measured> measure(const std::string&, const std::vector<Candidate>& candidates, unsigned runs,
@@ -131,6 +141,45 @@ TEST_CASE("search: two settings that are allowed only together are tried togethe
   const SearchResult result = search({{.allocator = "libc"}}, all_aims, meter);
   CHECK(recommend(Aim::time, finalists(result)).title == large + " top_pad=0");
   CHECK(recommend(Aim::both, finalists(result)).title == large + " top_pad=0");
+}
+
+TEST_CASE("search: where times vary, settings have more runs, as far as the budget pays for them") {
+  MadeUp quiet;
+  quiet.factors = {{"libc tcache_count=32", {0.88, 1}}, {"libc mxfast=0", {0.94, 1}}};
+  CHECK(finalists(search({{.allocator = "libc"}}, all_aims, quiet)).front().runs == 12);
+  const auto noisy = [&](unsigned seed) {
+    MadeUp meter = quiet;
+    meter.deviation = 0.24;
+    meter.random.seed(seed);
+    return meter;
+  };
+  int found = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    MadeUp meter = noisy(seed);
+    const std::vector<Measured> last = finalists(search({{.allocator = "libc"}}, {Aim::time}, meter));
+    const std::string title = recommend(Aim::time, last).title.value_or("");
+    found += title.find("tcache_count=32") != std::string::npos;
+    CHECK(last.front().runs == 96);
+  }
+  CHECK(found >= 95);
+  MadeUp poor = noisy(1);
+  poor.pays_for = 2;
+  CHECK(finalists(search({{.allocator = "libc"}}, {Aim::time}, poor)).front().runs == 12);
+}
+
+TEST_CASE("search: the deviation of times is that of most candidates") {
+  const auto measured = [](unsigned runs, double deviation) {
+    return Measured{.runs = runs, .time = exact(1), .peak = exact(1), .time_deviation = deviation};
+  };
+  CHECK(time_deviation({}) == 0);
+  CHECK(time_deviation({measured(1, Ratio::none)}) == 0);
+  CHECK(time_deviation({measured(12, 0.1), measured(12, 0.1), measured(12, 7)}) == doctest::Approx(0.1).epsilon(0.05));
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0, 0.2);
+  std::vector<Measured> pairs;
+  for (int i = 0; i < 2000; ++i)
+    pairs.push_back(measured(2, log_deviation({{.pairs = {std::exp(normal(random)), std::exp(normal(random))}}})));
+  CHECK(time_deviation(pairs) == doctest::Approx(0.2).epsilon(0.05));
 }
 
 TEST_CASE("search: where nothing helps, the default is best for every aim") {

@@ -122,6 +122,16 @@ std::string untried_text(const std::vector<UntriedSetting>& settings, const std:
   return text.empty() ? text : "\n" + title + ":\n" + text;
 }
 
+/// A machine on which times vary is worth knowing of: the intervals are wide, and the search takes long.
+std::string deviation_text(const TuneReport& report) {
+  constexpr double much = 0.05;
+  if (report.time_deviation < much) return "";
+  std::uint64_t most = 0;
+  for (const TunedRow& row : report.rows) most = std::max(most, row.runs);
+  return "times vary by " + fixed(100 * report.time_deviation, 0) + " % between rounds, so the best settings had " +
+         output::counted(most, "run") + "; a machine without other work needs fewer\n";
+}
+
 std::string times_text(const TuneReport& report) {
   std::string text;
   for (const std::string& trace : report.without_times)
@@ -214,6 +224,7 @@ std::string tune_text(const TuneReport& report) {
     text +=
         "the budget ended the search early; the same command with --results=DIR continues it, --tune-budget=TIME "
         "gives it more\n";
+  text += deviation_text(report);
   text += times_text(report);
   text += untried_text(report.ignored, "ignored by the installed library, and not tried");
   text += untried_text(report.unknown, "tried, although the library could not be asked whether it knows them");

@@ -127,6 +127,8 @@ struct TuneReport {
   TunedFigures default_figures = {};
   std::uint64_t asked = 0;  ///< candidates that the search wanted to try
   double seconds = 0;
+  std::uint64_t timed_runs = 0;
+  double time_deviation = 0;
 
   /// Whether the budget has paid for all of them.
   bool is_whole() const { return rows.size() >= asked; }
@@ -148,6 +150,9 @@ void describe(Visitor& field, R& report) {
   field("wanted", report.asked, "candidates that the search wanted to try");
   field("whole", report.is_whole(), "whether all of them were tried; else the budget has ended the search early");
   field("seconds", report.seconds, "that the search took, without cells that were there");
+  field("timed_runs", report.timed_runs, "on each trace, of all candidates in all stages");
+  field("time_deviation", report.time_deviation,
+        "by which the ratio of times varies between rounds: the standard deviation of its logarithm; 0: not known");
   field("candidates", report.rows, "all that were tried");
   field("recommendations", report.recommendations, "one for each aim");
   field("ignored", report.ignored, "settings that the installed library ignores; they were not tried");
