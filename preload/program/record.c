@@ -17,15 +17,19 @@
 // Composing the records of one event of several slots. The ring's reader expects the event itself last
 // (preload/protocol.h, "Records").
 
-// The records of one event.
+// The records of one event. They are composed twice, to count them and to publish them: a copy of them would take 1.4
+// KB of a stack, which may be a signal handler's.
 struct Batch {
+  const struct HeldRing* held;  // NULL: the records are only counted
+  uint64_t position;            // of the first record in the ring
   uint64_t count;
-  struct Slot slots[label_bytes_max / piece_bytes + 8];
+  size_t (*usable_size)(void*);  // NULL: not recorded. The same for both times
 };
 
 static inline void append_slot(struct Batch* batch, struct Slot slot) {
-  must(batch->count < sizeof batch->slots / sizeof *batch->slots);
-  batch->slots[batch->count++] = slot;
+  must(batch->count < label_bytes_max / piece_bytes + 8);
+  if (batch->held) held_publish(batch->held, batch->position + batch->count, slot.head, slot.body);
+  batch->count++;
 }
 
 static inline void append_value(struct Batch* batch, uint32_t kind, uint64_t value) {
@@ -61,10 +65,10 @@ static inline void append_pages(struct Batch* batch, const struct Call* call) {
 }
 
 /// Composes the records of `call`. `stamp_high`: the upper bits of stamps that the ring's reader knows.
-static inline void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
+static __attribute__((noinline)) void compose(struct Batch* batch, const struct Call* call, uint64_t stamp,
+                                              uint32_t stamp_high) {
   must((uint32_t)call->kind <= slot_kind_mask && (call->flags & ~(uint32_t)(slot_has_old_block | slot_pool_mask)) == 0);
   uint64_t head = head_of(call->kind, call->address) | call->flags;
-  batch->count = 0;
   if (stamp >> 32 != stamp_high) append_value(batch, record_stamp_high, stamp >> 32);
   if (call->pages) append_pages(batch, call);
   if (call->has_count) append_value(batch, record_count, call->count);
@@ -72,8 +76,8 @@ static inline void compose(struct Batch* batch, const struct Call* call, uint64_
   if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
   if (call->alignment && !fits_bits(call->alignment)) append_value(batch, record_alignment, call->alignment);
   if (call->label) append_label(batch, call->label);
-  if (usable_size_of && call->address && (kind_traits(call->kind) & cmt_allocates))
-    append_value(batch, record_usable_size, usable_size_of((void*)(uintptr_t)call->address));
+  if (batch->usable_size && call->address && (kind_traits(call->kind) & cmt_allocates))
+    append_value(batch, record_usable_size, batch->usable_size((void*)(uintptr_t)call->address));
   append_slot(batch, (struct Slot){head, call->size << 32 | (uint32_t)stamp});
 }
 
@@ -197,10 +201,10 @@ static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* a
 // forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or the stack whose records come
 // first.
 static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
-  struct Batch batch;
+  struct Batch batch = {.usable_size = usable_size_of};
   uint64_t floor = self->stamp_floor;
-  const uint32_t before = stack ? stack->slots : 0;
-  compose(&batch, call, stamp, (uint32_t)(floor >> 32));
+  const uint32_t before = stack ? stack->slots : 0, stamp_high = (uint32_t)(floor >> 32);
+  compose(&batch, call, stamp, stamp_high);
   struct HeldRing held = hold_ring(self);
   const uint64_t position = ring_reserve(&held, before + batch.count);
   const enum Reservation reservation = ring_reservation(self, &held, position, before + batch.count);
@@ -217,8 +221,9 @@ static bool append_records(struct Thread* self, const struct Call* call, uint64_
     return false;
   }
   if (stack) stacks_publish(self, stack, &held, position);
-  for (uint64_t i = 0; i < batch.count; i++)
-    held_publish(&held, position + before + i, batch.slots[i].head, batch.slots[i].body);
+  struct Batch published = {.held = &held, .position = position + before, .usable_size = batch.usable_size};
+  compose(&published, call, stamp, stamp_high);
+  must(published.count == batch.count);
   return true;
 }
 

@@ -22,8 +22,14 @@ static __attribute__((noinline)) void allocate(void) {
   free(block);
 }
 
+static __attribute__((noinline)) void allocate_large(void) {
+  block = malloc(1 << 20);
+  free(block);
+}
+
 static void idle(void) { block = NULL; }
 static void busy(void) { allocate(); }
+static void busy_large(void) { allocate_large(); }
 static void idle_handler(int signal) { block = signal ? NULL : stack; }
 static void busy_handler(int signal) {
   if (signal) allocate();
@@ -55,6 +61,7 @@ int main(void) {
   for (int i = 0; i < 2; i++) {
     const long nothing = in_coroutine(idle);
     printf("coroutine %ld\n", in_coroutine(busy) - nothing);
+    printf("large %ld\n", in_coroutine(busy_large) - nothing);
   }
   for (int i = 0; i < 2; i++) {
     const long nothing = in_handler(idle_handler);
