@@ -197,7 +197,7 @@ void refuse_other_ending(const std::string& page) {
   const bool is_form = ending.size() > 1 && ending.find_first_not_of("abcdefghijklmnopqrstuvwxyz", 1) == ending.npos;
   if (!is_form || ending == ".html" || ending == ".htm") return;
   throw command::UsageError("-o " + page +
-                            ": a page ends in .html or has no ending; the other forms are .txt and .json");
+                            ": a page ends in .html or .htm, or has no ending; the other forms are .txt and .json");
 }
 
 /// The outputs that the user asks for: a page, JSON, text.

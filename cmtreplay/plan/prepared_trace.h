@@ -131,7 +131,7 @@ void describe(Visitor& field, Facts& facts) {
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
   field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");
   field("peak_event", output::renamed(facts.peak_live_bytes_event, "peak_live_bytes_event"),
-        "the event with which that peak was reached, from 1");
+        "the event with which that peak was reached, from 1; 0: no block was live");
   field("most_live_blocks", output::renamed(facts.peak_live.blocks, "peak_live_blocks"),
         "the most blocks that were live at once, which need not be at the peak of live bytes");
   field("end_live_bytes", facts.end_live.bytes, "bytes that were never freed");

@@ -469,7 +469,7 @@ allocator_inside() {
       complain "an allocator inside: $status $(cat err)"
   fi
   status_of cmttrace "$BUILD/tests/preload/own_malloc"
-  grep -qx "cmttrace: $BUILD/tests/preload/own_malloc has a malloc of its own, which hides the tracer unless it calls the next malloc; otherwise link its allocator as a shared library" err ||
+  grep -qx "cmttrace: $BUILD/tests/preload/own_malloc has a malloc of its own, which is recorded only if it calls the next malloc; if it does not, link its allocator as a shared library" err ||
     complain "a malloc of its own: $(cat err)"
 }
 

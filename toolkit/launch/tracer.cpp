@@ -65,7 +65,7 @@ std::string why_not_seen(const ProgramFile& program) {
   if (const Obstacle obstacle = obstacle_named(obstacle_in(program)); !obstacle.keyword.empty())
     return std::string(obstacle.sentence) + (obstacle.keyword == "sanitizer" ? program.sanitizer : "");
   if (program.exports_malloc) {
-    return " has a malloc of its own, which hides the tracer unless it calls the next malloc; otherwise link its "
+    return " has a malloc of its own, which is recorded only if it calls the next malloc; if it does not, link its "
            "allocator as a shared library";
   }
   if (program.allocator.empty()) return {};

@@ -101,9 +101,10 @@ TEST_CASE("tracer: an allocator in the program is reported") {
   const std::string loader = "/lib64/ld-linux-x86-64.so.2";
   const Program own(ELFCLASS64, loader, {"malloc"}), uses(ELFCLASS64, loader, {"malloc", false}),
       inside(ELFCLASS64, loader, {"_rjem_malloc", true, false}), hidden(ELFCLASS64, loader, {"malloc", true, false});
-  CHECK(why_not_recordable(own.path) == own.path +
-                                            " has a malloc of its own, which hides the tracer unless it calls the next "
-                                            "malloc; otherwise link its allocator as a shared library");
+  CHECK(why_not_recordable(own.path) ==
+        own.path +
+            " has a malloc of its own, which is recorded only if it calls the next malloc; "
+            "if it does not, link its allocator as a shared library");
   CHECK(
       why_not_recordable(inside.path) ==
       inside.path +

@@ -28,7 +28,7 @@ void describe(Visitor& field, T& totals) {
         "most blocks that were live at once, which need not be at the peak of live bytes");
   field("peak_live_bytes", totals.peak_live_bytes, "most bytes that were live at once");
   field("peak_event", output::renamed(totals.peak_live_bytes_event, "peak_live_bytes_event"),
-        "the first event, from 1, at which so many bytes were live");
+        "the first event, from 1, at which so many bytes were live; 0: none");
   field("end_live_blocks", totals.end_live_blocks, "blocks live at the end");
   field("end_live_bytes", totals.end_live_bytes, "bytes live at the end");
   field("repairs", totals.repairs.total(), "lines and events that were dropped or altered");
