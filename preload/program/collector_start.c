@@ -29,14 +29,17 @@ enum {
   address_space_needed = 16 << 20
 };
 
+/// The progress of a supervisor.
+enum Progress { not_begun, has_name, has_collector };
+
 LARGE_VARIABLE static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
 static const char* refused_type;
 static char* stack;
 static long supervisor;
 static uint32_t is_gone;
-static bool is_copy;         // the supervisor does not share our memory
-static uint32_t is_started;  // the collector has executed its program
+static bool is_copy;       // the supervisor does not share our memory
+static uint32_t progress;  // of the supervisor
 static struct Control* shared;
 static uint64_t begun_ns;  // the start of the trace that was reported; 0: none was
 
@@ -262,13 +265,18 @@ static int become_collector(void* unused) {
   return 0;
 }
 
+static void make_progress(enum Progress next) {
+  __atomic_store_n(&progress, next, __ATOMIC_RELEASE);
+  sys(SYS_futex, &progress, FUTEX_WAKE, 0x7fffffff);
+}
+
 static int run_supervisor(void* unused) {
   (void)unused;
   sys(SYS_prctl, PR_SET_NAME, SUPERVISOR_NAME);
+  make_progress(has_name);
   sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
-  __atomic_store_n(&is_started, 1, __ATOMIC_RELEASE);
-  sys(SYS_futex, &is_started, FUTEX_WAKE, 0x7fffffff);
+  make_progress(has_collector);  // which has executed its program
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);
   __atomic_store_n(&is_gone, 1, __ATOMIC_RELEASE);
@@ -284,7 +292,7 @@ static long start_supervisor(void) {
   int saved = errno;
   uint64_t before;
   block_signals(&before);
-  is_started = 0;
+  progress = not_begun;
   long process = clone(run_supervisor, stack + stack_bytes, CLONE_VM | CLONE_UNTRACED, NULL);
   // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
   if (process < 0 && errno == EINVAL) {
@@ -331,11 +339,22 @@ const char* collector_refused_type(void) { return refused_type; }
 // The collector's last verdict is read after this.
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
+static bool await_progress(enum Progress wanted) {
+  uint32_t now = __atomic_load_n(&progress, __ATOMIC_ACQUIRE);
+  for (int tenths = 0; tenths < start_tenths_max && now < wanted; tenths++) {
+    wait_timed_out(&progress, now, 1);
+    now = __atomic_load_n(&progress, __ATOMIC_ACQUIRE);
+  }
+  return now >= wanted;
+}
+
+void collector_await_name(void) {
+  if (!sandbox_entered && supervisor > 0 && !is_copy) await_progress(has_name);
+}
+
 bool collector_end_supervisor(void) {
   if (sandbox_entered || supervisor <= 0 || is_copy || inherits_orphans()) return false;
-  for (int tenths = 0; tenths < start_tenths_max && !__atomic_load_n(&is_started, __ATOMIC_ACQUIRE); tenths++)
-    wait_timed_out(&is_started, 0, 1);
-  if (!__atomic_load_n(&is_started, __ATOMIC_ACQUIRE)) return false;
+  if (!await_progress(has_collector)) return false;
   const long ended = __atomic_exchange_n(&supervisor, 0, __ATOMIC_RELAXED);  // by one thread
   if (ended <= 0 || sys(SYS_kill, ended, SIGKILL) != 0) return false;
   sys(SYS_wait4, ended, 0, __WALL, 0);

@@ -47,6 +47,9 @@ bool collector_report_refusal(long error);
 bool collector_is_gone(void);
 /// Waits until the supervisor, and so the collector, has ended. Does nothing without a supervisor.
 void collector_reap(void);
+/// Waits until the supervisor has its name, for 2 s at most. By the name the first process of a container knows whose
+/// traces are not written yet. A program can end before its supervisor has run for the first time.
+void collector_await_name(void);
 /// Ends the supervisor: before an exec, or because the kernel grants some calls only to a process that shares its
 /// memory with no other. The collector goes on, and the process that inherits orphans reaps it. Returns whether it has
 /// ended one: not if there is none, in a sandbox, or if this process would inherit the collector.

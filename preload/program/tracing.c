@@ -242,6 +242,7 @@ static bool request(uint32_t kind) {
 static void announce_end(void) {
   struct Control* control = tracing.control;
   if (!can_request()) return;
+  collector_await_name();
   __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
   ring_bell(asleep_briefly);
