@@ -37,6 +37,7 @@ const char* collector_refused_path() { return nullptr; }
 const char* collector_refused_type() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
+void collector_await_name() {}
 bool collector_end_supervisor() { return false; }
 bool collector_report_refusal(long) { return true; }
 void collector_forget() {}
