@@ -33,7 +33,7 @@ std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
            output::with_commas(file.totals->end_live_blocks) + " of them live at the end";
   return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
          output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
-         " live at the end" +
+         (file.breaks_off ? " live where it breaks off" : " live at the end") +
          (file.pool_blocks == 0 ? "" : "; pools: " + counted(file.pool_blocks, "block") + " allocated");
 }
 

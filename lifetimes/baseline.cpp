@@ -69,11 +69,17 @@ bool has_stacks(trace::Options options, const std::string& path) {
   return trace::Trace(options, false, true).header().has_stacks;
 }
 
+[[noreturn]] void refuse_lost(const std::string& path, std::uint64_t lost) {
+  throw FormatError(command::input_name(path),
+                    "lacks " + output::counted(lost, "event") + " that the recorder has lost: not judged");
+}
+
 /// Throws FormatError if a trace breaks off: its figures would be those of its beginning. A trace without events is
-/// that of a recording that failed, and would be better than any other.
+/// that of a recording that failed, and would be better than any other. So would be one that lacks events.
 void check_whole(const Summary& summary, const std::string& path) {
   for (const Input& input : summary.inputs) {
     if (input.truncated) throw FormatError(command::input_name(path), "breaks off: not judged");
+    if (input.lost != 0) refuse_lost(path, input.lost);
     if (input.events == 0) throw FormatError(command::input_name(path), "has no events: not judged");
   }
 }
@@ -99,6 +105,7 @@ Phases phases_of(trace::Options options, const std::string& path) {
     if (event.makes_block() && phase != nullptr) phase->allocated.add_block(event.bytes());
   });
   if (trace.truncated()) throw FormatError(command::input_name(path), "breaks off: not judged");
+  if (trace.lost_events() != 0) refuse_lost(path, trace.lost_events());
   if (phases.empty()) throw FormatError(command::input_name(path), "has no marks (cmt_mark), and so no phases");
   trace.complaints().say_count();
   return phases;

@@ -157,6 +157,7 @@ class PreparedTrace::Pass {
     }
     plan_.facts.defects = trace.defects();
     plan_.facts.truncated = trace.truncated();
+    plan_.facts.lost_events = command::lost_events(trace.header(), trace.repairs());
     plan_.stretches = trace.stretches();
     if (!plan_.stretches.empty() && !trace.header().find("slice")) {
       RunStretch sum;

@@ -104,6 +104,7 @@ struct TraceFacts {
   std::uint64_t unknown_bytes = 0;                       ///< live at the peak: assumed_writes.h
   std::uint64_t defects = 0;
   bool truncated = false;
+  std::uint64_t lost_events = 0;  ///< that the recorder has lost
   std::array<std::uint64_t, kind_limit> by_kind{};
   heap::LiveTotals peak_live;  ///< each of the two at its own peak
   std::uint64_t peak_live_bytes_event = 0;
@@ -129,6 +130,7 @@ void describe(Visitor& field, Facts& facts) {
         "threads, marks, samples, pages of unknown blocks, resident pages that are not written");
   field("defects", facts.defects, "things in the trace that are missing, altered or left out");
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
+  field("lost_events", facts.lost_events, "events that the recorder has lost, which the replay lacks");
   field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");
   field("peak_event", output::renamed(facts.peak_live_bytes_event, "peak_live_bytes_event"),
         "the event with which that peak was reached, from 1; 0: no block was live");

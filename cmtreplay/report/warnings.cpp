@@ -59,6 +59,8 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
     warnings.push_back({"was recorded with another allocator than libc's",
                         "was recorded with " + facts.allocator + ": libc is another allocator"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
+  add_count(warnings, facts.lost_events, "events that the recorder has lost are not replayed",
+            "event that the recorder has lost is not replayed");
   if (!trace.chunks().kept())
     warnings.push_back({"the trace is planned again in each run",
                         trace.chunks().problem() + ": the trace is planned again in each run"});

@@ -27,6 +27,7 @@
 
 #include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
+#include "toolkit/files/temporary_folder.h"
 
 namespace cmt::replay {
 namespace {
@@ -292,11 +293,7 @@ std::uint32_t AllocatorFinder::missing_calls(const Probe& found, const Allocator
 
 std::string AllocatorFinder::preload_path(const std::string& path) {
   if (path.find_first_of(" :$\t\n") == path.npos) return path;
-  if (links_.empty()) {
-    std::string folder = (fs::temp_directory_path() / "cmtreplay-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) throw std::system_error(errno, std::generic_category(), folder);
-    links_ = folder;
-  }
+  if (links_.empty()) links_ = files::make_temporary_folder("cmtreplay-");
   const auto links = std::distance(fs::directory_iterator(links_), fs::directory_iterator());
   const fs::path link = links_ / ("allocator" + std::to_string(links) + ".so");
   fs::create_symlink(path, link);

@@ -73,10 +73,15 @@ int find_interpreter(dl_phdr_info* object, std::size_t, void* path) {
   return 1;  // the first object is the program
 }
 
+std::string interpreter_path() {
+  std::string path;
+  dl_iterate_phdr(find_interpreter, &path);
+  return path;
+}
+
 /// Lines such as "glibc.malloc.arena_max: 0x1 (min: 0x1, max: 0xffffffffffffffff)".
 Values tunables(const Allocator& allocator, unsigned timeout_seconds) {
-  std::string interpreter;
-  dl_iterate_phdr(find_interpreter, &interpreter);
+  const std::string interpreter = interpreter_path();
   Values values;
   if (interpreter.empty()) return values;
   launch::SpawnOptions command = worker_command(interpreter, "--list-tunables", {.settings = allocator.settings});
@@ -181,6 +186,18 @@ SettingAnswer by_name(const SettingPart& part, const std::string& name, const st
   return answer(part, Understood::no, "the library's file does not contain this name");
 }
 
+/// A variable that no kind of allocator reads here. Its name may be misspelt, and a library may have a name of its own
+/// for MALLOC_CONF.
+SettingAnswer ask_by_name(const SettingPart& part, const std::string& kind, const std::string& library) {
+  if (part.variable.find("MALLOC") == part.variable.npos)
+    return answer(part, Understood::unknown, "no setting of malloc that is known here");
+  if (kind == "libc" && !tunable_of(part.variable + "_").empty())
+    return answer(part, Understood::no, "the variable of glibc is " + part.variable + "_");
+  return by_name(part, part.variable,
+                 process::read_file(kind == "libc" ? interpreter_path() : library) +
+                     (kind == "libc" ? process::read_file(library) : ""));
+}
+
 SettingAnswer ask_tcmalloc(const SettingPart& part, const Values& values, const std::string& file) {
   for (const auto& [variable, property] : tcmalloc_properties) {
     const auto found = values.find(property);
@@ -277,7 +294,7 @@ std::vector<SettingAnswer> ask_settings(const std::string& worker, const Allocat
     else if (reader == "tbb" || reader == "scudo")
       answers.push_back(by_name(part, part.key, file));
     else
-      answers.push_back(answer(part, Understood::unknown, "no setting of malloc that is known here"));
+      answers.push_back(ask_by_name(part, kind, settings_file(allocator)));
   }
   return answers;
 }

@@ -362,7 +362,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   progress_.bytes = outputs_.bytes();
   progress_.cut_ns = cut.clock_ns;
   if (stopped_by_ == nullptr) return;
-  end_recording(false);
+  end_recording(true);  // the program goes on: what is live here may be freed
   give_verdict(verdict_enough, "");
 }
 

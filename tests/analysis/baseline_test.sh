@@ -44,6 +44,19 @@ test "$(gate --baseline=old.trace broken.cmt)" = 1
 grep -q 'broken.cmt: breaks off: not judged' words
 test "$(gate --baseline=broken.cmt old.trace)" = 1
 grep -q 'broken.cmt: breaks off: not judged' words
+# Events that the recorder has lost: the figures may hide what is worse. Each tool reports them.
+{ printf '#cmt text=1\n#cmt recorder="libcmttrace 0.3.0"\n'; grep -v '^#' new.trace; printf '#cmt repairs=5\n#cmt end=complete\n'; } > lost.trace
+trace2cmt -o lost.cmt lost.trace
+lifetimes --json lost.cmt > lost.json 2> words
+grep -qx 'lifetimes: lost.cmt: lacks 5 events that the recorder has lost' words
+for lost in lost.trace lost.cmt lost.json; do
+  test "$(gate --baseline=$lost old.trace)" = 1
+  grep -q "$lost: lacks 5 events that the recorder has lost: not judged" words
+done
+test "$(gate --baseline=old.trace lost.cmt)" = 1
+trace2cmt --info lost.cmt | grep -q 'repairs  *5, of which 5 are events that the recorder has lost'
+sed 's/libcmttrace/other/' lost.trace > other.trace
+test "$(gate --baseline=other.trace other.trace)" = 0
 for none in none.trace none.cmt; do
   : > none.trace
   [ $none = none.trace ] || trace2cmt -o none.cmt none.trace 2> /dev/null

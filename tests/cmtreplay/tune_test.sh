@@ -40,11 +40,11 @@ assert lower["environment"] == ["GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1310
 assert lower["alloc"] == "libc," + lower["environment"][0]
 assert lower["peak"]["ratio"] < 0.7 < 0.9 < rows["libc mxfast=160"]["peak"]["ratio"]
 assert lower["figures"]["peak_resident_bytes"] < 7 << 20 < 8 << 20 < report["default_figures"]["peak_resident_bytes"]
-# The last stage has twelve runs. A row with the least memory is among the best.
-last = [row for row in rows.values() if row["runs"] == 12]
+# The last stage has the most runs, and at least twelve. A row with the least memory is among the best.
+last = [row for row in rows.values() if row["runs"] == max(each["runs"] for each in rows.values())]
 judged = [row for row in rows.values() if row["runs"] >= 4]
 least = min(row["peak"]["ratio"] for row in judged)
-assert last and any(row["best"] for row in judged if row["peak"]["ratio"] == least)
+assert last and last[0]["runs"] >= 12 and any(row["best"] for row in judged if row["peak"]["ratio"] == least)
 assert min(row["peak"]["ratio"] for row in last) <= lower["peak"]["ratio"] * 1.01
 advice, = report["recommendations"]
 assert advice["aim"] == "memory"
@@ -91,6 +91,10 @@ cmtreplay --alloc=libc,GLIBC_TUNABLES=glibc.malloc.mxfast=1000 --runs=1 t.trace 
 grep -q ': ignores glibc.malloc.mxfast=1000: glibc [0-9.]* ignores values above 160$' words
 cmtreplay --alloc=libc,MALLOC_CONF=narenas:1 --runs=1 t.trace > words 2>&1
 grep -q ': ignores narenas:1: it is a setting of jemalloc$' words
+cmtreplay --alloc=libc,MALLOC_MMAP_THRESHOLD=131072,MALLOC_ARENA_MAXX=1,MALLOC_TRACE=x,HOME=/ --runs=1 t.trace > words 2>&1
+grep -q ': ignores MALLOC_MMAP_THRESHOLD=131072: the variable of glibc is MALLOC_MMAP_THRESHOLD_$' words
+grep -q ": ignores MALLOC_ARENA_MAXX=1: the library's file does not contain this name\$" words
+test "$(grep -c ': ignores ' words)" = 2
 for asked in 'jemalloc,MALLOC_CONF=narenas:2,foo:1 foo:1' 'tcmalloc,TCMALLOC_RELEASE_RATE=2,TCMALLOC_FOO=1 TCMALLOC_FOO=1' \
   'mimalloc,MIMALLOC_EAGER_COMMIT=0,MIMALLOC_FOO=1 MIMALLOC_FOO=1'; do
   if ! cmtreplay --alloc="${asked%%,*}" --runs=1 t.trace > /dev/null 2>&1; then continue; fi

@@ -68,14 +68,14 @@ wait $! || complain "the program: exit $?"
   complain "from outside: $(seen)"
 [ ! -e control.$! ] || complain "the FIFO is still there"
 
-# Limits: the trace ends whole, the program goes on, nobody says a word.
+# Limits: the trace breaks off, the program goes on, nobody says a word.
 for limit in MAX_EVENTS=1 MAX_BYTES=20K MAX_TIME=1ns; do
   for form in trace cmt; do
     rm -f t.*
     env CMTTRACE_$limit CMTTRACE_OUT=t.$form LD_PRELOAD=$TRACER "$marked" many 2>err || complain "$limit: exit $?"
     [ ! -s err ] || complain "$limit: $(cat err)"
     trace2cmt --to=text t.$form >text
-    [ "$(tail -n 1 text)" = '#cmt end=complete' ] || complain "$limit: $(tail -n 1 text)"
+    [ "$(tail -n 1 text)" = '#cmt end=truncated' ] || complain "$limit: $(tail -n 1 text)"
     # 600,000 events that are all alike may be less than 20 KiB in the compact form.
     [ $limit.$form = MAX_BYTES=20K.cmt ] || [ "$(grep -vc '^#' text)" -lt 600000 ] || complain "$limit ($form): no limit"
     [ $limit != MAX_BYTES=20K ] || [ "$(stat -c %s t.$form)" -lt 24000 ] || complain "$limit: $(stat -c %s t.$form) bytes"

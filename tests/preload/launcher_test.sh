@@ -329,6 +329,10 @@ losses() {
   }
   many='push @x, "x" x $_ for 1..20000'
   lost 'stopped by --max-events in the first [0-9.]+ [mun]?s' --max-events=1000 -- perl -e "$many"
+  # The blocks that are live there are no leaks.
+  grep -q 'iB live where it breaks off; ' err || complain "a limit: $(cat err)"
+  cmtreport lost.cmt 2>/dev/null | grep -qF 'the recording breaks off' || complain "a limit: $(cmtreport lost.cmt)"
+  ! cmtreport lost.cmt 2>/dev/null | grep -qE 'steady leak|leaks' || complain "a limit, a leak: $(cmtreport lost.cmt)"
   lost 'stopped by --max-time in the first [0-9.]+ [mun]?s' --max-time=1ns -- perl -e "$many"
   lost 'stopped by --max-bytes in the first [0-9.]+ [mun]?s' --max-bytes=10K -- perl -e "$many"
   [ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"

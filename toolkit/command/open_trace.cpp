@@ -296,6 +296,11 @@ std::string sampling_text(const Header& header) {
   return "a sample per " + output::bytes_text(header.sampled());
 }
 
+std::uint64_t lost_events(const Header& header, const Repairs& repairs) {
+  const std::optional<std::string_view> recorder = header.find("recorder");
+  return recorder && recorder->starts_with("libcmttrace") ? repairs.other : 0;
+}
+
 std::string memory_text(const Header& header) {
   std::istringstream words{std::string(header.find("memory").value_or(""))};
   std::string watched;

@@ -52,6 +52,9 @@ std::string sampling_text(const Header& header);
 /// The value of the key `memory` (format-spec/text.md) in words: "250 MiB of the control group's 256 MiB were in use at
 /// 6.1 s: 240 MiB anonymous, of which the recorder has 5 MiB". Empty: the trace has no such value.
 std::string memory_text(const Header& header);
+/// The events that the recorder has lost, as with CMTTRACE_ON_FULL=drop. These are the only repairs of libcmttrace that
+/// have no kind. 0 for the traces of others.
+std::uint64_t lost_events(const Header& header, const Repairs& repairs);
 
 /// Whether a path names a regular file, which can be read more than once.
 bool can_be_read_again(const std::string& path);

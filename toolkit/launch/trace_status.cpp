@@ -29,6 +29,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/files/temporary_folder.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
@@ -318,7 +319,8 @@ void add_trace(const BegunTrace& trace, RecordedTraces& recorded) {
   file.events = totals ? totals->events : count_events(reader, file.threads);
   const Repairs repairs = totals ? totals->repairs : reader.repairs();
   file.repairs = repairs.total() - repairs[Repair::unmatched_free];
-  file.is_finished = totals ? !totals->truncated : !reader.truncated();
+  file.breaks_off = totals ? totals->truncated : reader.truncated();
+  file.is_finished = !file.breaks_off || trace.stopped.starts_with("max-");
   add_file(std::move(file), trace, recorded);
 }
 
@@ -376,8 +378,7 @@ TraceStatusFile::TraceStatusFile(const std::string& output, bool has_traces) : p
 /// Only root's command can change its user.
 void TraceStatusFile::make_file() {
   const bool is_for_others = geteuid() == 0;
-  std::string folder = fs::temp_directory_path() / (std::string(status_folder_begin) + "XXXXXX");
-  if (mkdtemp(folder.data()) == nullptr) throw std::system_error(errno, std::generic_category(), folder);
+  const std::string folder = files::make_temporary_folder(std::string(status_folder_begin));
   chmod(folder.c_str(), is_for_others ? 0711 : 0700);  // whatever the umask is
   std::array<unsigned char, status_name_digits / 2> random{};
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))

@@ -127,6 +127,7 @@ struct RecordedFile {
   std::uint64_t events = 0, threads = 0, repairs = 0;
   bool is_readable = true;                ///< else counted as the collector reports
   bool is_finished = true;                ///< it has an end, which no error has caused
+  bool breaks_off = false;                ///< the program went on, or may have gone on, after the trace's end
   bool is_sampled = false;                ///< all figures are of the samples alone
   std::optional<RunningTotals> totals{};  ///< of a whole .cmt
   std::uint64_t pool_blocks = 0;          ///< made in pools, of a whole .cmt; the totals have none of them

@@ -123,6 +123,8 @@ void Trace::begin_output() {
 void Trace::say_what_is_missing() const {
   if (progress_) progress_->clear();
   if (truncated()) say(name() + ": breaks off before its end");
+  if (const std::uint64_t lost = lost_events(); lost != 0)
+    say(name() + ": lacks " + output::counted(lost, "event") + " that the recorder has lost");
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
   if (!pools_.is_chosen_known()) {
     const std::string names = pools_.names();

@@ -137,6 +137,8 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
+  /// Complete at the end.
+  std::uint64_t lost_events() const { return command::lost_events(header(), reader_.repairs()); }
   /// The pools of the events that were read so far.
   const Pools& pools() const { return pools_; }
   /// The totals of a whole .cmt. Complete at the end.

@@ -270,7 +270,9 @@ std::string facts_text(const Info& info) {
   if (info.touches) add("never touched", untouched_text(*info.touches));
   if (info.layout && !info.layout->pools.empty()) add("pools", pools_text(info.layout->pools));
   add("refused", with_commas(totals.failed));
-  add("repairs", with_commas(totals.repairs.total()));
+  const std::uint64_t lost = cmt::command::lost_events(info.header, totals.repairs);
+  add("repairs", with_commas(totals.repairs.total()) +
+                     (lost == 0 ? "" : ", of which " + with_commas(lost) + " are events that the recorder has lost"));
   return without_heading(table);
 }
 
