@@ -219,7 +219,7 @@ void describe(Visitor& field, Row& row) {
   field("files", row.files, "the mapped files and shared memory, the largest first");
   field("malloc", row.malloc, "null: its malloc is not glibc's, or not known");
   field("allocator", row.allocator, "null: not asked (--call), or none that answers");
-  field("trim", row.trim, "null: not tried (--trim)");
+  field("trim", row.trim, "null: not tried (--trim), or another malloc than glibc's");
   field("advice", row.advice, "for people, the most important first");
   field("doubts", row.doubts, "why figures may be off");
 }

@@ -97,6 +97,11 @@ Explanation look(int pid, const ExplainRights& rights, BlockSites* sites) {
   return explanation;
 }
 
+/// Whether a call of malloc_trim(3) would reach a malloc that does not serve the process.
+bool has_other_malloc(const Explanation& explanation) {
+  return !explanation.heap && (explanation.why_no_heap == NoGlibc::not_used || !explanation.other_malloc.empty());
+}
+
 }  // namespace
 
 Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* sites) {
@@ -107,12 +112,14 @@ Explanation explain_process(int pid, const ExplainRights& rights, BlockSites* si
          looks < looks_max && explanation.why_no_heap == NoGlibc::not_used && explanation.other_malloc.empty(); ++looks)
       explanation = look(pid, rights, sites);
     add_figures(explanation, pid);
-    const bool calls = rights.trims || (rights.calls && !explanation.heap);
-    if (calls && living_thread(pid) != pid)
+    const bool asks = rights.calls && (!explanation.heap || !explanation.other_malloc.empty());
+    explanation.is_trim_refused = rights.trims && has_other_malloc(explanation);
+    const bool trims = rights.trims && !explanation.is_trim_refused;
+    if ((asks || trims) && living_thread(pid) != pid)
       throw std::runtime_error("process " + std::to_string(pid) +
                                ": its first thread has ended: no function can be called in it");
-    if (rights.calls && !explanation.heap) explanation.allocator = ask_allocator(pid);
-    if (rights.trims) explanation.trim = call_malloc_trim(pid);
+    if (asks) explanation.allocator = ask_allocator(pid);
+    if (trims) explanation.trim = call_malloc_trim(pid);
     return explanation;
   } catch (const std::system_error&) {
     if (!has_ended(pid)) throw;

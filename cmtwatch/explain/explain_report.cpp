@@ -48,22 +48,21 @@ std::string glibc_name(const Explanation& explanation) {
 
 std::string malloc_text(const Explanation& explanation, const ExplainForm& form) {
   const std::string version = glibc_name(explanation);
+  const std::string by_call =
+      explanation.allocator || explanation.pid == 0 ? "." : ", and of some allocators by --call.";
   switch (explanation.why_no_heap) {
     case NoGlibc::not_loaded:
       return "No glibc was found in it: memory is known by mappings only.";
     case NoGlibc::not_used:
       if (explanation.other_malloc.empty())
         return "The malloc of its " + version +
-               " was not found: it was never called, or changes too fast (try --stop). "
-               "Memory is known by mappings only.";
+               " has no memory, or changes too fast to be found (try --stop). Memory is known by mappings only.";
       return "Its malloc is that of " + text::to_line(explanation.other_malloc) +
-             ", and glibc's was never called: memory is known by mappings" +
-             (explanation.allocator ? "." : ", and of some allocators by --call.");
+             ", and glibc's has no memory: memory is known by mappings" + by_call;
     case NoGlibc::swapped:
       if (!explanation.other_malloc.empty())
         return "Its malloc is that of " + text::to_line(explanation.other_malloc) + ", likely: the data of its " +
-               version + " are in swap, and were not read. Memory is known by mappings" +
-               (explanation.allocator ? "." : ", and of some allocators by --call.");
+               version + " are in swap, and were not read. Memory is known by mappings" + by_call;
       return "The malloc of its " + version +
              " was not found: its own data are in swap, and were not read. Memory is known by mappings only.";
     case NoGlibc::not_known:
@@ -83,7 +82,8 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
          size_text(heap.free_bytes(), form) + " free" +
          (heap.figures.swapped_bytes == 0
               ? "."
-              : ", and " + size_text(heap.figures.swapped_bytes, form) + " in swap, of which nothing is known.");
+              : ", and " + size_text(heap.figures.swapped_bytes, form) + " in swap, of which nothing is known.") +
+         (explanation.other_malloc.empty() ? "" : " " + text::to_line(explanation.other_malloc) + " is loaded, too.");
 }
 
 std::string beside_text(const Explanation& explanation, const ExplainForm& form) {

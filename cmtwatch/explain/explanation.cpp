@@ -82,7 +82,7 @@ class Booking {
   }
 
   void find_other_malloc() {
-    constexpr std::string_view known[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc",
+    constexpr std::string_view known[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc_proxy",
                                           "libscudo",    "librpmalloc", "libsnmalloc", "libhoard"};
     for (const process::Mapping& mapping : memory_.mappings()) {
       const std::string_view file = std::string_view(mapping.name).substr(mapping.name.rfind('/') + 1);
@@ -96,7 +96,8 @@ class Booking {
     FoundGlibc found = find_glibc(memory_);
     result_.why_no_heap = found.why_not;
     result_.glibc_minor = found.malloc.minor;
-    if (found.why_not != NoGlibc::none) return find_other_malloc();
+    find_other_malloc();
+    if (found.why_not != NoGlibc::none) return;
     result_.heap = read_heap(memory_, std::move(found.malloc), threads, sites_);
     for (const Range& range : result_.heap->heap_ranges) claims_.push_back({range, PartKind::live});
     for (const Range& range : result_.heap->mapped.ranges) claims_.push_back({range, PartKind::large});

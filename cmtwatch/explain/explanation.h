@@ -83,6 +83,7 @@ struct Explanation {
   std::optional<process::GroupMemory> group;
   std::optional<AllocatorFigures> allocator;  ///< what another malloc answers, if it was asked
   std::optional<TrimResult> trim;             ///< of malloc_trim(0), if it was tried after the look
+  bool is_trim_refused = false;               ///< it was to be tried, but its malloc is not glibc's
   std::vector<std::string> doubts;            ///< why figures may be off
   const BlockSites* sites = nullptr;          ///< of a trace; null: none is given
 
@@ -101,7 +102,7 @@ struct ExplainRights {
   bool stops = false;         ///< all its threads are stopped meanwhile, so that the figures are exact
   bool calls = false;         ///< another malloc than glibc's is asked for its figures, by a call on one of the threads
   bool counts_zeros = false;  ///< huge pages are read to count their pages of zeros
-  bool trims = false;         ///< malloc_trim(0) is called after the look
+  bool trims = false;         ///< malloc_trim(0) is called after the look, if glibc's malloc has memory
   bool are_stopped = false;   ///< the caller has stopped all its threads
 };
 

@@ -221,10 +221,12 @@ std::optional<MallocParameters> parameters_at(const Words& data, std::size_t at,
   return found;
 }
 
-std::optional<MallocParameters> find_parameters(AddressSpace& memory, Range module, const GlibcLayout& layout) {
+/// `has_heap`: [heap] may be malloc's. Else its begin marks nothing.
+std::optional<MallocParameters> find_parameters(AddressSpace& memory, Range module, const GlibcLayout& layout,
+                                                bool has_heap) {
   std::uint64_t heap = 0;
   for (const process::Mapping& mapping : memory.mappings()) {
-    if (heap == 0 && mapping.name == "[heap]") heap = mapping.begin;
+    if (has_heap && heap == 0 && mapping.name == "[heap]") heap = mapping.begin;
   }
   const std::size_t words = layout.sbrk_base / word_bytes + 1;
   std::optional<MallocParameters> found;
@@ -276,6 +278,11 @@ NoGlibc why_not_found(AddressSpace& memory, Range module, const GlibcLayout& lay
   return is_unused ? NoGlibc::not_used : NoGlibc::swapped;
 }
 
+bool has_arena_memory(const GlibcMalloc& malloc) {
+  return std::any_of(malloc.arenas.begin(), malloc.arenas.end(),
+                     [](const Arena& arena) { return arena.system_bytes != 0; });
+}
+
 /// Looks for malloc in one module's data.
 bool find_malloc(AddressSpace& memory, Range module, GlibcMalloc& malloc) {
   std::vector<std::uint64_t> ring;
@@ -287,7 +294,7 @@ bool find_malloc(AddressSpace& memory, Range module, GlibcMalloc& malloc) {
   for (const std::uint64_t address : ring) malloc.arenas.push_back(read_arena(memory, address, malloc.layout));
   constexpr std::uint32_t noncontiguous = 2;
   malloc.is_main_contiguous = (memory.read<std::uint32_t>(ring[0] + 4).value_or(0) & noncontiguous) == 0;
-  malloc.parameters = find_parameters(memory, module, malloc.layout);
+  malloc.parameters = find_parameters(memory, module, malloc.layout, has_arena_memory(malloc));
   return true;
 }
 
@@ -355,6 +362,12 @@ FoundGlibc find_static_glibc(AddressSpace& memory) {
   return found;
 }
 
+/// Whether malloc has memory. Without, another malloc serves the program: mallinfo2(3), malloc_trim(3) and their like
+/// make glibc's ready, and take no memory for it.
+bool has_memory(const GlibcMalloc& malloc) {
+  return has_arena_memory(malloc) || (malloc.parameters && malloc.parameters->mapped_blocks != 0);
+}
+
 }  // namespace
 
 FoundGlibc find_glibc(AddressSpace& memory) {
@@ -369,8 +382,8 @@ FoundGlibc find_glibc(AddressSpace& memory) {
       continue;
     }
     malloc.layout = *layout;
-    if (find_malloc(memory, module.range, malloc)) return {NoGlibc::none, malloc};
-    found = {why_not_found(memory, module.range, *layout), malloc};
+    if (find_malloc(memory, module.range, malloc) && has_memory(malloc)) return {NoGlibc::none, malloc};
+    found = {malloc.parameters ? NoGlibc::not_used : why_not_found(memory, module.range, *layout), malloc};
   }
   if (found.why_not == NoGlibc::not_loaded) return find_static_glibc(memory);
   return found;

@@ -71,7 +71,7 @@ bool maps_glibc(const AddressSpace& memory);
 enum class NoGlibc {
   none,        ///< it is
   not_loaded,  ///< the program has no glibc
-  not_used,    ///< its malloc was never called: the program has another one
+  not_used,    ///< its malloc has no memory: the program has another one
   swapped,     ///< its data are in swap, at least in part, and were not read
   not_known,   ///< its version, or its layout, is not known
 };

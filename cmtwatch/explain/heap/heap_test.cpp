@@ -141,6 +141,35 @@ TEST_CASE("heap: with malloc's own data in swap, another malloc is named as like
         std::string::npos);
 }
 
+TEST_CASE("heap: a main arena that was made ready and has no memory is no malloc, whatever else is in swap") {
+  MadeUpHeap made;
+  made.write_arena(main_arena, main_arena, main_arena + bins - 16, 0);
+  made.memory.write(settings_at + 96, std::uint64_t{0});
+  made.memory.map(text_at + 0x200000, page_bytes, "/lib/libjemalloc.so.2", "r--p");
+  made.memory.set_state({data_at + page_bytes, data_at + 2 * page_bytes}, PageState::swapped);
+  const Explanation look = explain(made.memory);
+  CHECK(look.why_no_heap == NoGlibc::not_used);
+  CHECK(look.bytes_of(PartKind::anonymous) == heap_pages * page_bytes);
+  CHECK(explain_text(look, {}).find("Its malloc is that of libjemalloc.so.2, and glibc's has no memory:") !=
+        std::string::npos);
+}
+
+TEST_CASE("heap: a malloc without memory in its arenas holds mapped blocks") {
+  MadeUpHeap made;
+  made.write_arena(main_arena, main_arena, main_arena + bins - 16, 0);
+  made.memory.write(settings_at + 96, std::uint64_t{0});
+  made.memory.write(settings_at + 60, std::int32_t{1});  // n_mmaps
+  CHECK(explain(made.memory).heap);
+}
+
+TEST_CASE("heap: beside a heap of glibc's, another malloc is named") {
+  MadeUpHeap made;
+  made.memory.map(text_at + 0x200000, page_bytes, "/lib/libjemalloc.so.2", "r--p");
+  const std::string text = explain_text(explain(made.memory), {});
+  CHECK(text.find("Its malloc is glibc 2.36's, with 1 arena") != std::string::npos);
+  CHECK(text.find("free. libjemalloc.so.2 is loaded, too.\n") != std::string::npos);
+}
+
 TEST_CASE("heap: glibc is found in a program that is linked statically and does not have its version") {
   MadeUpHeap made("/program", "corrupted double-linked list");
   made.memory.write(main_heap + 8, std::uint64_t{0x291});  // the first thread's cache
