@@ -59,9 +59,17 @@ class Adviser {
     return bytes >= worth_bytes && bytes >= given_.resident_bytes / worth_share;
   }
 
-  std::string recording() const {
-    return "cmttrace --attach=" + (given_.pid != 0 ? std::to_string(given_.pid) : "PID") +
-           " --duration=1min -o app.cmt, then cmtreport app.cmt.";
+  // A recording has the call stacks only of blocks that are allocated after its begin. `reader`: prints who holds them.
+  std::string recording(const std::string& whom, const std::string& reader) const {
+    const std::string begin = "To see who allocates " + whom + ", ";
+    if (given_.heap->malloc.is_static)
+      return begin + "link the program dynamically, and record it from its start: cmttrace cannot record it as it is.";
+    const std::string text = begin +
+                             "record the program from its start: cmttrace --stacks -o app.cmt -- COMMAND, then " +
+                             reader + " app.cmt.";
+    return given_.pid == 0 ? text
+                           : text + " cmttrace --attach=" + std::to_string(given_.pid) +
+                                 " -o app.cmt names only what is allocated from then on, if memory still grows.";
   }
 
   std::string trace_text() const {
@@ -146,18 +154,19 @@ class Adviser {
     for (const SiteRow& row : sites)
       text += (&row == sites.data() ? "By call: " : "; ") + row.site + ": " + counted(row.blocks, "block") +
               keep_text(row.blocks, row.kept_bytes);
-    text += sites.empty() ? "To see who allocates them: " + recording() : ".";
+    text += sites.empty() ? recording("them", "overhead --by=function") : ".";
     thoughts_.push_back({bytes, std::move(text)});
   }
 
   void think_of_live() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::live) + given_.bytes_of(PartKind::large);
     if (bytes < given_.resident_bytes / 2) return;
-    thoughts_.push_back({bytes, "Most of it is live: " +
-                                    counted(given_.heap->figures.live_blocks + given_.heap->mapped.blocks, "block") +
-                                    " with " + bytes_text(bytes) +
-                                    " resident. No setting of malloc makes that smaller. To see who allocates it: " +
-                                    (trace_ && trace_->matches ? "cmtreport " + trace_->file + "." : recording())});
+    const std::uint64_t blocks = given_.heap->figures.live_blocks + given_.heap->mapped.blocks;
+    thoughts_.push_back({bytes, "Most of it is live: " + counted(blocks, "block") + " with " + bytes_text(bytes) +
+                                    " resident. No setting of malloc makes that smaller. " +
+                                    (trace_ && trace_->matches && trace_->found_blocks >= blocks / 2
+                                         ? "To see who allocates it: cmtreport " + trace_->file + "."
+                                         : recording("it", "cmtreport"))});
   }
 
   void think_of_anonymous() {

@@ -351,6 +351,7 @@ FoundGlibc find_static_glibc(AddressSpace& memory) {
       GlibcMalloc malloc;
       malloc.minor = is_minor_known ? minor : 0;
       malloc.path = module.path;
+      malloc.is_static = true;
       malloc.layout = *glibc_layout(minor);
       if (find_malloc(memory, module.range, malloc) && malloc.parameters &&
           (is_minor_known || is_layout_right(memory, malloc)))

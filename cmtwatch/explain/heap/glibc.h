@@ -53,6 +53,7 @@ struct Arena {
 struct GlibcMalloc {
   int minor = 0;  ///< of its version, 2.MINOR; 0: not known, as in some programs that are linked statically
   std::string path;
+  bool is_static = false;  ///< it is in the program itself
   GlibcLayout layout;
   std::vector<Arena> arenas;
   bool is_main_contiguous = true;
