@@ -36,6 +36,8 @@ class Adviser {
       think_of_live();
     }
     think_of_anonymous();
+    think_of_huge_pages();
+    think_of_lazy_free();
     think_of_answers();
     std::stable_sort(thoughts_.begin(), thoughts_.end(),
                      [](const Thought& a, const Thought& b) { return a.bytes > b.bytes; });
@@ -162,11 +164,17 @@ class Adviser {
     const std::uint64_t bytes = given_.bytes_of(PartKind::live) + given_.bytes_of(PartKind::large);
     if (bytes < given_.resident_bytes / 2) return;
     const std::uint64_t blocks = given_.heap->figures.live_blocks + given_.heap->mapped.blocks;
-    thoughts_.push_back({bytes, "Most of it is live: " + counted(blocks, "block") + " with " + bytes_text(bytes) +
-                                    " resident. No setting of malloc makes that smaller. " +
-                                    (trace_ && trace_->matches && trace_->found_blocks >= blocks / 2
-                                         ? "To see who allocates it: cmtreport " + trace_->file + "."
-                                         : recording("it", "cmtreport"))});
+    const std::uint64_t zeros = given_.huge_zero_bytes.value_or(0);  // most of them may be in these blocks
+    const char* const smaller = is_worth(zeros) ? ""
+                                : !given_.huge_zero_bytes && is_worth(given_.huge_page_bytes)
+                                    ? "Huge pages may make it large: --huge-pages counts their pages of zeros. "
+                                    : "No setting of malloc makes that smaller. ";
+    thoughts_.push_back(
+        {bytes - std::min(bytes, zeros), "Most of it is live: " + counted(blocks, "block") + " with " +
+                                             bytes_text(bytes) + " resident. " + smaller +
+                                             (trace_ && trace_->matches && trace_->found_blocks >= blocks / 2
+                                                  ? "To see who allocates it: cmtreport " + trace_->file + "."
+                                                  : recording("it", "cmtreport"))});
   }
 
   void think_of_anonymous() {
@@ -187,6 +195,28 @@ class Adviser {
              bytes_text(parameters->mapped_bytes - found) + " more in its mapped blocks.";
     return begin + " that glibc's malloc does not hold: of another allocator, of a language's runtime, or mapped by " +
            "the program. malloc_trim and malloc's settings do not touch it.";
+  }
+
+  void think_of_huge_pages() {
+    const std::uint64_t zeros = given_.huge_zero_bytes.value_or(0);
+    if (!is_worth(zeros)) return;
+    const bool is_mallocs =
+        given_.heap && given_.heap->malloc.parameters && given_.heap->malloc.parameters->thp_page_bytes != 0;
+    thoughts_.push_back(
+        {zeros, bytes_text(zeros) +
+                    " in transparent huge pages hold only zeros. A write to one page of 4 KiB makes a huge page of 2 "
+                    "MiB resident. Up to " +
+                    bytes_text(zeros) +
+                    " less would be resident without them: call madvise(MADV_NOHUGEPAGE) on such memory before it is "
+                    "used, or prctl(PR_SET_THP_DISABLE) at the program's start." +
+                    (is_mallocs ? " malloc asks for huge pages itself (glibc.malloc.hugetlb=1)." : "")});
+  }
+
+  void think_of_lazy_free() {
+    if (!is_worth(given_.lazy_free_bytes)) return;
+    thoughts_.push_back({given_.lazy_free_bytes, bytes_text(given_.lazy_free_bytes) +
+                                                     " were given back already, with MADV_FREE. The kernel takes them "
+                                                     "when memory is short. Until then they count as resident."});
   }
 
   void think_of_answers() {

@@ -190,8 +190,8 @@ struct ExplanationRow {
   std::optional<std::uint64_t> pid;
   std::string program;
   std::int64_t wall_ns = 0, stopped_ns = 0;
-  std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, hugetlb_bytes = 0,
-                threads = 0;
+  std::uint64_t resident_bytes = 0, swapped_bytes = 0, page_table_bytes = 0, huge_page_bytes = 0, lazy_free_bytes = 0,
+                hugetlb_bytes = 0, threads = 0;
   std::optional<std::uint64_t> huge_zero_bytes;
   std::vector<PartRow> parts;
   std::vector<FileRow> files;
@@ -210,6 +210,8 @@ void describe(Visitor& field, Row& row) {
   field("swapped_bytes", row.swapped_bytes, "in swap, not resident");
   field("page_table_bytes", row.page_table_bytes, "the kernel's tables for it (VmPTE), not resident");
   field("huge_page_bytes", row.huge_page_bytes, "of resident_bytes, in transparent huge pages");
+  field("lazy_free_bytes", row.lazy_free_bytes,
+        "of resident_bytes, given back with MADV_FREE: the kernel takes them when memory is short");
   field("hugetlb_bytes", row.hugetlb_bytes,
         "of resident_bytes, in reserved huge pages: the kernel's RSS has none of it");
   field("huge_zero_bytes", row.huge_zero_bytes,

@@ -203,6 +203,7 @@ ExplanationRow row_of(const Explanation& explanation) {
   row.swapped_bytes = explanation.swapped_bytes;
   row.page_table_bytes = explanation.page_table_bytes;
   row.huge_page_bytes = explanation.huge_page_bytes;
+  row.lazy_free_bytes = explanation.lazy_free_bytes;
   row.hugetlb_bytes = explanation.hugetlb_bytes;
   row.huge_zero_bytes = explanation.huge_zero_bytes;
   row.threads = explanation.threads;

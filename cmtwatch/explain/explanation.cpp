@@ -114,6 +114,7 @@ class Booking {
     result_.resident_bytes += mapping.resident_bytes;
     result_.swapped_bytes += mapping.swapped_bytes;
     result_.huge_page_bytes += mapping.huge_page_bytes;
+    result_.lazy_free_bytes += mapping.lazy_free_bytes;
     result_.hugetlb_bytes += mapping.hugetlb_bytes();
     const auto resident = static_cast<std::int64_t>(mapping.resident_bytes);
     if (is_by_pages(mapping)) {

@@ -73,6 +73,7 @@ struct Explanation {
   std::vector<FileMemory> files;                          ///< the largest first
   std::uint64_t swapped_bytes = 0, page_table_bytes = 0;  ///< not resident
   std::uint64_t huge_page_bytes = 0;                      ///< of resident_bytes
+  std::uint64_t lazy_free_bytes = 0;                      ///< of resident_bytes: given back with MADV_FREE
   std::uint64_t hugetlb_bytes = 0;                        ///< of resident_bytes, but not of the kernel's RSS
   std::optional<std::uint64_t> huge_zero_bytes;           ///< of these, pages of zeros; nullopt: not looked for
   std::uint64_t threads = 0, ended_stacks = 0;
