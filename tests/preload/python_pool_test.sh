@@ -6,6 +6,7 @@ python=/usr/bin/python3
 cat >program.py <<'END'
 import os
 import sys
+import tracemalloc
 
 
 def hold(count):
@@ -16,9 +17,15 @@ def hold(count):
 
 
 def main():
+    if "tracemalloc" in sys.argv:
+        tracemalloc.start()
     print("begun", flush=True)
     sys.stdin.readline()
-    kept = hold(5000)
+    kept = hold(2000)
+    tracemalloc.stop()
+    kept += hold(2000)
+    tracemalloc.start()
+    kept += hold(1000)
     print("held", flush=True)
     sys.stdin.readline()
     os._exit(len(kept) != 5000)
@@ -30,16 +37,35 @@ complain() { echo "$*" >&2; exit 1; }
 # held TRACE: checks what the line of hold() has at the end.
 held() {
   lifetimes --pool=python --by=line --sort=live --top=1000 --json "$1" 2>/dev/null |
-    jq -e '[.contributors[] | select(.name | test("^hold .*program.py:8")) | .self.end_live_blocks] == [5000]' >/dev/null ||
+    jq -e '[.contributors[] | select(.name | test("^hold .*program.py:9")) | .self.end_live_blocks] == [5000]' >/dev/null ||
     complain "$1: not 5,000 blocks of hold()"
 }
 
 printf '\n\n' | CMTTRACE_WAIT=1 cmttrace --pool=python -o with.cmt -- "$python" program.py >out 2>messages || complain "$(cat messages)"
 printf '\n\n' | CMTTRACE_WAIT=1 cmttrace -o without.cmt -- "$python" program.py >out 2>messages || complain "$(cat messages)"
 held with.cmt
-printf '\n\n' | CMTTRACE_WAIT=1 cmttrace --pool=python -o wrapped.cmt -- "$python" -X tracemalloc program.py >out 2>messages ||
-  complain "with tracemalloc: $(cat messages)"
-held wrapped.cmt
+# A wrapper, debug hooks, and both. They put headers before each block, and pass large blocks to malloc.
+for options in "-X tracemalloc" "-X dev" "-X dev -X tracemalloc"; do
+  printf '\n\n' | CMTTRACE_WAIT=1 cmttrace --pool=python -o wrapped.cmt -- "$python" $options program.py >out 2>messages ||
+    complain "$options: $(cat messages)"
+  held wrapped.cmt
+  grep -q 'nothing was lost' messages || complain "$options: $(cat messages)"
+done
+printf '\n\n' | PYTHONMALLOC=malloc_debug CMTTRACE_WAIT=1 cmttrace --pool=python -o malloc.cmt -- "$python" program.py >out 2>messages ||
+  complain "malloc_debug: $(cat messages)"
+lifetimes --by=line --sort=live --top=1000 --json malloc.cmt 2>/dev/null |
+  jq -e '[.contributors[] | select(.name | test("^hold .*program.py:9")) | .self.end_live_blocks] | .[0] >= 5000' >/dev/null ||
+  complain "malloc_debug: not 5,000 blocks of malloc"
+trace2cmt --text -o malloc.trace malloc.cmt
+! grep '^pool_malloc.*"python")' malloc.trace | awk 'NR > 9' | grep . >&2 || complain "malloc_debug: blocks are counted twice"
+# Blocks of mimalloc are of any size, and malloc has none of them.
+if PYTHONMALLOC=mimalloc "$python" -c pass 2>/dev/null; then
+  printf '\n\n' | PYTHONMALLOC=mimalloc CMTTRACE_WAIT=1 cmttrace --pool=python -o mimalloc.cmt -- "$python" program.py >out 2>messages ||
+    complain "mimalloc: $(cat messages)"
+  lifetimes --pool=python --by=line --sort=live --top=1000 --json mimalloc.cmt 2>/dev/null |
+    jq -e '[.contributors[] | select(.name | test("^hold .*program.py:9")) | .self.end_live_blocks] | .[0] > 5000' >/dev/null ||
+    complain "mimalloc: not 5,000 blocks and their list"
+fi
 for trace in with without; do
   lifetimes --by=function --json $trace.cmt 2>/dev/null | jq -e '.total | .allocated_blocks, .allocated_bytes, .peak_bytes' >$trace.json ||
     complain "$trace.cmt: no sums"
@@ -96,20 +122,27 @@ cmttrace --pool=python -o mapped.cmt -- "$python" mapped.py >out 2>messages || c
 ! grep 'unknown blocks' messages >&2 || complain "blocks of malloc are not those of the pool"
 
 mkfifo commands
-"$python" program.py <commands >out &
-program=$!
-exec 5>commands
-until grep -q begun out; do sleep 0.05; done
-cmttrace --attach=$program --pool=python -o attached.cmt 2>messages &
-recorder=$!
-until grep -q 'records process' messages; do
-  kill -0 $recorder 2>/dev/null || { cat messages; echo "skipped: the process cannot be attached to"; exit 77; }
-  sleep 0.05
-done
-echo >&5
-until grep -q held out; do sleep 0.05; done
-kill -INT $recorder
-wait $recorder || complain "$(cat messages)"
-held attached.cmt
-echo >&5
-wait $program || complain "the program failed after the recording"
+# attached ARGUMENT...: the program begins with these arguments, and holds its blocks during the recording.
+attached() {
+  local program recorder
+  rm -f out
+  "$python" program.py "$@" <commands >out &
+  program=$!
+  exec 5>commands
+  until grep -q begun out; do sleep 0.05; done
+  cmttrace --attach=$program --pool=python -o attached.cmt 2>messages &
+  recorder=$!
+  until grep -q 'records process' messages; do
+    kill -0 $recorder 2>/dev/null || { cat messages; echo "skipped: the process cannot be attached to"; exit 77; }
+    sleep 0.05
+  done
+  echo >&5
+  until grep -q held out; do sleep 0.05; done
+  kill -INT $recorder
+  wait $recorder || complain "$* $(cat messages)"
+  held attached.cmt
+  echo >&5
+  wait $program || complain "$* the program failed after the recording"
+}
+attached
+attached tracemalloc  # it is active at the attach, and stops while recorded

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "preload/program/frames/frames.h"
 #include "preload/program/frames/python.h"
@@ -11,6 +12,7 @@
 #include "preload/program/unwind/modules.h"
 
 enum { domain_mem = 1, domain_obj = 2, domains = 3, granule_shift = 18, granules_max = 1 << 16, block_bytes_max = 512 };
+enum { hooks_max = 16, wrappers_max = 4, debug_headers_bytes = 32 };
 
 // PyMemAllocatorEx, PyObjectArenaAllocator.
 struct Allocator {
@@ -32,12 +34,19 @@ static struct {
   void (*get_arena)(struct ArenaAllocator* allocator);
   void (*set_arena)(struct ArenaAllocator* allocator);
   int (*is_initialized)(void);
+  const char* (*name)(void);  // NULL: the interpreter has none, or none that it knows
 } calls;
 
-static struct Allocator before[domains];  // what ours call
-static struct Allocator first[domains];   // the interpreter's own
+// The context of our functions in one place. It never changes, because a wrapper may put it back at any time.
+struct Hook {
+  struct Allocator before;  // what ours call
+  int domain;
+};
+static struct Hook hooks[hooks_max];
+static int hooks_used;
+
 static struct ArenaAllocator arena_before;
-static bool is_wanted;
+static bool is_wanted, is_back[domains], has_large_blocks;
 
 // A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's. Malloc may have
 // blocks in such a piece too, whose frees the collector leaves out.
@@ -61,7 +70,7 @@ static inline bool may_be_pool_block(const void* block) {
 
 // A call of one of our functions.
 struct PoolCall {
-  int domain;
+  const struct Hook* hook;
   bool is_outermost;
 };
 
@@ -72,24 +81,31 @@ static inline bool is_recorded(int domain) {
   return recording_is_on();
 }
 
+// Whether malloc has made the block in this call, and has recorded it. Debug hooks put a header of 16 bytes before each
+// block, twice where pymalloc passes the call on.
+static inline bool is_of_malloc(const void* block) {
+  return thread_self.last_made && (uintptr_t)block - (uintptr_t)thread_self.last_made <= debug_headers_bytes;
+}
+
 static inline void record_made(const void* block, size_t size, const void* frame) {
-  if (!block || size > block_bytes_max || thread_self.last_made == block) return;  // malloc's, which has recorded it
+  if (!block || (size > block_bytes_max && !has_large_blocks) || is_of_malloc(block)) return;
   note_pool_block(block);
   record_pool(kind_pool_malloc, block, size, frame);
 }
 
-// The allocator that ours calls. Others may wrap ours, and be wrapped by ours in turn: tracemalloc's are set while the
-// interpreter begins. A call that comes back goes to the first allocator, and is not recorded again.
+// A wrapper of ours may be wrapped by ours again. Then the outermost call records. An interpreter with a lock of its
+// own may read a table while another one changes it: with our function there may be the pool's context.
 static const struct Allocator* enter(const void* context, struct PoolCall* call) {
-  call->domain = (int)((const struct Allocator*)context - before);
+  const bool is_ours = (uintptr_t)context - (uintptr_t)hooks < sizeof hooks;
+  call->hook = is_ours ? context : &hooks[0];
   call->is_outermost = !thread_self.is_in_pool;
   thread_self.is_in_pool = true;
-  return call->is_outermost ? &before[call->domain] : &first[call->domain];
+  return &call->hook->before;
 }
 static inline bool leave(const struct PoolCall* call) {
   if (!call->is_outermost) return false;
   thread_self.is_in_pool = false;
-  return is_recorded(call->domain);
+  return is_recorded(call->hook->domain);
 }
 
 static void* pool_malloc(void* context, size_t size) {
@@ -121,7 +137,7 @@ static void* pool_realloc(void* context, void* old, size_t size) {
   if (!leave(&call) || !block) return block;
   // Then pymalloc has passed the old block to malloc's realloc, which has returned this one. A realloc of pymalloc's
   // own data returns another block.
-  const bool was_mallocs = thread_self.has_called_realloc && thread_self.last_made == block;
+  const bool was_mallocs = thread_self.has_called_realloc && is_of_malloc(block);
   if (old && !was_mallocs && may_be_pool_block(old)) record_pool(kind_pool_free, old, 0, NULL);
   record_made(block, size, __builtin_frame_address(0));
   return block;
@@ -131,7 +147,7 @@ static void pool_free(void* context, void* block) {
   struct PoolCall call;
   const struct Allocator* const real = enter(context, &call);
   const bool is_known = call.is_outermost && block && may_be_pool_block(block);
-  if (is_known && is_recorded(call.domain)) record_pool(kind_pool_free, block, 0, __builtin_frame_address(0));
+  if (is_known && is_recorded(call.hook->domain)) record_pool(kind_pool_free, block, 0, __builtin_frame_address(0));
   real->free(real->context, block);
   if (call.is_outermost) thread_self.is_in_pool = false;
 }
@@ -152,29 +168,81 @@ static void arena_free(void* context, void* arena, size_t size) {
 
 static bool is_ours(const struct Allocator* allocator) { return allocator->malloc == pool_malloc; }
 
-static void put_back(int domain) {
+// An allocator that the interpreter uses.
+struct Place {
   struct Allocator now;
-  calls.get(domain, &now);
-  if (is_ours(&now)) calls.set(domain, &before[domain]);
+  struct Allocator* inside;  // of a wrapper; NULL: in the interpreter's table
+};
+
+// tracemalloc's allocators have the address of a variable as their context: the allocator that they wrap. It returns to
+// the table when tracemalloc stops. Other wrappers are not known.
+static struct Allocator* wrapped_by(const struct Allocator* wrapper, const struct LoadedModule* python_module) {
+  const uintptr_t begin = python_module->begin, bytes = python_module->end - begin, at = (uintptr_t)wrapper->context;
+  if (at % sizeof(void*) || at - begin > bytes - sizeof(struct Allocator)) return NULL;
+  struct Allocator* const wrapped = wrapper->context;
+  if (is_ours(wrapped)) return wrapped;
+  const uintptr_t functions[] = {(uintptr_t)wrapped->malloc, (uintptr_t)wrapped->calloc, (uintptr_t)wrapped->realloc,
+                                 (uintptr_t)wrapped->free};
+  for (size_t i = 0; i < 4; i++)
+    if (functions[i] - begin >= bytes || functions[i] == functions[(i + 1) % 4]) return NULL;
+  return wrapped;
+}
+
+// The place for ours: inside of tracemalloc's wrapper, so that its stop leaves ours.
+static void find_place(int domain, struct Place* place) {
+  struct LoadedModule python_module;
+  calls.get(domain, &place->now);
+  place->inside = NULL;
+  if (!module_find((uintptr_t)python_symbols.runtime, &python_module)) return;
+  for (int i = 0; i < wrappers_max && !is_ours(&place->now); i++) {
+    struct Allocator* const wrapped = wrapped_by(&place->now, &python_module);
+    if (!wrapped) return;
+    place->inside = wrapped;
+    place->now = *wrapped;
+  }
+}
+
+static void change(int domain, const struct Place* place, struct Allocator allocator) {
+  if (place->inside)
+    *place->inside = allocator;
+  else
+    calls.set(domain, &allocator);
+}
+
+static void put_back(int domain) {
+  if (is_back[domain]) return;  // a wrapper keeps ours
+  is_back[domain] = true;
+  struct Place place;
+  find_place(domain, &place);
+  if (is_ours(&place.now)) change(domain, &place, ((const struct Hook*)place.now.context)->before);
   struct ArenaAllocator arena;
   calls.get_arena(&arena);
   if (arena.malloc == arena_malloc) calls.set_arena(&arena_before);
 }
 
-static void hook(int domain) {
-  struct Allocator now;
-  calls.get(domain, &now);
-  if (is_ours(&now)) return;
-  before[domain] = now;
-  if (!first[domain].malloc) first[domain] = now;
-  struct Allocator ours = {&before[domain], pool_malloc, pool_calloc, pool_realloc, pool_free};
-  calls.set(domain, &ours);
+// The hook of an allocator, which may have had one before. NULL: there are too many.
+static struct Hook* hook_of(int domain, const struct Allocator* allocator) {
+  for (int i = 0; i < hooks_used; i++)
+    if (hooks[i].domain == domain && memcmp(&hooks[i].before, allocator, sizeof *allocator) == 0) return &hooks[i];
+  if (hooks_used == hooks_max) return NULL;
+  hooks[hooks_used] = (struct Hook){*allocator, domain};
+  return &hooks[hooks_used++];
 }
 
+static void hook(int domain) {
+  struct Place place;
+  find_place(domain, &place);
+  is_back[domain] = false;
+  if (is_ours(&place.now)) return;
+  struct Hook* const found = hook_of(domain, &place.now);
+  if (found) change(domain, &place, (struct Allocator){found, pool_malloc, pool_calloc, pool_realloc, pool_free});
+}
+
+// Wrappers that keep ours call them still. So ours take a place once only, or when they have left it.
 static void hook_arenas(void) {
   struct ArenaAllocator now;
   calls.get_arena(&now);
-  if (now.malloc == arena_malloc) return;
+  if (now.malloc == arena_malloc || (arena_before.malloc && now.malloc != arena_before.malloc)) return;
   arena_before = now;
   now.malloc = arena_malloc;
   now.free = arena_free;
@@ -194,10 +262,15 @@ static bool find_calls(void) {
     module_symbol(module, &wanted[i]);
     if (!*wanted[i].found) return false;
   }
+  module_symbol(module, &(struct WantedSymbol){"_PyMem_GetCurrentAllocatorName", (void**)&calls.name, NULL});
   return true;
 }
 
+// Blocks of mimalloc, which 3.13 and later have, are of any size, and not malloc's. An earlier interpreter that begins
+// cannot be asked.
 static void hook_all(void) {
+  const char* const name = calls.name && python.version >= 0x30d ? calls.name() : NULL;
+  if (name) has_large_blocks = strncmp(name, "mimalloc", 8) == 0;
   hook(domain_mem);
   hook(domain_obj);
   hook_arenas();
