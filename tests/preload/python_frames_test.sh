@@ -38,6 +38,28 @@ for line in $(seq 20000); do echo 'kept = bytearray(600)'; done >many.py
 grep -q ' lines of Python named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 ! grep -q 'not named' said || { echo "$version many lines: $(cat said)" >&2; failed=1; }
 
+# A sub-interpreter that the main thread has made and another one runs. Up to 3.11 its frames are not found, and counted.
+cat >elsewhere.py <<'END'
+import threading
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+interpreter = interpreters.create()
+text = "def hold(count):\n    return [bytearray(3000) for _ in range(count)]\nkept = hold(300)"
+run = getattr(interpreters, "run_string", None) or interpreters.exec
+thread = threading.Thread(target=run, args=(interpreter, text))
+thread.start()
+thread.join()
+END
+"$BUILD/cmttrace/cmttrace" --stacks -o elsewhere.cmt -- "$python" elsewhere.py 2>said || { cat said >&2; failed=1; }
+"$BUILD/lifetimes/lifetimes" --by=function --top=999 --json elsewhere.cmt 2>/dev/null |
+  jq -c '[.contributors[] | select(.name | test("^hold")) | .self.allocated_blocks] | add // 0' >elsewhere
+case $version in
+  3.9 | 3.10 | 3.11) grep -q 'the lines of Python in [0-9,]* call stacks not known' said ;;
+  *) [ "$(cat elsewhere)" -ge 300 ] ;;
+esac || { echo "$version a sub-interpreter of another thread: $(cat elsewhere said)" >&2; failed=1; }
+
 # Another interpreter in the process is reported once.
 cat >second.py <<'END'
 import ctypes, sys
@@ -61,6 +83,59 @@ exec 3>&-
 wait $program $recorder
 [ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
   grep -q 'not permitted' said || { echo "$version another interpreter after an attach: $(cat said)" >&2; failed=1; }
+
+# An attach during a deep recursion: its stacks have no lines of Python, and are counted. The later ones have their lines.
+cat >deep.py <<'END'
+import sys
+import threading
+
+
+def hold(count):
+    return [bytearray(3000) for _ in range(count)]
+
+
+def down(depth):
+    if depth:
+        return down(depth - 1)
+    print("begun", flush=True)
+    sys.stdin.readline()
+    return hold(200)
+
+
+def main():
+    kept = down(int(sys.argv[1]))
+    kept += hold(300)
+    print("held", len(kept), flush=True)
+    sys.stdin.readline()
+
+
+sys.setrecursionlimit(100000)
+threading.stack_size(256 << 20)
+threading.Thread(target=main).start()
+END
+for depth in 5000 20000; do
+  rm -f out said
+  "$python" deep.py $depth <go >out 2>&1 &
+  program=$!
+  exec 3>go
+  until_true 'grep -q begun out'
+  "$BUILD/cmttrace/cmttrace" --stacks -o deep.cmt --attach=$program 2>said &
+  recorder=$!
+  until_true 'grep -q "records process" said || ! kill -0 $recorder' 2>/dev/null
+  echo >&3
+  until_true 'grep -q held out || ! kill -0 $program' 2>/dev/null
+  kill -INT $recorder 2>/dev/null
+  wait $recorder
+  echo >&3
+  exec 3>&-
+  wait $program || { echo "$version $depth frames: exit $?: $(cat out)" >&2; failed=1; }
+  grep -q 'not permitted' said && break
+  grep -q 'the lines of Python in [0-9]* call stacks not known' said ||
+    { echo "$version $depth frames: $(cat said)" >&2; failed=1; }
+  "$BUILD/lifetimes/lifetimes" --by=function --sort=live --top=99 --json deep.cmt 2>/dev/null |
+    jq -e '[.contributors[] | select(.name | test("^hold")) | .self.end_live_blocks] | add | . >= 300 and . <= 310' >/dev/null ||
+    { echo "$version $depth frames: not 300 blocks of hold()" >&2; failed=1; }
+done
 
 # Each offset of the table that the version uses but `finalizing`, when it is wrong, ends in one line, and the program goes on.
 case $version in

@@ -28,6 +28,11 @@ def main():
     kept += hold(1000)
     print("held", flush=True)
     sys.stdin.readline()
+    if "again" in sys.argv:
+        kept += [bytearray(3000) for _ in range(200)]
+        print("again", flush=True)
+        sys.stdin.readline()
+        del kept[5000:]
     os._exit(len(kept) != 5000)
 
 
@@ -122,6 +127,15 @@ cmttrace --pool=python -o mapped.cmt -- "$python" mapped.py >out 2>messages || c
 ! grep 'unknown blocks' messages >&2 || complain "blocks of malloc are not those of the pool"
 
 mkfifo commands
+# record TRACE: begins an attach.
+record() {
+  cmttrace --attach=$program --pool=python -o "$1" 2>messages &
+  recorder=$!
+  until grep -q 'records process' messages; do
+    kill -0 $recorder 2>/dev/null || { cat messages; echo "skipped: the process cannot be attached to"; exit 77; }
+    sleep 0.05
+  done
+}
 # attached ARGUMENT...: the program begins with these arguments, and holds its blocks during the recording.
 attached() {
   local program recorder
@@ -130,19 +144,23 @@ attached() {
   program=$!
   exec 5>commands
   until grep -q begun out; do sleep 0.05; done
-  cmttrace --attach=$program --pool=python -o attached.cmt 2>messages &
-  recorder=$!
-  until grep -q 'records process' messages; do
-    kill -0 $recorder 2>/dev/null || { cat messages; echo "skipped: the process cannot be attached to"; exit 77; }
-    sleep 0.05
-  done
+  record attached.cmt
   echo >&5
   until grep -q held out; do sleep 0.05; done
   kill -INT $recorder
   wait $recorder || complain "$* $(cat messages)"
   held attached.cmt
+  if [ "${!#}" = again ]; then
+    record again.cmt
+    echo >&5
+    until grep -q again out; do sleep 0.05; done
+    kill -INT $recorder
+    wait $recorder || complain "$* $(cat messages)"
+    ! grep 'another Python' messages >&2 || complain "a second attach takes the interpreter for another one"
+    grep -q 'pools: [0-9,]* blocks allocated' messages || complain "a second attach records no pool: $(cat messages)"
+  fi
   echo >&5
   wait $program || complain "$* the program failed after the recording"
 }
-attached
+attached again
 attached tracemalloc  # it is active at the attach, and stops while recorded

@@ -3,11 +3,12 @@
 
 #include <string.h>
 
+#include "preload/program/frames/chain.h"
 #include "preload/program/frames/python.h"
 #include "preload/program/unwind/memory.h"
 
 enum {
-  frames_max = 10000,
+  cframes_max = 10000,
   object_type = 8,
   type_name = 24,
   owners = 5,
@@ -88,7 +89,7 @@ static const char* check_cframes(uintptr_t state, uintptr_t frame) {
   static const char fault[] = "a C frame is broken";
   uintptr_t cframe, caller, word;
   if (!read_word_at(state, python.thread_cframe, &cframe)) return fault;
-  for (int count = 0; count < frames_max; count++) {
+  for (int count = 0; count < cframes_max; count++) {
     if (cframe - state < state_bytes_max) return NULL;
     if (!read_word_at(cframe, python.cframe_previous, &cframe)) return fault;
     if (python.layout != python_entries) continue;
@@ -115,17 +116,29 @@ const char* check_state(uintptr_t* state) {
   return NULL;
 }
 
+// Whether the state is the calling thread's. In 3.12 a thread may have the state of a sub-interpreter that another
+// thread has made. The state has the id of that one: its header, which begins with its own address.
+static bool is_of_thread(uintptr_t state, uintptr_t thread) {
+  uintptr_t id, word;
+  if (!read_word_at(state, python.thread_id, &id)) return false;
+  if (id == thread) return true;
+  return python.layout == python_shims && state == python_symbols.current_state() && read_word(id, &word) && word == id;
+}
+
 const char* check_chain(uintptr_t state, uintptr_t thread) {
-  uintptr_t word, innermost, frame;
-  if (!read_word_at(state, python.thread_id, &word) || word != thread) return "a thread has another's state";
+  uintptr_t innermost, frame;
+  if (!is_of_thread(state, thread)) return "a thread has another's state";
   if (!read_word_at(state, python.thread_frame, &innermost)) return "a thread has no frames";
   if (python.layout == python_entries || python.layout == python_shims) {
     if (innermost && !read_word_at(innermost, python.cframe_frame, &innermost)) return "a thread has no frames";
   }
   int on_other_lines = 0, count = 0;
+  uintptr_t passed = 0;  // a frame of a chain that does not end comes again
   for (frame = innermost; frame != 0; count++) {
-    const char* const fault = count < frames_max ? check_frame(frame) : "a chain of frames does not end";
+    const char* const fault = frame != passed ? check_frame(frame) : "a chain of frames does not end";
     if (fault) return fault;
+    if ((count & (count - 1)) == 0) passed = frame;
+    if (count == chain_frames_max) return NULL;                                 // a recursion, whose stacks are native
     if (python.layout == python_cframes) on_other_lines += !is_at_line(frame);  // up to 3.9 the type has the place
     if (!read_word_at(frame, python.previous, &frame)) return "a chain of frames is broken";
   }

@@ -31,8 +31,8 @@ void frames_begin_process(struct InterpreterFrames* share, bool wanted);
 void frames_end(void);
 
 /// Not NULL: called when an interpreter is found, and with each stack that has its frames. `is_locked`: whether the
-/// thread holds the interpreter's lock.
-extern void (*frames_found)(bool is_locked) HIDDEN;
+/// thread holds the interpreter's lock. Returns whether the pool of the interpreter is recorded from now on.
+extern bool (*frames_found)(bool is_locked) HIDDEN;
 
 /// Looks for an interpreter among the modules that were met, and whether it is still there.
 void frames_look(void);

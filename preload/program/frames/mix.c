@@ -6,6 +6,7 @@
 #include "preload/program/frames/frames.h"
 #include "preload/program/frames/names.h"
 #include "preload/program/frames/python.h"
+#include "preload/program/tracing.h"
 #include "preload/program/unwind/modules.h"
 #include "preload/program/unwind/walk.h"
 
@@ -27,9 +28,10 @@ struct MixedThread {
 
 const size_t frames_thread_bytes = sizeof(struct MixedThread);
 
-void (*frames_found)(bool is_locked);
+bool (*frames_found)(bool is_locked);
 static struct InterpreterFrames* share;
-static bool is_wanted, is_given_up;
+static const char* given_up_for;
+static bool is_wanted, is_served;
 static int checks_left, empty_seen, unplaced_seen;
 static uint32_t looking;
 
@@ -42,12 +44,21 @@ static void set_extra(uint8_t extra, bool on) {
     __atomic_fetch_and(&unwind_extras, (uint8_t)~extra, __ATOMIC_SEQ_CST);
 }
 
+static void report_given_up(void) {
+  const bool lacks_pool = __atomic_exchange_n(&frames_found, NULL, __ATOMIC_ACQ_REL) && !is_served;
+  write_message(given_up_for,
+                lacks_pool ? "; stacks have native frames only, and the pool of Python is not recorded"
+                           : "; stacks have native frames only",
+                0);
+}
+
 static void give_up(const char* fault) {
   set_extra(unwind_has_interpreter, false);
   is_wanted = false;
   if (python_symbols.runtime) names_end();
-  if (!__atomic_exchange_n(&is_given_up, true, __ATOMIC_RELAXED))
-    write_message(fault, "; stacks have native frames only", 0);
+  const char* before = NULL;
+  if (__atomic_compare_exchange_n(&given_up_for, &before, fault, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    report_given_up();
 }
 
 static void begin_names(void) {
@@ -56,15 +67,17 @@ static void begin_names(void) {
     return;
   }
   names_watch_code();
-  void (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
-  if (found) found(false);
+  bool (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
+  if (found && found(false)) is_served = true;
   set_extra(unwind_has_interpreter, true);
 }
 
 void frames_begin_process(struct InterpreterFrames* of_process, bool wanted) {
   share = of_process;
-  is_wanted = wanted && !is_given_up;
+  is_wanted = wanted && !given_up_for;
+  is_served = false;
   looking = 0;
+  if (wanted && given_up_for && tracing.is_attached) report_given_up();  // of an earlier recording
   if (!is_wanted) return;
   if (python_symbols.runtime)  // it was there before
     begin_names();
@@ -97,6 +110,13 @@ static void end_unloaded_python(void) {
   unwind_first_module();  // a second Python may have been passed by
 }
 
+// A later recording meets each module again.
+static bool is_of_found_python(uintptr_t address) {
+  struct LoadedModule module;
+  const uintptr_t runtime = (uintptr_t)python_symbols.runtime;
+  return module_find(address, &module) && runtime - module.begin < module.end - module.begin;
+}
+
 static void report_other_python(void) {
   static bool is_reported;
   if (is_reported) return;
@@ -113,7 +133,7 @@ void frames_look(void) {
   while (is_wanted && (address = unwind_next_module()) != 0) {
     if (!python_symbols.runtime)
       begin_python(address);
-    else if (python_is_in(address))
+    else if (!is_of_found_python(address) && python_is_in(address))
       report_other_python();
   }
   __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
@@ -247,10 +267,26 @@ static struct MixedStack copy_native(struct MixedThread* mixed, const struct Unw
   return (struct MixedStack){(uint32_t)kept, write_frames(mixed, native, kept, 0, (uint32_t)kept)};
 }
 
-static struct MixedStack copy_unplaced(struct MixedThread* mixed, const struct UnwindThread* native) {
-  if (checks_left > 0 && ++unplaced_seen == unplaced_max) give_up("the Python frames have no places among native ones");
+static struct MixedStack copy_unknown(struct MixedThread* mixed, const struct UnwindThread* native) {
   __atomic_fetch_add(&share->unplaced, 1, __ATOMIC_RELAXED);
   return copy_native(mixed, native, 0);
+}
+
+// A stack that is too deep to be whole shows nothing about the offsets.
+static struct MixedStack copy_unplaced(struct MixedThread* mixed, const struct UnwindThread* native) {
+  if (checks_left > 0 && !native->is_limited && ++unplaced_seen == unplaced_max)
+    give_up("the Python frames have no places among native ones");
+  return copy_unknown(mixed, native);
+}
+
+// Whether a loop inside of all placed runs executes frames that are not in the chain. Up to 3.11 a sub-interpreter that
+// one thread has made and another one runs is such a case: nothing says which thread has its state.
+static bool has_hidden_frames(const struct MixedThread* mixed, const struct UnwindThread* native, uintptr_t state) {
+  if (python.layout > python_entries || python_symbols.current_state() == state) return false;
+  const int last = mixed->runs > 0 ? mixed->run[mixed->runs - 1].native : -1;
+  for (int frame = native->frames - 1; frame > last; frame--)
+    if (is_loop(native->code[frame])) return true;
+  return false;
 }
 
 // Mixes from the first differences on: frame `first` of the chain, which had `before` frames, and native frame
@@ -271,6 +307,7 @@ static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThrea
     last = NULL;
   }
   if (!is_placed) return copy_unplaced(mixed, native);
+  if (has_hidden_frames(mixed, native, state)) return copy_unknown(mixed, native);
   int start = kept.native;
   uint32_t begin, frames;
   if (last && (first < kept.end || first < end_of_run(mixed, kept.count - 1))) {  // it has other frames from there on
@@ -345,8 +382,8 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
   if (__builtin_expect(!is_own, 0)) return copy_native(mixed, native, stack->kept);
   if (__builtin_expect(checks_left > 0, 0) && !is_sound(native, thread)) return copy_native(mixed, native, stack->kept);
   const uintptr_t state = python_own_state(thread), innermost = state ? python_innermost(state) : 0;
-  void (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
-  if (__builtin_expect(found != NULL, 0) && state) found(python_is_locked(state));
+  bool (*const found)(bool) = __atomic_load_n(&frames_found, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(found != NULL, 0) && state && found(python_is_locked(state))) is_served = true;
   const int before = mixed->chain.frames;
   if (!innermost && before == 0 && mixed->runs == 0) return copy_native(mixed, native, stack->kept);
   int first = 0;
@@ -354,7 +391,7 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
     first = chain_capture(&mixed->chain, innermost);
   else
     chain_forget(&mixed->chain);
-  if (__builtin_expect(first < 0, 0)) return copy_unplaced(mixed, native);
+  if (__builtin_expect(first < 0, 0)) return copy_unknown(mixed, native);
   const struct MixedStack result = mix(mixed, native, stack->kept, first, before, state);
   check_against_fresh(mixed, result, native, state);
   return result;

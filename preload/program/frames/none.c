@@ -8,7 +8,7 @@ void frames_begin_process(struct InterpreterFrames* share, bool wanted) {
   (void)share;
   (void)wanted;
 }
-void (*frames_found)(bool is_locked);
+bool (*frames_found)(bool is_locked);
 void python_pool_begin(void) {}
 void python_pool_end(void) {}
 void frames_end(void) {}

@@ -277,15 +277,16 @@ static void hook_all(void) {
 }
 
 // An interpreter that begins may choose other allocators yet. So it is hooked again when it runs.
-static void look(bool is_locked) {
+static bool look(bool is_locked) {
   if (!calls.is_initialized && !find_calls()) {
     __atomic_store_n(&frames_found, NULL, __ATOMIC_RELEASE);
-    return;
+    return false;
   }
   const bool is_running = calls.is_initialized() != 0;
-  if (is_running && !is_locked) return;
+  if (is_running && !is_locked) return false;
   hook_all();
   if (is_running) __atomic_store_n(&frames_found, NULL, __ATOMIC_RELEASE);
+  return true;
 }
 
 void python_pool_begin(void) {
