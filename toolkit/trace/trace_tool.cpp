@@ -128,9 +128,10 @@ void Trace::say_what_is_missing() const {
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
   if (!pools_.is_chosen_known()) {
     const std::string names = pools_.names();
+    const std::string none =
+        truncated() ? "the part before the break has no pools" : "no pools were recorded (cmttrace --pool)";
     throw FormatError(name(),
-                      "no events of pool " + options_.pool + "; " +
-                          (names.empty() ? "no pools were recorded (cmttrace --pool)" : "the pools are " + names));
+                      "no events of pool " + options_.pool + "; " + (names.empty() ? none : "the pools are " + names));
   }
   if (!options_.says_pools) return;
   const std::optional<std::string_view> slice = header().find("slice");
