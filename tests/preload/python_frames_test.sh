@@ -70,11 +70,14 @@ END
 [ "$(grep -c 'the process has another Python, whose stacks have native frames only' said)" = 1 ] ||
   { echo "$version another interpreter: $(cat said)" >&2; failed=1; }
 
+rm -f out
 # The same after an attach, where the line comes at the end of the recording.
 mkfifo go
-"$python" -c 'import ctypes, sys; sys.stdin.readline(); ctypes.CDLL(sys.argv[1])._PyEval_EvalFrameDefault()' "$BUILD/tests/preload/libsecond_python.so" <go &
+rm -f said
+"$python" -c 'import ctypes, sys; print("begun", flush=True); sys.stdin.readline(); ctypes.CDLL(sys.argv[1])._PyEval_EvalFrameDefault()' "$BUILD/tests/preload/libsecond_python.so" <go >out &
 program=$!
 exec 3>go
+until_true 'grep -q begun out'  # before, it may not have a libc yet
 "$BUILD/cmttrace/cmttrace" --stacks -o later.cmt --attach=$program 2>said &
 recorder=$!
 until_true 'grep -q "records process" said || ! kill -0 $recorder' 2>/dev/null
