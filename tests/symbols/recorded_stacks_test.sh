@@ -38,6 +38,7 @@ grep -qx 'keep_blocks <- keep_in_plugin,5,15000' callers || complain "the caller
 lifetimes --folded=blocks app.cmt >folded
 awk '/;walk\(int\)/ { depth = gsub(/;walk\(int\)/, ""); if (depth > deepest) deepest = depth; ++lines } END { exit lines != 50 || deepest != 50 }' folded ||
   complain "recursion: $(grep -c walk folded) lines"
+! grep '^\[cut' folded || complain "the process's entry calls the libraries' initialisers: their stacks are whole"
 grep -q ';main;use_inlined();keep_inlined(unsigned long) 10$' folded || complain "inlined: $(grep inlined folded)"
 
 # The names go into the file, and answer without the program.

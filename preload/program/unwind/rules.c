@@ -1,6 +1,7 @@
 // Makes rules from rows of .eh_frame, and keeps them in a table that threads and signal handlers fill together.
 #include "preload/program/unwind/rules.h"
 
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -152,6 +153,15 @@ static uint64_t rule_of_jit(uintptr_t code, bool is_exact) {
   return follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
 }
 
+// The first instructions of glibc's loader have no entry in .eh_frame. They call the libraries' initialisers
+// (_dl_start_user), and then jump to the program's entry.
+static bool is_entry_of_loader(const struct LoadedModule* module, uintptr_t instruction) {
+  enum { entry_bytes_max = 128 };
+  if (module->begin != unwind_loader_begin) return false;
+  const ElfW(Ehdr)* file = (const ElfW(Ehdr)*)module->begin;
+  return instruction - (((const struct link_map*)module->link_map)->l_addr + file->e_entry) < entry_bytes_max;
+}
+
 // Makes the rule of a key. *number is that of the module with the code, or 0.
 static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const uintptr_t code = (uintptr_t)(key & ~UNWIND_EXACT);
@@ -164,6 +174,7 @@ static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const struct CfiTables tables = module_tables(&module);
   if (*number == 0) return rule_unknown;
   if (!cfi_find_row(&tables, instruction, &row)) {
+    if (is_entry_of_loader(&module, instruction)) return rule_outermost;
     // musl's loader is its libc.so, which keeps neither frame pointers nor .eh_frame.
     const bool is_embedded =
         module.begin != getauxval(AT_BASE) && cfi_distance_of_neighbours(&tables, instruction) >= embedded_bytes_min;
