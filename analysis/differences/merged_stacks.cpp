@@ -147,11 +147,10 @@ class StackMerger {
                                      AllocationFunctions& allocation) {
     std::vector<Function> functions;
     const std::span<const FrameName> names = stacks.names(frame);
-    if (names.empty()) return {{function_of(stacks, frame, {}, libraries), allocation.has(stacks, frame, "")}};
+    if (names.empty()) return {{function_of(stacks, frame, {}, libraries), allocation.has(stacks, frame, {})}};
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
       if (hidden_.matches(name->function)) continue;
-      functions.push_back(
-          {function_of(stacks, frame, *name, libraries), allocation.has(stacks, frame, name->function)});
+      functions.push_back({function_of(stacks, frame, *name, libraries), allocation.has(stacks, frame, *name)});
     }
     return functions;
   }

@@ -89,12 +89,12 @@ bool NamePattern::matches(std::string_view name) {
   return at->second;
 }
 
-bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, std::string_view function) {
+bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, const FrameName& name) {
   const auto hands_on = [&] {
     return stacks.frame(frame).module >= handing_on_from_ ||
-           (is_allocation_function(function) && !is_python(stacks, frame));
+           (is_allocation_function(name.function, name.file) && !is_python(stacks, frame));
   };
-  return (!raw_ && hands_on()) || skipped_.matches(function);
+  return (!raw_ && hands_on()) || skipped_.matches(name.function);
 }
 
 Labels::Labels(const StackTable& stacks, Key key, const ChargeRule& charges, const std::string& hidden)
@@ -121,8 +121,8 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
     const bool is_function = (key_ == Key::function || (key_ == Key::line && is_of_python)) && frame != 0;
     const std::string library = is_function ? library_of_function(stacks_, frame, name) : "";
     const auto index = static_cast<std::uint32_t>(name == nullptr ? 0 : name - stacks_.names(frame).data());
-    const std::string_view function = name == nullptr ? std::string_view() : name->function;
-    labels.push_back({intern(text, library), allocation_functions_.has(stacks_, frame, function), index});
+    const bool hands_on = allocation_functions_.has(stacks_, frame, name == nullptr ? FrameName{} : *name);
+    labels.push_back({intern(text, library), hands_on, index});
   };
   const std::span<const FrameName> names = stacks_.names(frame);
   for (const FrameName& name : names) {

@@ -70,9 +70,9 @@ class AllocationFunctions {
   explicit AllocationFunctions(const ChargeRule& charges)
       : skipped_(charges.skipped), raw_(charges.raw), handing_on_from_(charges.handing_on_from) {}
 
-  /// Whether one of the functions of a frame only hands memory on. The name must live as long as this; it is empty for
-  /// a frame without names.
-  bool has(const StackTable& stacks, FrameId frame, std::string_view function);
+  /// Whether one of the functions of a frame only hands memory on. The name's texts must live as long as this; they
+  /// are empty for a frame without names.
+  bool has(const StackTable& stacks, FrameId frame, const FrameName& name);
 
  private:
   NamePattern skipped_;

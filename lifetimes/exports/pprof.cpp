@@ -107,7 +107,7 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   bool is_after_allocation = false;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (hidden_.matches(names[i].function)) continue;
-    if (!allocation_functions_.has(stacks_, frame, names[i].function)) return is_after_allocation ? i : 0;
+    if (!allocation_functions_.has(stacks_, frame, names[i])) return is_after_allocation ? i : 0;
     is_after_allocation = true;
   }
   return names.size();
@@ -128,7 +128,7 @@ std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::v
     const FrameId frame = stacks_.node(at).frame;
     const std::span<const FrameName> names = stacks_.names(frame);
     const bool hands_on =
-        names.empty() ? allocation_functions_.has(stacks_, frame, "") : first_callers[frame] == names.size();
+        names.empty() ? allocation_functions_.has(stacks_, frame, {}) : first_callers[frame] == names.size();
     const bool is_left_out = locations.empty() ? hands_on : !names.empty() && is_hidden(names);
     if (names.empty() || !is_hidden(names)) outermost = frame;
     if (is_left_out) continue;

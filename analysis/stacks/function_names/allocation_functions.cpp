@@ -296,6 +296,32 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "<char as core::*",
     "<str as core::*",
 
+    // The same of C++ and Rust by their files, for debug information without classes and namespaces.
+    "/include/c++/*:_M_*",
+    "/include/c++/*:_S_*",
+    "/include/c++/*:_Deque_base",
+    "/include/c++/*:_Head_base",
+    "/include/c++/*:_List_base",
+    "/include/c++/*:_Optional_*",
+    "/include/c++/*:_Sp_*",
+    "/include/c++/*:_Tuple_impl",
+    "/include/c++/*:_Vector_base",
+    "/include/c++/*:__*allocate*",
+    "/include/c++/*:__libcpp_*",
+    "/include/c++/*:__shared_*",
+    "/include/c++/*:__uninitialized_*",
+    "/include/c++/*:allocate",
+    "/include/c++/*:allocate_at_least",
+    "/include/c++/*:pair",
+    "/include/c++/*:tuple",
+    "/include/c++/*/hashtable*.h:*",
+    "/include/c++/*/stl_tree.h:*",
+    "/rustc*/library/alloc/src/*",
+    "/rustc*/library/core/src/*",
+    "/rustc*/library/std/src/collections/hash/*",
+    "/rustc*/library/std/src/io/buffered/*",
+    "/hashbrown-*",
+
     // V8 and Node, and its functions of JavaScript that make buffers.
     "* (node:buffer:*",
     "FastBuffer (buffer:*",
@@ -381,15 +407,26 @@ struct SortedPatterns {
   std::array<std::vector<std::string_view>, 256> by_first;  // the others, by their first character
 };
 
+/// A function of a standard library by its file: "/include/c++/12/bits/stl_vector.h:_M_allocate". Empty: it is of none,
+/// or its name has a namespace. clang's -gline-tables-only and rustc's line-tables-only leave namespaces out.
+std::string name_by_file(std::string_view function, std::string_view file) {
+  if (function.empty() || function.find("::") != function.npos) return {};
+  for (const char* const folder : {"/include/c++/", "/rustc", "/hashbrown-"}) {
+    const std::size_t at = file.rfind(folder);
+    if (at != file.npos) return std::string(file.substr(at)) + ":" + std::string(function);
+  }
+  return {};
+}
+
 }  // namespace
 
-bool is_allocation_function(std::string_view function) {
+bool is_allocation_function(std::string_view function, std::string_view file) {
   static const SortedPatterns sorted;
   const bool is_short = function.find_first_of("(< ") == std::string_view::npos;
   const std::string shortened = is_short ? std::string() : short_name(function);
   std::string_view name = is_short ? function : std::string_view(shortened);
   if (name.ends_with("<>")) name.remove_suffix(2);
-  return sorted.has(name);
+  return sorted.has(name) || (!file.empty() && sorted.has(name_by_file(name, file)));
 }
 
 }  // namespace cmt::analysis

@@ -6,7 +6,8 @@
 namespace cmt::analysis {
 
 /// Returns whether a function only hands memory on, so that its caller is the one that allocates. The list of these
-/// functions, by the names that people see in reports, is in allocation_functions.cpp.
-bool is_allocation_function(std::string_view function);
+/// functions, by the names that people see in reports, is in allocation_functions.cpp. `file`, if it is known, is where
+/// its code is.
+bool is_allocation_function(std::string_view function, std::string_view file = {});
 
 }  // namespace cmt::analysis

@@ -78,4 +78,19 @@ TEST_CASE("functions that only hand memory on are known by their names") {
   }
 }
 
+TEST_CASE("a function without classes and namespaces is known by its file") {
+  CHECK(is_allocation_function("allocate", "/usr/include/c++/12/bits/new_allocator.h"));
+  CHECK(is_allocation_function("_M_construct<char const*>", "/usr/lib/gcc/../include/c++/12/bits/basic_string.tcc"));
+  CHECK(is_allocation_function("pair<int, 0>", "/usr/include/c++/12/bits/stl_pair.h"));
+  CHECK(is_allocation_function("operator[]", "/usr/include/c++/12/bits/hashtable_policy.h"));
+  CHECK(is_allocation_function("__libcpp_allocate", "/usr/lib/llvm-14/include/c++/v1/new"));
+  CHECK(is_allocation_function("grow_impl_runtime", "/rustc/5980/library/alloc/src/alloc.rs"));
+  CHECK(is_allocation_function("do_alloc", "/rust/deps/hashbrown-0.15.2/src/raw/mod.rs"));
+  CHECK(!is_allocation_function("allocate", "/src/pool.h"));
+  CHECK(!is_allocation_function("push_back", "/usr/include/c++/12/bits/stl_vector.h"));
+  CHECK(!is_allocation_function("pool::allocate", "/usr/include/c++/12/bits/new_allocator.h"));
+  CHECK(!is_allocation_function("main", "/src/library/core/src/main.c"));
+  CHECK(!is_allocation_function("", "/usr/include/c++/12/bits/hashtable.h"));
+}
+
 }  // namespace cmt::analysis

@@ -92,11 +92,11 @@ class SitesReader {
       const FrameId frame = stacks.node(at).frame;
       if (stacks.names(frame).empty()) {
         site = analysis::function_text(stacks, frame, nullptr);
-        if (!allocation.has(stacks, frame, "")) return site;
+        if (!allocation.has(stacks, frame, {})) return site;
       }
       for (const FrameName& name : stacks.names(frame)) {
         site = name_with_line(stacks, frame, name);
-        if (!allocation.has(stacks, frame, name.function)) return site;
+        if (!allocation.has(stacks, frame, name)) return site;
       }
     }
     return site;
