@@ -4,6 +4,7 @@
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -57,6 +58,18 @@ std::string build_id_of(int fd, const std::string& path) {
   const void* id = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &id);
   return id_text(id, size);
+}
+
+Elf_Scn* find_section(Elf* elf, std::string_view name) {
+  std::size_t names = 0;
+  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return nullptr;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    const char* const text =
+        gelf_getshdr(section, &header) == nullptr ? nullptr : elf_strptr(elf, names, header.sh_name);
+    if (text != nullptr && name == text) return section;
+  }
+  return nullptr;
 }
 
 Fd open_by_build_id(std::string_view build_id, std::span<const std::string> directories) {

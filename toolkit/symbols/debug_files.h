@@ -17,6 +17,9 @@ namespace cmt::symbols {
 /// The build id of an open ELF file; empty: it has none. Throws FormatError.
 std::string build_id_of(int fd, const std::string& path);
 
+/// The section of a file with a name; null: none.
+Elf_Scn* find_section(Elf* elf, std::string_view name);
+
 /// The separate debug file of a module by its build id, in the directories. None: -1.
 process::Fd open_by_build_id(std::string_view build_id, std::span<const std::string> directories);
 

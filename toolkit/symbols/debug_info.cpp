@@ -8,9 +8,11 @@
 #include <cassert>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "toolkit/symbols/debug_files.h"
 #include "toolkit/symbols/demangle.h"
 
 namespace cmt::symbols {
@@ -75,6 +77,37 @@ std::uint32_t number_of(Dwarf_Die die, unsigned name) {
   return value > 0xffffffff ? 0 : static_cast<std::uint32_t>(value);
 }
 
+/// The file and the line of a line in a table; null: none.
+SourceFrame place_of(Dwarf_Line* line) {
+  SourceFrame place;
+  if (line == nullptr) return place;
+  const char* const file = dwarf_linesrc(line, nullptr, nullptr);
+  if (file != nullptr) place.file = file;
+  int number = 0;
+  if (dwarf_lineno(line, &number) == 0 && number > 0) place.line = static_cast<std::uint32_t>(number);
+  return place;
+}
+
+/// The tables of lines, one after the other.
+std::string_view lines_section(Elf* elf) {
+  Elf_Scn* const section = find_section(elf, ".debug_line");
+  const Elf_Data* const data = section == nullptr ? nullptr : elf_getdata(section, nullptr);
+  return data == nullptr || data->d_buf == nullptr ? ""
+                                                   : std::string_view(static_cast<char*>(data->d_buf), data->d_size);
+}
+
+/// How long the first of the tables is; 0: there is none, or it is damaged.
+std::size_t bytes_of_table(std::string_view tables) {
+  std::uint32_t word = 0;
+  std::uint64_t bytes = 0;
+  if (tables.size() < sizeof word + sizeof bytes) return 0;
+  std::memcpy(&word, tables.data(), sizeof word);
+  std::memcpy(&bytes, tables.data() + sizeof word, sizeof bytes);  // if `word` does not contain it
+  const std::size_t header = word == 0xffffffff ? sizeof word + sizeof bytes : sizeof word;
+  if (word != 0xffffffff) bytes = word;
+  return bytes > tables.size() - header ? 0 : header + bytes;
+}
+
 }  // namespace
 
 DebugInfo::DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes,
@@ -93,15 +126,29 @@ void DebugInfo::look_up(std::span<const std::uint64_t> addresses, const Found& f
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;
-  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
+  std::uint8_t type = 0;
+  std::vector<std::pair<std::size_t, Dwarf_Die>> without_function;
+  std::vector<Dwarf_Off> tables;
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &die, nullptr) == 0) {
     if (steps_left_ == 0) return;
     --steps_left_;
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
+    Dwarf_Attribute attribute;
+    Dwarf_Word table = 0;
+    if (dwarf_formudata(dwarf_attr(&die, DW_AT_stmt_list, &attribute), &table) == 0) tables.push_back(table);
     const Indexes wanted = within(die, all);
     if (wanted.empty()) continue;
-    walk_unit(tag == DW_TAG_skeleton_unit ? split_unit_of(die).value_or(die) : die, die, wanted);
+    walk_unit(type == DW_UT_skeleton ? split_unit_of(die).value_or(die) : die, die, wanted);
+    for (const std::size_t index : wanted) {
+      if (!is_known(index)) without_function.emplace_back(index, die);
+    }
   }
+  // A compiler that is to write only lines leaves out the functions in which nothing is inlined.
+  for (auto& [index, lines] : without_function) {
+    if (!is_known(index)) report_place(index, dwarf_getsrc_die(&lines, addresses_[index]));
+  }
+  look_up_in_tables(tables);
 }
 
 /// The unit in a file of its own whose skeleton this is. libdw opens that file, at all paths that the skeleton may
@@ -112,7 +159,7 @@ std::optional<Dwarf_Die> DebugInfo::split_unit_of(Dwarf_Die skeleton) const {
     Dwarf_Attribute attribute;
     return dwarf_formstring(dwarf_attr(&skeleton, attribute_name, &attribute));
   };
-  const char* const name = text_of(DW_AT_dwo_name);
+  const char* const name = text_of(dwarf_hasattr(&skeleton, DW_AT_dwo_name) ? DW_AT_dwo_name : DW_AT_GNU_dwo_name);
   const char* const compiled_in = text_of(DW_AT_comp_dir);
   if (name == nullptr) return std::nullopt;
   for (const fs::path folder : folders_) {
@@ -195,23 +242,54 @@ void DebugInfo::report_frames(std::size_t index) {
   frames.reserve(chain_.size());
   for (std::size_t i = chain_.size(); i-- > 0;) {
     const bool is_innermost = i + 1 == chain_.size();
-    SourceFrame& frame = frames.emplace_back(is_innermost ? place_of(index) : call_place(chain_[i + 1]));
+    SourceFrame& frame = frames.emplace_back(is_innermost ? place_of(dwarf_getsrc_die(&lines_, addresses_[index]))
+                                                          : call_place(chain_[i + 1]));
     frame.function = name_of(chain_[i], addresses_[index]);
     if (dwarf_tag(&chain_[i]) == DW_TAG_subprogram) break;  // one within another is not inlined
   }
   (*found_)(index, std::move(frames));
 }
 
-/// The file and the line of an address.
-SourceFrame DebugInfo::place_of(std::size_t index) {
-  SourceFrame place;
-  Dwarf_Line* const line = dwarf_getsrc_die(&lines_, addresses_[index]);
-  if (line == nullptr) return place;
-  const char* const file = dwarf_linesrc(line, nullptr, nullptr);
-  if (file != nullptr) place.file = file;
-  int number = 0;
-  if (dwarf_lineno(line, &number) == 0 && number > 0) place.line = static_cast<std::uint32_t>(number);
-  return place;
+void DebugInfo::report_place(std::size_t index, Dwarf_Line* line) {
+  SourceFrame place = place_of(line);
+  if (place.line == 0) return;
+  known_[index] = true;
+  (*found_)(index, {std::move(place)});
+}
+
+/// Looks in the tables of lines that no unit has, such as those of clang's -gline-directives-only. Reads of the others
+/// only how long they are: all of them would take long.
+void DebugInfo::look_up_in_tables(std::vector<Dwarf_Off>& of_units) {
+  if (std::find(known_.begin(), known_.end(), false) == known_.end()) return;
+  std::sort(of_units.begin(), of_units.end());
+  const std::string_view tables = lines_section(dwarf_getelf(dwarf_));
+  for (std::size_t at = 0, bytes = 0; (bytes = bytes_of_table(tables.substr(at))) != 0; at += bytes) {
+    const bool is_of_unit = std::binary_search(of_units.begin(), of_units.end(), at);
+    const std::uint64_t steps = is_of_unit ? 1 : bytes + of_units.size();  // libdw looks through the units
+    if (steps_left_ < steps) return;
+    steps_left_ -= steps;
+    if (!is_of_unit) look_up_in_table(at);
+  }
+}
+
+void DebugInfo::look_up_in_table(Dwarf_Off table) {
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Off next = 0;
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  if (dwarf_next_lines(dwarf_, table, &next, &unit, nullptr, nullptr, &lines, &count) != 0) return;
+  for (std::size_t i = 0; i + 1 < count; ++i) {  // by address
+    Dwarf_Line* const line = dwarf_onesrcline(lines, i);
+    Dwarf_Addr begin = 0, end = 0;
+    bool is_end = true;
+    if (dwarf_lineendsequence(line, &is_end) != 0 || is_end || dwarf_lineaddr(line, &begin) != 0) continue;
+    if (dwarf_lineaddr(dwarf_onesrcline(lines, i + 1), &end) != 0) continue;
+    auto found = std::lower_bound(addresses_.begin(), addresses_.end(), begin);
+    for (; found != addresses_.end() && *found < end; ++found) {
+      const auto index = static_cast<std::size_t>(found - addresses_.begin());
+      if (!is_known(index)) report_place(index, line);
+    }
+  }
 }
 
 /// The file and the line at which an inlined function is called.

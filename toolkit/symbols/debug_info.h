@@ -28,7 +28,8 @@ struct SourceFrame {
 /// are those of the debug information. Damaged debug information gives fewer answers.
 class DebugInfo {
  public:
-  /// The number of an address in the list, and its functions, the innermost first.
+  /// The number of an address in the list, and its functions, the innermost first. One frame without a function: only
+  /// the file and the line are known.
   using Found = std::function<void(std::size_t index, std::vector<SourceFrame>&& frames)>;
 
   /// Borrows all. `symbols` name functions whose mangled name the debug information lacks; their addresses are by
@@ -37,7 +38,7 @@ class DebugInfo {
   DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes,
             std::vector<std::string> folders);
 
-  /// Calls `found` for each of the addresses, which rise, that a function of the debug information has.
+  /// Calls `found` for each of the addresses, which rise, that a function or a table of lines has.
   void look_up(std::span<const std::uint64_t> addresses, const Found& found);
 
  private:
@@ -51,7 +52,9 @@ class DebugInfo {
   void walk_function(Dwarf_Die die, const Indexes& wanted, int depth);
   bool is_known(std::size_t index) const { return known_[index]; }
   void report_frames(std::size_t index);
-  SourceFrame place_of(std::size_t index);
+  void report_place(std::size_t index, Dwarf_Line* line);
+  void look_up_in_tables(std::vector<Dwarf_Off>& of_units);
+  void look_up_in_table(Dwarf_Off table);
   SourceFrame call_place(Dwarf_Die inlined) const;
   const std::string& name_of(Dwarf_Die function, std::uint64_t address);
   std::string new_name(Dwarf_Die function, std::uint64_t address);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -67,6 +68,16 @@ Fd open_module(const Module& module, std::span<const std::string> directories, s
     if (file.get() < 0) throw;
     return file;
   }
+}
+
+/// Whether a line is of a function of the standard library that is inlined into another one. A table of lines states
+/// only the former. Then all callers would have one line, which says less than their names.
+bool is_of_inlined(const SourceFrame& place, std::string_view symbol) {
+  if (place.file.find("/rustc") != place.file.npos) return true;
+  if (place.file.find("/include/c++/") == place.file.npos) return false;
+  if (!symbol.starts_with("_Z")) return true;
+  const std::size_t scope = std::min(symbol.find_first_not_of("ZNK", 2), symbol.size());  // _ZNSt6vectorIiE5beginEv
+  return !symbol.substr(scope).starts_with('S') && !symbol.substr(scope).starts_with("9__gnu_cxx");
 }
 
 /// How long the file is that holds the debug information.
@@ -142,6 +153,7 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
   const std::uint64_t debug_bytes = open_symbols();
   const SymbolTable& symbols = *symbols_;
   std::vector<bool> known(addresses.size());
+  std::vector<SourceFrame> places(addresses.size());  // of those without a function
   std::uint64_t bias = 0;
   Dwarf* const dwarf = find_dwarf(bias);
   if (dwarf != nullptr) {
@@ -149,6 +161,10 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
     for (std::uint64_t& address : unbiased) address -= bias;
     DebugInfo info(dwarf, symbols, bias, debug_bytes, handle_->files->folders());
     info.look_up(unbiased, [&](std::size_t index, std::vector<SourceFrame>&& frames) {
+      if (frames.size() == 1 && frames.front().function.empty()) {
+        places[index] = std::move(frames.front());
+        return;
+      }
       known[index] = true;
       found(index, std::move(frames));
     });
@@ -159,8 +175,11 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
     if (known[i]) continue;
     const char* const symbol = symbols.find(addresses[i]);
     const auto begin = symbol == nullptr ? functions.function_begin(addresses[i] - bias) : std::nullopt;
-    if (symbol != nullptr) found(i, {{.function = demangled(symbol), .file = {}}});
-    if (begin) found(i, {{.function = nameless_function(path_, *begin + bias), .file = {}}});
+    SourceFrame& frame = places[i];
+    if (symbol != nullptr && is_of_inlined(frame, symbol)) frame = {};
+    if (symbol != nullptr) frame.function = demangled(symbol);
+    if (begin) frame.function = nameless_function(path_, *begin + bias);
+    if (!frame.function.empty() || frame.line != 0) found(i, {std::move(frame)});
   }
 }
 

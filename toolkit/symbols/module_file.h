@@ -36,8 +36,8 @@ class ModuleFile {
   /// program header. Adds nothing if they are in the file as they are. Throws FormatError if both can be.
   void place(std::vector<std::uint64_t>& addresses) const;
 
-  /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise. A function
-  /// without a symbol has a name by nameless_function().
+  /// Calls `found` with the number of each address that a function or a table of lines has. Addresses are the file's,
+  /// and rise. A function without a symbol has a name by nameless_function().
   void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);
 
  private:

@@ -121,7 +121,7 @@ Module sample_module(const SampleRun& run, const std::string& name, const std::s
 }
 
 TEST_CASE("functions, inlined ones among them, and lines are found in every form of debug information") {
-  for (const std::string name : {"pie", "fixed", "dwarf4", "split", "exported"}) {
+  for (const std::string name : {"pie", "fixed", "dwarf4", "split", "split4", "exported"}) {
     CAPTURE(name);
     const SampleRun run = run_sample(name);
     CHECK((run.bias == 0) == (name == "fixed"));

@@ -1,0 +1,55 @@
+# Lines by debug information that is only for lines, and in split units of DWARF 4.
+
+export DEBUGINFOD_URLS=
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+
+cat >lines.cpp <<'END'
+#include <cstdlib>
+#include <memory>
+void* volatile kept;
+__attribute__((noinline)) void plain() {
+  kept = std::malloc(1000);
+}
+__attribute__((noinline)) void first() {
+  kept = std::allocator<int>().allocate(500);
+}
+__attribute__((noinline)) void second() {
+  kept = std::allocator<int>().allocate(750);
+}
+int main() {
+  plain();
+  first();
+  second();
+  kept = nullptr;
+}
+END
+# rows NAME LABELS...: each label has a row by line; the blocks have 1000, 2000 and 3000 bytes.
+rows() {
+  local name=$1 bytes=0 label
+  shift
+  cmttrace --stacks -o "$name.cmt" -- "./$name" 2>messages || complain "$name: $(cat messages)"
+  lifetimes --by=line --min=0 --csv "$name.cmt" 2>messages | cut -d, -f1-3 >"$name.rows"
+  [ ! -s messages ] || complain "$name: $(cat messages)"
+  for label in "$@"; do
+    grep -q "^\(.*/\)\?$label,1,$((bytes += 1000))$" "$name.rows" || complain "$name: no $label: $(cat "$name.rows")"
+  done
+}
+in_lines() { rows "$1" lines.cpp:5 lines.cpp:8 lines.cpp:11; }
+
+if command -v clang++ >/dev/null; then
+  for options in -gline-tables-only '-gdwarf-4 -gline-tables-only'; do
+    clang++ -O2 -fno-builtin $options -o "tables${options%% *}" lines.cpp && in_lines "tables${options%% *}"
+  done
+  # Where no debug information says what is inlined, a line of the library would be that of all callers.
+  for options in -gline-directives-only '-gdwarf-4 -gline-directives-only'; do
+    clang++ -O2 -fno-builtin $options -o "directives${options%% *}" lines.cpp &&
+      rows "directives${options%% *}" lines.cpp:5 'first()' 'second()'
+  done
+fi
+command -v g++ >/dev/null || exit $failed
+g++ -O2 -g -o full lines.cpp && in_lines full
+g++ -O2 -gdwarf-4 -gsplit-dwarf -o split lines.cpp && in_lines split
+rm -f split*.dwo  # the skeleton unit still has the table of lines
+rows split lines.cpp:5 'first()' 'second()'
+exit $failed
