@@ -1,4 +1,4 @@
-# Lines by debug information that is only for lines, and in split units of DWARF 4.
+# Lines by debug information that is only for lines, in split units of DWARF 4, and compressed with zstd.
 
 export DEBUGINFOD_URLS=
 failed=0
@@ -52,4 +52,21 @@ g++ -O2 -g -o full lines.cpp && in_lines full
 g++ -O2 -gdwarf-4 -gsplit-dwarf -o split lines.cpp && in_lines split
 rm -f split*.dwo  # the skeleton unit still has the table of lines
 rows split lines.cpp:5 'first()' 'second()'
+
+# libelf before 0.189 knows no zstd.
+if objcopy --compress-debug-sections=zstd full packed 2>/dev/null; then
+  cmttrace --stacks -o packed.cmt -- ./packed 2>messages || complain "zstd: $(cat messages)"
+  lifetimes --by=line --min=0 --csv packed.cmt >packed.rows 2>messages
+  if grep -q 'lines.cpp:5,' packed.rows; then
+    [ ! -s messages ] || complain "zstd: $(cat messages)"
+  else
+    [ "$(cat messages)" = "lifetimes: $PWD/packed: libelf cannot read its debug information, which is compressed with zstd; lines are not known (see objcopy --decompress-debug-sections)" ] ||
+      complain "zstd: $(cat messages)"
+    objcopy --only-keep-debug --compress-debug-sections=zstd full linked.debug
+    objcopy --strip-debug --add-gnu-debuglink=linked.debug full linked
+    cmttrace --stacks -o linked.cmt -- ./linked 2>messages || complain "zstd: $(cat messages)"
+    lifetimes --by=line linked.cmt 2>&1 >/dev/null | grep -q "^lifetimes: $PWD/linked.debug: libelf cannot read " ||
+      complain "zstd, separate: $(lifetimes --by=line linked.cmt 2>&1)"
+  fi
+fi
 exit $failed

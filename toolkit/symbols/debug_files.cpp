@@ -45,6 +45,11 @@ std::optional<std::uint32_t> checksum_of(int fd) {
 /// A file that libdwfl takes over.
 int given_away(const Fd& file) { return fcntl(file.get(), F_DUPFD_CLOEXEC, 0); }
 
+std::string path_of(int fd) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error).string();
+}
+
 std::string folder_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return std::string(slash == path.npos ? "." : path.substr(0, slash));
@@ -70,6 +75,16 @@ Elf_Scn* find_section(Elf* elf, std::string_view name) {
     if (text != nullptr && name == text) return section;
   }
   return nullptr;
+}
+
+bool has_zstd(Elf* elf) {
+  constexpr GElf_Word zstd = 2;  // ELFCOMPRESS_ZSTD, which older elf.h lack
+  for (const char* const name : {".debug_info", ".debug_line"}) {
+    Elf_Scn* const section = find_section(elf, name);
+    GElf_Chdr header;
+    if (section != nullptr && gelf_getchdr(section, &header) != nullptr && header.ch_type == zstd) return true;
+  }
+  return false;
 }
 
 Fd open_by_build_id(std::string_view build_id, std::span<const std::string> directories) {
@@ -104,6 +119,7 @@ int DebugFiles::find(Dwfl_Module* module, void** user_data, const char* name, Dw
     files.alternate_id_ = build_id_of(file.get(), link);
   } else {
     files.add_folder_of(file.get());
+    if (has_zstd(open_elf(file.get()).get())) files.with_zstd_ = path_of(file.get());
   }
   return given_away(file);
 } catch (const std::exception&) {
@@ -158,9 +174,8 @@ bool DebugFiles::may_use(Dwarf* dwarf) const {
 }
 
 void DebugFiles::add_folder_of(int fd) {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
-  if (!error) folders_.push_back(folder_of(path.string()));
+  const std::string path = path_of(fd);
+  if (!path.empty()) folders_.push_back(folder_of(path));
 }
 
 }  // namespace cmt::symbols

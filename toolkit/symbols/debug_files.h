@@ -20,6 +20,9 @@ std::string build_id_of(int fd, const std::string& path);
 /// The section of a file with a name; null: none.
 Elf_Scn* find_section(Elf* elf, std::string_view name);
 
+/// Whether debug information is compressed with zstd. After libdw has read it, it is not, unless libelf knows no zstd.
+bool has_zstd(Elf* elf);
+
 /// The separate debug file of a module by its build id, in the directories. None: -1.
 process::Fd open_by_build_id(std::string_view build_id, std::span<const std::string> directories);
 
@@ -47,6 +50,9 @@ class DebugFiles {
   const std::vector<std::string>& folders() const { return folders_; }
   void add_folder_of(int fd);
 
+  /// The path of the debug file that find() has found, if it has_zstd(); empty: it has not.
+  const std::string& with_zstd() const { return with_zstd_; }
+
  private:
   struct Wanted {
     std::string build_id;
@@ -61,6 +67,7 @@ class DebugFiles {
   std::string root_;
   struct stat module_;
   std::string alternate_id_;
+  std::string with_zstd_;
   std::vector<std::string> folders_;
 };
 

@@ -183,6 +183,17 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
   }
 }
 
+std::string ModuleFile::unread_debug_info() const {
+  Dwarf_Addr bias = 0;
+  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  if (dwarf != nullptr && !has_zstd(dwarf_getelf(dwarf))) return {};
+  const std::string& separate = handle_->files->with_zstd();
+  if (separate.empty() && !has_zstd(dwfl_module_getelf(handle_->module, &bias))) return {};
+  return (separate.empty() ? path_ : separate) +
+         ": libelf cannot read its debug information, which is compressed with zstd; lines are not known (see objcopy "
+         "--decompress-debug-sections)";
+}
+
 std::string nameless_function(std::string_view path, std::uint64_t begin) {
   std::array<char, 32> digits;
   char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), begin, 16).ptr;

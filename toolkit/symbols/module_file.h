@@ -40,6 +40,9 @@ class ModuleFile {
   /// and rise. A function without a symbol has a name by nameless_function().
   void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);
 
+  /// States why debug information that is there could not be read. Empty: it was read, or there is none.
+  std::string unread_debug_info() const;
+
  private:
   struct Handle;
 

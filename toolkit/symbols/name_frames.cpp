@@ -109,6 +109,8 @@ void name_from_module(Lookup& lookup, const Module& module, const NamingOptions&
     lookup.set_names(index, names);
   });
   lookup.finish();
+  const std::string unread = file->unread_debug_info();
+  if (!unread.empty() && options.say) options.say(unread);
 }
 
 void name_from_perf_map(Lookup& lookup, const NamingOptions& options) {

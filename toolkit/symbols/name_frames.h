@@ -34,6 +34,7 @@ struct NamingOptions {
   /// When the recording began: a module without a build id whose file is newer is taken for another one.
   std::optional<std::time_t> start{};
   /// Called with a line for each module whose frames cannot be named: it has changed since, is gone, or is damaged.
+  /// Also called where libelf does not know the compression of the lines.
   std::function<void(const std::string&)> say{};
   /// Called often with the share of the frames that have been looked up, which rises to 1.
   std::function<void(double)> show{};
