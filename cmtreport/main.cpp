@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/groups/options.h"
+#include "analysis/stacks/selection.h"
 #include "cmtreport/build/build.h"
 #include "cmtreport/diff/build_diff.h"
 #include "cmtreport/held_pages/page_pass.h"
@@ -147,9 +148,21 @@ void refuse_replay_of_other(const std::string& path, const Json& replay, const R
                               std::to_string(report.total.events));
 }
 
-/// Says so if a recording of cmtwatch has none of the traces' processes. In a container a process may have another id.
-void say_if_watched_others(const std::string& path, const Report& report) {
-  const auto may_be_there = [&](const Process& process) { return !process.pid || has_process(path, *process.pid); };
+/// Whether a process was watched, as far as the output of cmtwatch shows. The JSON of `cmtwatch run --trace` lists the
+/// traces that it took.
+bool may_be_watched(const std::string& path, const Json& watch, std::uint64_t pid) {
+  if (is_database(path)) return has_process(path, pid);
+  const Json::json_pointer traces("/traced/traces");
+  if (!watch.contains(traces)) return true;
+  const Json& list = watch.at(traces);
+  return std::any_of(list.begin(), list.end(), [pid](const Json& trace) { return trace.value("pid", Json()) == pid; });
+}
+
+/// Says so if the output of cmtwatch has none of the traces' processes. In a container a process may have another id.
+void say_if_watched_others(const std::string& path, const Json& watch, const Report& report) {
+  const auto may_be_there = [&](const Process& process) {
+    return !process.pid || may_be_watched(path, watch, *process.pid);
+  };
   if (std::any_of(report.processes.begin(), report.processes.end(), may_be_there)) return;
   command::complain(tool, path + ": no recorded process has the id " + std::to_string(*report.processes.front().pid) +
                               " of the trace: is the recording of another run?");
@@ -381,9 +394,11 @@ int run(const CommandLine& line) {
     name_blocks(pages, *pass, recording);
   }
   const Report report = build_report(recording, pages);
+  if (!settings.functions.focus.empty() && report.nodes.parent.size() < 2)
+    command::complain(tool, analysis::no_stack_matches);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (others.replay) refuse_replay_of_other(line.value("replay", ""), *others.replay, report);
-  if (others.watch && is_database(line.value("watch", ""))) say_if_watched_others(line.value("watch", ""), report);
+  if (others.watch) say_if_watched_others(line.value("watch", ""), *others.watch, report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json())
     outputs.write_json(

@@ -79,7 +79,7 @@ bool has_stacks(trace::Options options, const std::string& path) {
 void check_whole(const Summary& summary, const std::string& path) {
   for (const Input& input : summary.inputs) {
     if (input.truncated) throw FormatError(command::input_name(path), "breaks off: not judged");
-    if (input.lost != 0) refuse_lost(path, input.lost);
+    if (input.lost) refuse_lost(path, *input.lost);
     if (input.events == 0) throw FormatError(command::input_name(path), "has no events: not judged");
   }
 }

@@ -57,7 +57,9 @@ ShownStacks name_uses(Uses& uses, const trace::Trace& trace, const trace::Option
                       const ContributorOptions& asked, const NamedStacksOptions& naming) {
   if (!uses.entries.empty()) require_stacks(trace.stacks(), trace.header(), options.path);
   StackTable named = named_stacks(trace.stacks(), StackTree(trace.stacks(), uses).frames(), trace.header(), naming);
+  const bool had_stacks = !uses.entries.empty();
   uses = select_stacks(std::move(uses), named, asked.focus, asked.ignored);
+  if (had_stacks && uses.entries.empty()) command::complain(options.tool, analysis::no_stack_matches);
   ShownStacks shown = show_stacks(std::move(named), trace.stacks().nodes(), asked.native, key_of(asked.by));
   uses = shown_uses(std::move(uses), shown);
   return shown;

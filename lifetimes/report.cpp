@@ -33,7 +33,7 @@ std::string amount_text(const Amount& amount) {
 std::string input_text(const Input& input) {
   std::string text = command::input_name(input.name) + ": " + counted(input.events, "event");
   if (input.truncated) text += ", breaks off";
-  if (input.lost != 0) text += ", " + output::with_commas(input.lost) + " lost";
+  if (input.lost) text += ", " + output::with_commas(*input.lost) + " lost";
   if (input.defects != 0) text += ", " + counted(input.defects, "defect");
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);
   if (input.peak.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(input.peak.time_ns)) + ")";

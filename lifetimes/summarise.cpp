@@ -110,7 +110,7 @@ Summary summary_of(const trace::Options& options) {
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event) { summariser.count_event(event); });
   Summary summary = summariser.finish(trace.truncated());
-  summary.inputs.back().lost = trace.lost_events();
+  if (const std::uint64_t lost = trace.lost_events(); lost != 0) summary.inputs.back().lost = lost;
   summary.inputs.back().memory = command::memory_text(trace.header());
   summary.inputs.back().pools_not_counted = trace.pools().not_counted();
   summary.inputs.back().name = options.name_with_pool(summary.inputs.back().name);

@@ -41,7 +41,7 @@ struct Input {
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
-  std::uint64_t lost = 0;               ///< events that the recorder has lost
+  std::optional<std::uint64_t> lost{};  ///< events that the recorder has lost; empty: none
   std::uint64_t touched_min = unknown;  ///< unknown if touched pages were not recorded
   Peak peak;
   std::optional<std::uint64_t> pauses{};  ///< of the recording while blocks were live; empty: none
@@ -55,7 +55,8 @@ void describe(Visitor& field, I& input) {
   field("events", input.events, "events read");
   field("defects", input.defects, "defects found in the trace");
   field("truncated", input.truncated, "whether the trace breaks off");
-  field("lost_events", input.lost, "events that the recorder has lost, which these figures lack");
+  field("lost_events", output::omit_if_empty(input.lost),
+        "events that the recorder has lost, which these figures lack");
   field("peak_live_blocks", input.peak.live.blocks, "live blocks at the peak of live bytes");
   field("peak_live_bytes", input.peak.live.bytes, "the most live bytes");
   field("peak_event", input.peak.event, "the peak's event, counted from 1");

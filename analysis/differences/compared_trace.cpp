@@ -85,7 +85,9 @@ void ComparedTrace::name_stacks() {
   Uses& uses = found->uses;
   StackTable named = named_stacks(trace_.stacks(), StackTree(trace_.stacks(), uses).frames(), trace_.header(),
                                   {options_.tool, asked_.debug_directories});
+  const bool had_stacks = !uses.entries.empty();
   uses = select_stacks(std::move(uses), named, asked_.groups.focus, asked_.groups.ignored);
+  has_no_match_ = had_stacks && uses.entries.empty();
   shown_ = show_stacks(std::move(named), trace_.stacks().nodes(), asked_.groups.native, key_of(asked_.groups.by));
   uses = shown_uses(std::move(uses), shown_);
 }
@@ -122,6 +124,7 @@ void count_both(ComparedTrace& before, ComparedTrace& after, const std::vector<B
   counting.get();
   before.name_stacks();
   after.name_stacks();
+  if (before.has_no_match() && after.has_no_match()) command::complain(after.tool(), no_stack_matches);
 }
 
 Difference compare(const CompareOptions& options, const std::string& before_path, const std::string& after_path) {

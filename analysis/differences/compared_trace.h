@@ -42,6 +42,9 @@ class ComparedTrace {
   /// Names the stacks, and keeps those that the options ask for. Two threads must not call it at once, even for two
   /// traces: both may read the same files.
   void name_stacks();
+  /// Whether the options ask for stacks of which the trace has none.
+  bool has_no_match() const { return has_no_match_; }
+  const std::string& tool() const { return options_.tool; }
 
   const Uses& uses(By kind) const;
   /// The stacks, and the allocations of each.
@@ -65,6 +68,7 @@ class ComparedTrace {
   trace::Trace trace_;
   std::vector<Counted> counted_;
   ShownStacks shown_;
+  bool has_no_match_ = false;
   std::uint64_t stack_count_ = 0;
 };
 

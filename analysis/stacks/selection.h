@@ -26,6 +26,10 @@ class MatchingStacks {
   std::vector<std::string> libraries_;  // by frame
 };
 
+/// The message where a selection has no stack, as after a typing mistake.
+inline constexpr const char* no_stack_matches =
+    "no stack has a function, file or library that is asked for (--focus, --ignore)";
+
 /// Returns the uses (groups/group.h) of the stacks with a function that matches `focus` and none that matches
 /// `ignored`. An empty `focus` keeps all stacks; an empty `ignored` leaves out none.
 template <class SomeUses>

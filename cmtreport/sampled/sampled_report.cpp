@@ -38,7 +38,9 @@ analysis::ShownStacks name_samples(analysis::Uses& uses, const trace::Trace& tra
   StackTable named =
       analysis::named_stacks(trace.stacks(), analysis::StackTree(trace.stacks(), uses).frames(), trace.header(),
                              {.tool = settings.tool, .debug_directories = settings.debug_directories});
+  const bool had_stacks = !uses.entries.empty();
   uses = analysis::select_stacks(std::move(uses), named, settings.functions.focus, {});
+  if (had_stacks && uses.entries.empty()) command::complain(settings.tool, analysis::no_stack_matches);
   analysis::ShownStacks shown = analysis::show_stacks(std::move(named), trace.stacks().nodes(),
                                                       settings.functions.native, analysis::Key::function);
   uses = analysis::shown_uses(std::move(uses), shown);

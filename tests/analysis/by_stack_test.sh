@@ -147,6 +147,15 @@ END
 }
 behaviour "--focus keeps the stacks with a function or line that matches" focused
 
+mistyped() {
+  for regex in prase parse; do
+    rows --by=function --focus=$regex >/dev/null 2>messages || complain "$regex: $(cat messages)"
+    [ "$(grep -c 'lifetimes: no stack has a function, file or library that is asked for' messages)" = "$([ $regex = prase ] && echo 1 || echo 0)" ] ||
+      complain "$regex: $(cat messages)"
+  done
+}
+behaviour "a --focus that matches no stack is reported" mistyped
+
 ignored_and_hidden() {
   rows --by=function --ignore=parse --hide='^(fill|list)' | same /dev/fd/3 3<<'END'
 main 300/316

@@ -352,6 +352,18 @@ for pid in 4194304 $(jq '.processes[0].pid' real.json); do
   cmtreport --watch=real.db watched.trace >out 2>err || complain "process $pid: $(cat err)"
   [ "$(cat err)" = "$([ "$pid" != 4194304 ] || echo 'cmtreport: real.db: no recorded process has the id 4194304 of the trace: is the recording of another run?')" ] || complain "process $pid: $(cat err)"
 done
+# A report of the watch of another run.
+printf '{"schema": "cmt.watch/1", "traced": {"traces": [{"pid": 77}]}}' >run.json
+for pid in 78 77; do
+  printf '#cmt text=1\n#cmt pid=%s\nmalloc(8) = 10<1>\n#cmt end=complete\n' "$pid" >watched.trace
+  cmtreport --watch=run.json watched.trace >out 2>err || complain "watched $pid: $(cat err)"
+  [ "$(grep -c 'run.json: no recorded process has the id 78 of the trace' err)" = $((pid - 77)) ] || complain "watched $pid: $(cat err)"
+done
+# A mistyped focus.
+for options in --focus=keep --focus=kep; do
+  cmtreport $options pins.trace >out 2>err || complain "$options: $(cat err)"
+  [ "$(grep -c 'no stack has a function, file or library that is asked for' err)" = "$([ $options = --focus=keep ] && echo 0 || echo 1)" ] || complain "$options: $(cat err)"
+done
 changed() { cp real.db changed.db && sqlite "$1" && refused 1 "$2" --watch=changed.db leaky.cmt; }
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect("changed.db"); c.executescript(sys.argv[1]); c.commit()' "$1"; }
 changed 'pragma user_version = 77' 'a recording of version 77, which this cmtreport does not know'
