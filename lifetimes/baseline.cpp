@@ -49,10 +49,17 @@ std::string change_text(const ProgramFigure& figure) {
   return (change < 0 ? "" : "+") + output::fixed(100 * change, 1) + " %";
 }
 
+/// "4.62 MiB -> 4.70 MiB". Amounts that differ and have the same text are printed in full.
+std::string amounts_text(const ProgramFigure& figure) {
+  const std::string before = amount_text(figure.figure, figure.before),
+                    after = amount_text(figure.figure, figure.after);
+  if (before != after || figure.before == figure.after) return before + " -> " + after;
+  return output::with_commas(figure.before) + " -> " + output::with_commas(figure.after) + " bytes";
+}
+
 std::string line_of(const ProgramFigure& figure) {
   return std::string(figure.is_worse() ? "worse: " : "ok: ") + (figure.phase ? *figure.phase + ": " : "") +
-         figure.figure + " " + amount_text(figure.figure, figure.before) + " -> " +
-         amount_text(figure.figure, figure.after) + " (" + change_text(figure) + ", allowed +" +
+         figure.figure + " " + amounts_text(figure) + " (" + change_text(figure) + ", allowed +" +
          output::fixed(100 * figure.allowed, 1) + " %)\n";
 }
 

@@ -13,6 +13,13 @@ test "$(gate --baseline=new.trace old.trace)" = 0
 test "$(gate --baseline=old.trace --fail-if=peak+12%,bytes+20% new.trace)" = 0
 test "$(gate --baseline=old.trace --fail-if=peak+11.9% new.trace)" = 3
 
+# A change that the short form of a size does not show.
+for size in 4840000 4840128; do printf 'malloc(%s) = 10<1>\n' $size > $size.trace; done
+test "$(gate --baseline=4840000.trace 4840128.trace)" = 3
+grep -qx 'worse: leaks 4,840,000 -> 4,840,128 bytes (+0.0 %, allowed +0.0 %)' lines
+test "$(gate --baseline=4840000.trace 4840000.trace)" = 0
+grep -qx 'ok: leaks 4.62 MiB -> 4.62 MiB (+0.0 %, allowed +0.0 %)' lines
+
 # The baseline may be a summary.
 lifetimes --summary --json old.trace > old.json
 test "$(gate --baseline=old.json new.trace)" = 3

@@ -135,4 +135,11 @@ for slice in 0:3 2:3; do
   lifetimes --pool=nodes pools.cmt 2>&1 >/dev/null | grep -q 'has no blocks of pools from before its begin' && status=yes || status=no
   [ "$slice $status" = "0:3 no" ] || [ "$slice $status" = "2:3 yes" ] || complain "a slice of pools, $slice: $status"
 done
+
+# The tools report that blocks from before the slice count as allocated in it.
+for slice in 0:7 5:12; do
+  trace2cmt --slice=$slice -o part.cmt every_kind.trace
+  lifetimes --summary part.cmt 2>&1 >/dev/null | grep -q 'part.cmt: a part of a recording: blocks that were live at its begin count as allocated$' && status=yes || status=no
+  [ "$slice $status" = "0:7 no" ] || [ "$slice $status" = "5:12 yes" ] || complain "a part, $slice: $status"
+done
 exit $failed

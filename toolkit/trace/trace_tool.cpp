@@ -136,6 +136,7 @@ void Trace::say_what_is_missing() const {
   if (!options_.says_pools) return;
   const std::optional<std::string_view> slice = header().find("slice");
   const bool begins_late = slice && !slice->starts_with(":") && !slice->starts_with("0:");
+  if (begins_late) say(name() + ": a part of a recording: blocks that were live at its begin count as allocated");
   const std::string missing = begins_late ? "; the slice has no blocks of pools from before its begin" : "";
   for (const std::string& line : pools_.lines()) say(name() + ": " + line + missing);
 }

@@ -157,7 +157,7 @@ static uint64_t rule_of_jit(uintptr_t code, bool is_exact) {
 // (_dl_start_user), and then jump to the program's entry.
 static bool is_entry_of_loader(const struct LoadedModule* module, uintptr_t instruction) {
   enum { entry_bytes_max = 128 };
-  if (module->begin != unwind_loader_begin) return false;
+  if (!unwind_loader_begin || module->begin != unwind_loader_begin) return false;  // not known with musl
   const ElfW(Ehdr)* file = (const ElfW(Ehdr)*)module->begin;
   return instruction - (((const struct link_map*)module->link_map)->l_addr + file->e_entry) < entry_bytes_max;
 }
