@@ -270,6 +270,9 @@ moved() {
 
 # A trace that could not be written is reported.
 unwritten() {
+  # A small stack: the command's status, which the launcher must not replace by that of a fault of its own.
+  (ulimit -s 64; status_of cmttrace -o small.cmt -- sh -c 'exit 5'; echo $status >status)
+  [ "$(cat status)" = 5 ] || complain "a small stack: $(cat status err)"
   (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
   [ "$(cat status)" = 5 ] && grep -q ' big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
   status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'

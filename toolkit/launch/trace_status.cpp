@@ -408,11 +408,11 @@ TraceStatusFile::Content TraceStatusFile::read() const {
   StatusLines lines(paths_);
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin_));
-  std::array<char, 1 << 16> buffer;
+  std::vector<char> buffer(1 << 16);  // a stack may be smaller
   std::string line;
   bool is_too_long = false;
   for (std::uint64_t read = 0; read < file_bytes_max; read += buffer.size()) {
-    file.read(buffer.data(), buffer.size());
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     std::string_view rest(buffer.data(), static_cast<std::size_t>(file.gcount()));
     if (rest.empty()) break;
     for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {

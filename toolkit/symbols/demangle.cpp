@@ -7,18 +7,18 @@
 #define HAVE_DECL_BASENAME 1
 #include <demangle.h>
 
-#include <array>
 #include <cassert>
 #include <csetjmp>
 #include <cstring>
-#include <string_view>
+#include <memory>
 
 namespace cmt::symbols {
 namespace {
 
-/// Receives the name piece by piece. Plain memory, because longjmp() runs no destructors.
+/// Receives the name piece by piece, in memory that does not grow, because longjmp() runs no destructors.
 struct PrintedName {
-  std::array<char, 65536> text;
+  static constexpr std::size_t bytes_max = 65536;
+  std::unique_ptr<char[]> text = std::make_unique_for_overwrite<char[]>(bytes_max);  // a stack may be smaller
   std::size_t size = 0;
   std::jmp_buf too_long;
 };
@@ -26,10 +26,10 @@ struct PrintedName {
 /// A jump is the only way to stop libiberty. It leaks the buffer of one identifier, if that is in Punycode.
 void print_piece(const char* piece, std::size_t size, void* destination) {
   auto& name = *static_cast<PrintedName*>(destination);
-  assert(name.size <= name.text.size());
+  assert(name.size <= PrintedName::bytes_max);
   if (size == 0) return;  // `piece` may be NULL then
-  if (size > name.text.size() - name.size) std::longjmp(name.too_long, 1);
-  std::memcpy(name.text.data() + name.size, piece, size);
+  if (size > PrintedName::bytes_max - name.size) std::longjmp(name.too_long, 1);
+  std::memcpy(name.text.get() + name.size, piece, size);
   name.size += size;
 }
 
@@ -40,7 +40,7 @@ std::string printed_by(Demangle demangle, const std::string& symbol) {
   PrintedName name;
   if (setjmp(name.too_long) != 0) return {};
   if (demangle(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, print_piece, &name) == 0) return {};
-  return std::string(name.text.data(), name.size);
+  return std::string(name.text.get(), name.size);
 }
 
 }  // namespace
