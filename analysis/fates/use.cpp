@@ -130,7 +130,8 @@ UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaint
     : fates_(options.clock, options.touched_min, complaints),
       touched_min_(options.touched_min),
       keys_(options.by),
-      is_by_thread_(options.by == By::thread) {
+      is_by_thread_(options.by == By::thread),
+      part_label_(options.part_label) {
   uses_.short_lived_max = fates_.short_lived_max();
   if (!options.slice) return;
   slice_.emplace(*options.slice);
@@ -155,6 +156,20 @@ void UseCounter::begin_slice() {
   ++peaks_;
   uses_.peak_event = read_;
   uses_.peak_time_ns = last_time_ns_;
+}
+
+/// The blocks that were counted so far are from before the part. Their lifetimes are not known.
+void UseCounter::begin_part() {
+  part_label_.clear();
+  made_before_part_ = made_;
+  for (Counter& counter : counters_) {
+    Counter anew{.key = counter.key, .allocated = {}, .live = counter.live};
+    anew.untouched_bytes = counter.untouched_bytes;
+    counter = anew;
+  }
+  freed_.assign(freed_.size(), {});
+  lifetimes_.clear();
+  begin_slice();
 }
 
 void UseCounter::start_late(const trace::LateStart& start, Tag first) {
@@ -185,6 +200,7 @@ bool UseCounter::count_event(const Event& event) {
     }
     if (place_ == Place::after) return false;
   }
+  if (event.kind == Kind::mark && !part_label_.empty() && event.label == part_label_) begin_part();
   ++read_;
   last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
@@ -195,6 +211,7 @@ bool UseCounter::count_event(const Event& event) {
   if (ended) count_end(*ended.block, ended.fate);
   if (ended && is_by_thread_) count_free(key, ended.fate);
   if (!event.makes_block() || !fates_.begin_block(event, {.key = key})) return true;
+  made_ = event.tag;
   count_block(event, key, event.old_tag != 0);
   if (old_bytes != unknown) count_move(event, key, old_bytes);
   return true;
@@ -222,6 +239,7 @@ void UseCounter::count_end(const Block& block, const Fate& fate) {
   if (place_ != Place::inside) return;
   if (fate.untouched_bytes != 0) counter.untouched_bytes += fate.untouched_bytes;
   counter.other_thread += fate.is_of_other_thread;
+  if (block.tag <= made_before_part_) return;
   const std::size_t place = index_[block.key] - std::size_t{1};
   if (block.tag <= newest_early_ && (block.born == unknown || fate.is_temporary)) {
     early_ends_.push_back({block.tag, block.born, fates_.clock().now(), place, block.thread, fate.is_temporary});

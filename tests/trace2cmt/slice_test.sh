@@ -142,4 +142,22 @@ for slice in 0:7 5:12; do
   lifetimes --summary part.cmt 2>&1 >/dev/null | grep -q 'part.cmt: a part of a recording: blocks that were live at its begin count as allocated$' && status=yes || status=no
   [ "$slice $status" = "0:7 no" ] || [ "$slice $status" = "5:12 yes" ] || complain "a part, $slice: $status"
 done
+
+# lifetimes --by counts of a part what it counts of that slice of the whole: blocks from before are not allocated in it.
+perl -e 'srand 7; my ($tag, @live) = 0;
+  for (1 .. 3000) {
+    if (@live && rand() < 0.45) { my $at = int rand @live; print "free(", (splice @live, $at, 1), ") thread=", 1 + int rand 2, "\n"; next }
+    push @live, sprintf "%x<%d>", 0x1000 + 0x1000 * ++$tag, $tag;
+    print "malloc(", 1 + int rand 3000, ") = $live[-1] thread=", 1 + int rand 2, "\n" }' >whole.trace
+for slice in 1000: 1000:2000; do
+  for by in size thread; do
+    trace2cmt --slice=$slice -o part.cmt whole.trace
+    lifetimes --by=$by --top=99 --json part.cmt 2>err | jq -S '[.contributors[] | {name, self}]' >of_part
+    lifetimes --by=$by --top=99 --json --slice=$slice whole.trace | jq -S '[.contributors[] | {name, self}]' >of_slice
+    # How long blocks from before have lived is not known.
+    for file in of_part of_slice; do grep -vE '"(temporary|short_lived)_blocks"' $file >$file.known; done
+    [ "$(wc -l <of_part)" -gt 30 ] && diff of_part.known of_slice.known && [ ! -s err ] || complain "the uses of a part, $slice, by $by: $(cat err)"
+  done
+  jq '[.[].self.allocated_blocks] | add' of_part | grep -qx "$(sed -n "${slice%:*},\$p" whole.trace | sed -n '2,$p' | { [ "$slice" = 1000: ] && cat || head -n 1000; } | grep -c ^malloc)" || complain "allocations of a part, $slice"
+done
 exit $failed

@@ -120,6 +120,18 @@ void Trace::begin_output() {
   if (!terminal::is_output_file()) progress_.reset();
 }
 
+bool Trace::begins_late() const {
+  const std::optional<std::string_view> slice = header().find("slice");
+  return slice && !slice->starts_with(":") && !slice->starts_with("0:");
+}
+
+std::string Trace::part_label() {
+  if (!begins_late()) return {};
+  knows_part_ = true;
+  const std::string_view slices = *header().find("slice");
+  return "slice " + std::string(slices.substr(slices.rfind(' ') + 1));
+}
+
 void Trace::say_what_is_missing() const {
   if (progress_) progress_->clear();
   if (truncated()) say(name() + ": breaks off before its end");
@@ -134,10 +146,9 @@ void Trace::say_what_is_missing() const {
                       "no events of pool " + options_.pool + "; " + (names.empty() ? none : "the pools are " + names));
   }
   if (!options_.says_pools) return;
-  const std::optional<std::string_view> slice = header().find("slice");
-  const bool begins_late = slice && !slice->starts_with(":") && !slice->starts_with("0:");
-  if (begins_late) say(name() + ": a part of a recording: blocks that were live at its begin count as allocated");
-  const std::string missing = begins_late ? "; the slice has no blocks of pools from before its begin" : "";
+  if (begins_late() && !knows_part_)
+    say(name() + ": a part of a recording: blocks that were live at its begin count as allocated");
+  const std::string missing = begins_late() ? "; the slice has no blocks of pools from before its begin" : "";
   for (const std::string& line : pools_.lines()) say(name() + ": " + line + missing);
 }
 

@@ -137,6 +137,10 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
+  /// The mark at which a part of a recording begins, after the blocks that were live (format-spec/text.md, "slice").
+  /// Empty: the trace is whole. The caller must not count those blocks as allocated: say_what_is_missing() then omits
+  /// that they are.
+  std::string part_label();
   /// Complete at the end.
   std::uint64_t lost_events() const { return command::lost_events(header(), reader_.repairs()); }
   /// The pools of the events that were read so far.
@@ -155,6 +159,7 @@ class Trace {
   }
   std::string place() const;
   std::string name() const;
+  bool begins_late() const;
 
   template <class Visit>
   void visit_alone(Visit visit) {
@@ -204,6 +209,7 @@ class Trace {
   const Options& options_;
   std::unique_ptr<terminal::ProgressLine> progress_;  // null: the output goes to the terminal meanwhile
   bool is_empty_ = true;                              // as far as it was read
+  bool knows_part_ = false;                           // the caller counts no blocks from before it as allocated
   std::size_t current_ = 0;                           // the event that is visited, in its batch
   const TraceBatch* visited_ = nullptr;               // null: the reader's own
   std::size_t defects_reported_ = 0;                  // of this batch
