@@ -299,12 +299,13 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
     throw command::UsageError("of several traces none can be standard input");
   for (const char* option : {"overhead", "replay", "watch"}) from_standard_input += line.value(option, "") == "-";
   if (from_standard_input > 1) throw command::UsageError("standard input can be read only once");
-  for (const std::string& path : paths) {
+  for (auto at = paths.begin(); at != paths.end(); ++at) {
+    const std::string& path = *at;
     const auto is_same = [&path](const std::string& other) {
       std::error_code error;
       return std::filesystem::equivalent(path, other, error);
     };
-    if (std::count_if(paths.begin(), paths.end(), is_same) > 1)
+    if (std::any_of(paths.begin(), at, is_same))
       command::complain(tool, path + ": is given more than once, and counts as often");
     if (paths.size() > 1 && !may_be_read_twice(path))
       throw command::UsageError(path + " is not a regular file: of several traces each is opened twice");

@@ -28,13 +28,13 @@ std::string name_file(const launch::RecordedFile& file) {
 std::string figures_of(const launch::RecordedFile& file, bool is_alone) {
   const std::string name = is_alone ? file.path : name_file(file), by = counted(file.threads, "thread");
   if (!file.totals) return name + ": " + counted(file.events, "event") + " of " + by;
+  const std::string live = file.breaks_off ? " live where it breaks off" : " live at the end";
   if (file.is_sampled)
     return name + ": " + counted(file.totals->allocations, "sample") + " by " + by + ", " +
-           output::with_commas(file.totals->end_live_blocks) + " of them live at the end";
+           output::with_commas(file.totals->end_live_blocks) + " of them" + live;
   return name + ": " + counted(file.totals->allocations, "allocation") + " by " + by + ", peak " +
          output::bytes_text(file.totals->peak_live_bytes) + ", " + output::bytes_text(file.totals->end_live_bytes) +
-         (file.breaks_off ? " live where it breaks off" : " live at the end") +
-         (file.pool_blocks == 0 ? "" : "; pools: " + counted(file.pool_blocks, "block") + " allocated");
+         live + (file.pool_blocks == 0 ? "" : "; pools: " + counted(file.pool_blocks, "block") + " allocated");
 }
 
 /// "2,852 lines of Python named; ", over all traces. Empty: no program was one of Python.

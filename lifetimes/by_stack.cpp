@@ -152,7 +152,7 @@ void report_stacks(const trace::Options& options, const StackOptions& stack_opti
     trace.call_while_reading([&] { ahead.open_modules_of(trace.stacks()); });
   }
   const bool may_be_part = !stack_options.slice && trace.header().sampled() == 0;
-  const std::string part = may_be_part ? trace.part_label() : "";
+  const std::string part = may_be_part ? trace.part_slices() : "";
   Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min, part}, options.path);
   ShownStacks shown;
   if (needs_stacks) shown = name_uses(uses, trace, options, asked, naming);

@@ -49,7 +49,7 @@ void ComparedTrace::count(const std::vector<By>& kinds) {
 void ComparedTrace::count_blocks(const std::vector<By>& kinds) {
   std::vector<UseCounter> counters;
   command::Complaints unheard(false, [](const std::string&) {});  // each counter finds the same defects
-  const std::string part = asked_.slice ? "" : trace_.part_label();
+  const std::string part = asked_.slice ? "" : trace_.part_slices();
   for (const By kind : kinds)
     counters.emplace_back(UseOptions{kind, options_.clock, asked_.slice, trace_.header().touched_min(), part},
                           counters.empty() ? trace_.complaints() : unheard);

@@ -131,7 +131,7 @@ UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaint
       touched_min_(options.touched_min),
       keys_(options.by),
       is_by_thread_(options.by == By::thread),
-      part_label_(options.part_label) {
+      part_slices_(options.part_slices) {
   uses_.short_lived_max = fates_.short_lived_max();
   if (!options.slice) return;
   slice_.emplace(*options.slice);
@@ -158,9 +158,19 @@ void UseCounter::begin_slice() {
   uses_.peak_time_ns = last_time_ns_;
 }
 
+/// Slices are separated by blanks, and labels of marks may contain some.
+bool UseCounter::begins_part(const Event& event) const {
+  constexpr std::string_view begin = "slice ";
+  if (event.kind != Kind::mark || part_slices_.empty() || !event.label.starts_with(begin)) return false;
+  const std::string name(event.label.substr(begin.size()));
+  return (" " + part_slices_ + " ").find(" " + name + " ") != std::string::npos;
+}
+
 /// The blocks that were counted so far are from before the part. Their lifetimes are not known.
-void UseCounter::begin_part() {
-  part_label_.clear();
+void UseCounter::begin_part(std::uint64_t time_ns) {
+  part_slices_.clear();
+  uses_.events = 0;
+  uses_.begin_time_ns = time_ns;
   made_before_part_ = made_;
   for (Counter& counter : counters_) {
     Counter anew{.key = counter.key, .allocated = {}, .live = counter.live};
@@ -200,10 +210,10 @@ bool UseCounter::count_event(const Event& event) {
     }
     if (place_ == Place::after) return false;
   }
-  if (event.kind == Kind::mark && !part_label_.empty() && event.label == part_label_) begin_part();
   ++read_;
   last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
+  if (begins_part(event)) begin_part(event.time_ns);
   const EndedBlock<Block> ended = fates_.follow(event);
   if (is_about_pages(event.kind)) return true;
   const KeyId key = keys_.key_of(event);

@@ -164,8 +164,9 @@ struct UseOptions {
   heap::Clock::Unit clock = heap::Clock::Unit::events;
   std::optional<trace::SliceRange> slice{};
   std::uint64_t touched_min = 0;  ///< as Header has it
-  /// The mark at which a part of a recording begins, after the blocks that were live. Empty: the trace is whole.
-  std::string part_label{};
+  /// Header's `slice` of a part of a recording, which a mark of that name begins, after the blocks that were live.
+  /// Empty: the trace is whole.
+  std::string part_slices{};
 };
 
 /// The stacks that have allocated, or other sets, with their figures. A slice's list has the sets that allocated in it
@@ -240,7 +241,8 @@ class UseCounter {
 
   Counter& counter_of(KeyId key);
   void begin_slice();
-  void begin_part();
+  bool begins_part(const Event& event) const;
+  void begin_part(std::uint64_t time_ns);
   void count_end(const Block& block, const Fate& fate);
   void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);
@@ -265,7 +267,7 @@ class UseCounter {
   std::uint64_t read_ = 0;   // events, those before the slice too
   std::uint64_t last_time_ns_ = unknown;
   Tag newest_early_ = 0;  // block from before a late start
-  std::string part_label_;
+  std::string part_slices_;
   Tag made_ = 0, made_before_part_ = 0;  // the newest blocks
   std::vector<EarlyEnd> early_ends_;
   Uses uses_;

@@ -233,8 +233,9 @@ SearchResult search(const std::vector<Candidate>& allocators, const std::vector<
   result.all = plain;
   result.all.insert(result.all.end(), singles.begin(), singles.end());
   replace(result.all, meter.measure("several settings", several, runs, 0.55));
-  const unsigned more_runs =
-      runs_for(result.time_deviation, middle_precision, middle_runs, middle_most, meter, middle_count, 0.75);
+  const auto count_of = [&result](std::size_t most) { return std::min(most, result.all.size()); };
+  const unsigned more_runs = runs_for(result.time_deviation, middle_precision, std::max(middle_runs, runs), middle_most,
+                                      meter, count_of(middle_count), 0.75);
   const std::size_t middle = std::min(meter.affordable(more_runs, 0.75), middle_count);
   std::vector<Measured> better;
   if (middle > last_count) {
@@ -242,8 +243,9 @@ SearchResult search(const std::vector<Candidate>& allocators, const std::vector<
     replace(result.all, better);
   }
   if (result.time_deviation == 0) result.time_deviation = time_deviation(better);
+  const unsigned least_runs = std::max(last_runs, better.empty() ? runs : more_runs);  // later stages have more
   const unsigned most_runs =
-      runs_for(result.time_deviation, last_precision, last_runs, last_most, meter, last_count, 1);
+      runs_for(result.time_deviation, last_precision, least_runs, last_most, meter, count_of(last_count), 1);
   const std::size_t last = std::clamp(meter.affordable(most_runs, 1), last_least, last_count);
   std::vector<Measured> final = meter.measure("the best " + std::to_string(last),
                                               best_of(better.empty() ? result.all : better, aims, last), most_runs, 1);

@@ -128,8 +128,10 @@ std::string deviation_text(const TuneReport& report) {
   if (report.time_deviation < much) return "";
   std::uint64_t most = 0;
   for (const TunedRow& row : report.rows) most = std::max(most, row.runs);
-  return "times vary by " + fixed(100 * report.time_deviation, 0) + " % between rounds, so the best settings had " +
-         output::counted(most, "run") + "; a machine without other work needs fewer\n";
+  const std::string text = "times vary by " + fixed(100 * report.time_deviation, 0) + " % between rounds";
+  if (most <= 12) return text + "; the budget allowed no more runs than where they do not\n";
+  return text + ", so the best settings had " + output::counted(most, "run") +
+         "; a machine without other work needs fewer\n";
 }
 
 std::string times_text(const TuneReport& report) {

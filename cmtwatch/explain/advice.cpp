@@ -46,7 +46,7 @@ class Adviser {
     if (given_.heap && trim_is_idle_) lines.push_back(trim_is_idle());
     if (given_.is_trim_refused)
       lines.push_back(
-          "malloc_trim(0) was not called: glibc's malloc has no memory here. --call asks jemalloc or tcmalloc "
+          "malloc_trim(0) was not called: no memory of glibc's malloc was found. --call asks jemalloc or tcmalloc "
           "how much they would give back, and by which call.");
     if (trace_) lines.push_back(trace_text());
     if (given_.sites != nullptr && !trace_)

@@ -1,5 +1,6 @@
 # The blocks of pymalloc in traces: as many live ones as a line has made, and the same sums of malloc with and without them.
 # Recorded from the start, and after an attach.
+. "$SOURCE/tests/waiting.sh"
 python=/usr/bin/python3
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14)))' 2>/dev/null ||
   { echo "skipped: no Python from 3.9 to 3.14"; exit 77; }
@@ -150,7 +151,7 @@ for seconds in 0.2 0.5; do
   rm -f noted
   cmttrace --pool=python --follow=no -o killed.cmt -- sh -c 'echo $$ >pid; exec "$1" killed.py' sh "$python" >out 2>messages &
   recorder=$!
-  until [ -s noted ]; do sleep 0.05; done
+  until_true "[ -s noted ] || ! kill -0 $recorder"
   sleep $seconds
   kill -KILL "$(cat pid)"
   wait $recorder 2>/dev/null || true
@@ -177,17 +178,17 @@ attached() {
   "$python" program.py "$@" <commands >out &
   program=$!
   exec 5>commands
-  until grep -q begun out; do sleep 0.05; done
+  until_true 'grep -q begun out || ! kill -0 $program'
   record attached.cmt
   echo >&5
-  until grep -q held out; do sleep 0.05; done
+  until_true 'grep -q held out || ! kill -0 $program'
   kill -INT $recorder
   wait $recorder || complain "$* $(cat messages)"
   held attached.cmt
   if [ "${!#}" = again ]; then
     record again.cmt
     echo >&5
-    until grep -q again out; do sleep 0.05; done
+    until_true 'grep -q again out || ! kill -0 $program'
     kill -INT $recorder
     wait $recorder || complain "$* $(cat messages)"
     ! grep 'another Python' messages >&2 || complain "a second attach takes the interpreter for another one"

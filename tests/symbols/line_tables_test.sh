@@ -39,17 +39,20 @@ in_lines() { rows "$1" lines.cpp:5 lines.cpp:8 lines.cpp:11; }
 
 if command -v clang++ >/dev/null; then
   for options in -gline-tables-only '-gdwarf-4 -gline-tables-only'; do
-    clang++ -O2 -fno-builtin $options -o "tables${options%% *}" lines.cpp && in_lines "tables${options%% *}"
+    clang++ -O2 -fno-builtin $options -o "tables${options%% *}" lines.cpp || complain "clang++ $options"
+    in_lines "tables${options%% *}"
   done
   # Where no debug information says what is inlined, a line of the library would be that of all callers.
   for options in -gline-directives-only '-gdwarf-4 -gline-directives-only'; do
-    clang++ -O2 -fno-builtin $options -o "directives${options%% *}" lines.cpp &&
-      rows "directives${options%% *}" lines.cpp:5 'first()' 'second()'
+    clang++ -O2 -fno-builtin $options -o "directives${options%% *}" lines.cpp || complain "clang++ $options"
+    rows "directives${options%% *}" lines.cpp:5 'first()' 'second()'
   done
+else
+  echo 'skipped: clang++: it is not installed'
 fi
-command -v g++ >/dev/null || exit $failed
-g++ -O2 -g -o full lines.cpp && in_lines full
-g++ -O2 -gdwarf-4 -gsplit-dwarf -o split lines.cpp && in_lines split
+command -v g++ >/dev/null || { echo 'skipped: g++: it is not installed'; exit $failed; }
+g++ -O2 -g -o full lines.cpp && in_lines full || complain 'g++ -g'
+g++ -O2 -gdwarf-4 -gsplit-dwarf -o split lines.cpp && in_lines split || complain 'g++ -gsplit-dwarf'
 rm -f split*.dwo  # the skeleton unit still has the table of lines
 rows split lines.cpp:5 'first()' 'second()'
 

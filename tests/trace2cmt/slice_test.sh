@@ -136,6 +136,8 @@ for slice in 0:3 2:3; do
   [ "$slice $status" = "0:3 no" ] || [ "$slice $status" = "2:3 yes" ] || complain "a slice of pools, $slice: $status"
 done
 
+command -v lifetimes >/dev/null || exit $failed  # as in the build with sanitizers
+
 # The tools report that blocks from before the slice count as allocated in it.
 for slice in 0:7 5:12; do
   trace2cmt --slice=$slice -o part.cmt every_kind.trace
@@ -160,4 +162,17 @@ for slice in 1000: 1000:2000; do
   done
   jq '[.[].self.allocated_blocks] | add' of_part | grep -qx "$(sed -n "${slice%:*},\$p" whole.trace | sed -n '2,$p' | { [ "$slice" = 1000: ] && cat || head -n 1000; } | grep -c ^malloc)" || complain "allocations of a part, $slice"
 done
+
+# Slices of slices, and one by a mark with a blank.
+{ sed -n 1,499p whole.trace; echo 'mark("warm up")'; sed -n '500,$p' whole.trace; } >marked.trace
+allocated() { lifetimes --by=size --json "$@" 2>err | jq -c '[.events, .total.allocated_blocks]'; [ ! -s err ] || complain "$*: $(cat err)"; }
+part_of() {  # SLICE-OF-WHOLE SLICE...
+  local slice=$1
+  cp marked.trace part.trace
+  for step in "${@:2}"; do trace2cmt -s --slice="$step" part.trace >next.trace && mv next.trace part.trace; done
+  [ "$(allocated part.trace)" = "$(allocated --slice="$slice" marked.trace)" ] || complain "${*:2}: $(allocated part.trace), not $(allocated --slice="$slice" marked.trace)"
+}
+part_of 1000:2000 0:2500 1000:2000
+part_of '@warm up:' '@warm up:'
+part_of 1000:2000 1000:2000 0:9999
 exit $failed

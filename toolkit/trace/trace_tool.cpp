@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <sstream>
 
 #include "libcmt/format/coding.h"
 #include "toolkit/command/command_line.h"
@@ -120,23 +121,27 @@ void Trace::begin_output() {
   if (!terminal::is_output_file()) progress_.reset();
 }
 
+/// Whether one of its slices begins late. Blanks separate them.
 bool Trace::begins_late() const {
-  const std::optional<std::string_view> slice = header().find("slice");
-  return slice && !slice->starts_with(":") && !slice->starts_with("0:");
+  std::istringstream slices{std::string(header().find("slice").value_or(""))};
+  for (std::string slice; slices >> slice;) {
+    if (!slice.starts_with(":") && !slice.starts_with("0:")) return true;
+  }
+  return false;
 }
 
-std::string Trace::part_label() {
+std::string Trace::part_slices() {
   if (!begins_late()) return {};
   knows_part_ = true;
-  const std::string_view slices = *header().find("slice");
-  return "slice " + std::string(slices.substr(slices.rfind(' ') + 1));
+  return std::string(*header().find("slice"));
 }
 
 void Trace::say_what_is_missing() const {
   if (progress_) progress_->clear();
   if (truncated()) say(name() + ": breaks off before its end");
   if (const std::uint64_t lost = lost_events(); lost != 0)
-    say(name() + ": lacks " + output::counted(lost, "event") + " that the recorder has lost");
+    say(name() + (header().find("slice") ? ": the whole recording lacks " : ": lacks ") +
+        output::counted(lost, "event") + " that the recorder has lost");
   if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
   if (!pools_.is_chosen_known()) {
     const std::string names = pools_.names();

@@ -137,10 +137,9 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
-  /// The mark at which a part of a recording begins, after the blocks that were live (format-spec/text.md, "slice").
-  /// Empty: the trace is whole. The caller must not count those blocks as allocated: say_what_is_missing() then omits
-  /// that they are.
-  std::string part_label();
+  /// The slices that a part of a recording is (format-spec/text.md, "slice"). Empty: the trace is whole. The caller
+  /// must not count the blocks from before it as allocated: say_what_is_missing() then omits that they are.
+  std::string part_slices();
   /// Complete at the end.
   std::uint64_t lost_events() const { return command::lost_events(header(), reader_.repairs()); }
   /// The pools of the events that were read so far.
