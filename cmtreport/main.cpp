@@ -153,9 +153,12 @@ void refuse_replay_of_other(const std::string& path, const Json& replay, const R
 bool may_be_watched(const std::string& path, const Json& watch, std::uint64_t pid) {
   if (is_database(path)) return has_process(path, pid);
   const Json::json_pointer traces("/traced/traces");
-  if (!watch.contains(traces)) return true;
+  if (!watch.contains(traces) || !watch.at(traces).is_array()) return true;
   const Json& list = watch.at(traces);
-  return std::any_of(list.begin(), list.end(), [pid](const Json& trace) { return trace.value("pid", Json()) == pid; });
+  const auto is_of_process = [pid](const Json& trace) {
+    return trace.is_object() && trace.value("pid", Json()) == pid;
+  };
+  return std::any_of(list.begin(), list.end(), is_of_process);
 }
 
 /// Says so if the output of cmtwatch has none of the traces' processes. In a container a process may have another id.

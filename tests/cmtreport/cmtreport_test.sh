@@ -359,6 +359,10 @@ for pid in 78 77; do
   cmtreport --watch=run.json watched.trace >out 2>err || complain "watched $pid: $(cat err)"
   [ "$(grep -c 'run.json: no recorded process has the id 78 of the trace' err)" = $((pid - 77)) ] || complain "watched $pid: $(cat err)"
 done
+for odd in '{"traces": 5}' 5 '{"traces": [5]}' null; do
+  printf '{"schema": "cmt.watch/1", "traced": %s}' "$odd" >run.json
+  cmtreport --watch=run.json watched.trace >out 2>err || complain "traced: $odd: $(cat err)"
+done
 # A trace that is given twice counts twice.
 cmtreport pins.trace ./pins.trace >out 2>err && [ "$(grep -c ': is given more than once, and counts as often' err)" = 1 ] || complain "twice: $(cat err)"
 # A mistyped focus.
