@@ -39,6 +39,7 @@ constexpr std::chrono::seconds leave_within(20);
 void check_loads_libraries(const remote_call::Target& target) {
   using remote_call::CLibrary, remote_call::Refused;
   const std::string who = "process " + target.called();
+  if (target.has_begun_another_program()) throw Refused(who + " has just begun another program: try again");
   const CLibrary library = target.c_library();
   if (library == CLibrary::musl)
     throw Refused(who +

@@ -1,6 +1,7 @@
 # Programs for musl: each call is in a trace, as planted and as a shim counts it, which is loaded after the tracer.
 
 command -v musl-gcc >/dev/null || { echo "skipped: musl-gcc is not installed"; exit 77; }
+. "$SOURCE/tests/waiting.sh"
 programs=$SOURCE/tests/preload/programs
 checks=$SOURCE/tests/preload/checks
 failed=0
@@ -81,6 +82,7 @@ build -static "$programs/musl.c" -o fixed
 cmttrace -o fixed.cmt ./fixed all 2>said || [ $? = 125 ] || complain "static: not 125"
 grep -q 'fixed is linked statically: nothing can be recorded; link it without -static' said || complain "static: $(cat said)"
 ./musl waits &
+until_true "grep -q musl /proc/$!/maps"
 status=0
 cmttrace --attach=$! -o attached.cmt 2>said || status=$?
 kill $!

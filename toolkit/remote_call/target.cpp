@@ -138,6 +138,12 @@ bool Target::has_ended() const {
   return poll(&ended, 1, 0) > 0;
 }
 
+bool Target::has_begun_another_program() const {
+  const EntryPoints now = read_entry_points(pid_);
+  const bool has_ended = now.program == 0;
+  return !has_ended && (now != entries_ || !memory_.read<char>(entries_.program));
+}
+
 const Module* Target::stub() const {
   const auto found = std::find_if(modules_.begin(), modules_.end(), is_attached_tracer);
   return found == modules_.end() ? nullptr : &*found;

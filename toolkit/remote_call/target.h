@@ -44,6 +44,8 @@ class Target {
   /// A file descriptor of the process (pidfd_open(2)).
   int descriptor() const { return descriptor_.get(); }
   bool has_ended() const;
+  /// The process has replaced the program that has been read here (execve(2)). Throws std::system_error.
+  bool has_begun_another_program() const;
 
   const RemoteMemory& memory() const { return memory_; }
   const std::vector<process::Mapping>& maps() const { return maps_; }

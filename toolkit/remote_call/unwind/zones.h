@@ -17,6 +17,7 @@ enum class Zone { none, loader, allocator, tracer, locked_call };
 struct EntryPoints {
   std::uint64_t program = 0;  ///< its first instruction
   std::uint64_t loader = 0;   ///< where the dynamic loader is; 0: there is none
+  bool operator==(const EntryPoints&) const = default;
 };
 
 /// The addresses of code that must not be on the stack of a thread that we make call a function.
