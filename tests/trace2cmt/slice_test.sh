@@ -122,7 +122,10 @@ printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' 
 [ "$(trace2cmt -s --slice=@load:@done marked.trace | sed '/^#/d' | tr '\n' ' ')" = \
   'malloc(8) = 10<1> mark("slice @load:@done") mark("load") malloc(9) = 20<2> ' ] || complain "a slice between marks"
 trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
-! grep -q load slice || complain "an anonymised slice names a mark"
+! grep -qE 'load|done' slice || complain "an anonymised slice names a mark"
+grep -q ' slice=@1$' slice && grep -qx 'mark("slice @1")' slice || complain "an anonymised slice is no part: $(cat slice)"
+trace2cmt -s --slice=:@done --anonymise marked.trace | grep -q ' slice=:@1$' || complain "an anonymised begin is no part"
+trace2cmt -s --slice=1: marked.trace | trace2cmt -s --slice=@load:@done --anonymise - | grep -q ' slice=@1$' || complain "two anonymised slices"
 says 1 "marked.trace: the trace has no mark \"end\" after the start of the slice; it has @load, @done" -o out.cmt --slice=@load:@end marked.trace
 says 1 "marked.trace: the trace has no mark \"none\"; it has @load, @done" -o out.cmt --slice=@none: marked.trace
 says 1 "untimed.trace: the trace has no mark \"none\"; it has none" -o out.cmt --slice=:@none untimed.trace

@@ -59,6 +59,12 @@ std::string_view obstacle_in(const ProgramFile& program) {
   return program.sanitizer.empty() ? "" : "sanitizer";
 }
 
+/// A dynamic loader may be called with a program: it loads the tracer.
+bool is_loader(const std::string& path) {
+  const std::string name = fs::path(path).filename();
+  return name.starts_with("ld-linux") || name.starts_with("ld-musl");
+}
+
 /// Why the tracer does not see the calls of an ELF program, and what can be done. Empty if the tracer sees them, or the
 /// file is no ELF program.
 std::string why_not_seen(const ProgramFile& program) {
@@ -131,7 +137,7 @@ bool changes_rights(const std::string& word) {
 
 std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
-  if (path.empty()) return {};
+  if (path.empty() || is_loader(path)) return {};
   const std::string why =
       changes_rights(path) ? std::string(obstacle_named("rights").sentence) : why_not_seen(read_program_file(path));
   return why.empty() ? "" : path + why;
@@ -141,7 +147,7 @@ std::string_view reason_of_obstacle(std::string_view keyword) { return obstacle_
 
 std::string_view obstacle_of(const std::string& word) {
   const std::string path = find_in_path(word);
-  if (path.empty()) return {};
+  if (path.empty() || is_loader(path)) return {};
   return reason_of_obstacle(changes_rights(path) ? "rights" : obstacle_in(read_program_file(path)));
 }
 

@@ -2,6 +2,8 @@
 
 #include "toolkit/launch/tracer.h"
 
+#include "toolkit/launch/program_file.h"
+
 #include <doctest/doctest.h>
 #include <elf.h>
 #include <sys/stat.h>
@@ -94,6 +96,10 @@ TEST_CASE("tracer: programs for the loaders of glibc and of musl are started wit
     CHECK(why_not_recordable(path).empty());
     CHECK(!is_broken_by_tracer(path));
   }
+  const std::string loader = read_program_file("/bin/sh").interpreter;
+  CHECK(read_program_file(loader).is_for_us);
+  CHECK(why_not_recordable(loader).empty());
+  CHECK(obstacle_of(loader).empty());
   CHECK(!is_broken_by_tracer("/nonexistent"));
 }
 

@@ -55,6 +55,15 @@ std::optional<SliceRange> SliceRange::parse(std::string_view text) {
   return range;
 }
 
+bool begins_late(std::string_view slices) {
+  while (!slices.empty()) {
+    const std::string_view slice = slices.substr(0, slices.find(' '));
+    if (!slice.empty() && !slice.starts_with(":") && !slice.starts_with("0:")) return true;
+    slices.remove_prefix(std::min(slice.size() + 1, slices.size()));
+  }
+  return false;
+}
+
 void SliceProgress::check(const Header& header, const std::string& path) const {
   if (range_.unit == SliceBound::Unit::time && !header.has_times)
     throw FormatError(path, "times were not recorded (needed by --slice=" + range_.text + ")");

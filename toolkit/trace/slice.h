@@ -43,6 +43,10 @@ struct SliceRange {
   static std::optional<SliceRange> parse(std::string_view text);
 };
 
+/// Whether one of the slices that a trace is a part of begins late: the header's `slice` (format-spec/text.md), where
+/// blanks separate them.
+bool begins_late(std::string_view slices);
+
 /// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =
     "FROM:TO, FROM not above TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done or @load";

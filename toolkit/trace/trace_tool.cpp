@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <sstream>
 
 #include "libcmt/format/coding.h"
 #include "toolkit/command/command_line.h"
@@ -121,14 +120,7 @@ void Trace::begin_output() {
   if (!terminal::is_output_file()) progress_.reset();
 }
 
-/// Whether one of its slices begins late. Blanks separate them.
-bool Trace::begins_late() const {
-  std::istringstream slices{std::string(header().find("slice").value_or(""))};
-  for (std::string slice; slices >> slice;) {
-    if (!slice.starts_with(":") && !slice.starts_with("0:")) return true;
-  }
-  return false;
-}
+bool Trace::begins_late() const { return trace::begins_late(header().find("slice").value_or("")); }
 
 std::string Trace::part_slices() {
   if (!begins_late()) return {};

@@ -14,11 +14,10 @@ constexpr std::array<std::string_view, 7> harmless_keys{"kept",    "memory", "or
                                                         "sampled", "slice",  "touched_min"};
 constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
 
-/// The mark at the start of a slice identifies nobody, unless the slice was given by marks.
-bool is_slice_mark(std::string_view label) {
-  if (!label.starts_with(slice_label)) return false;
-  const auto range = cmt::trace::SliceRange::parse(label.substr(slice_label.size()));
-  return range && range->unit != cmt::trace::SliceBound::Unit::mark;
+/// Slices that were given by marks, without the names of these.
+std::string without_names(const std::string& slices) {
+  if (slices.find('@') == std::string::npos) return slices;
+  return cmt::trace::begins_late(slices) ? "@1" : ":@1";
 }
 
 class AnonymisingFilter : public Filter {
@@ -26,9 +25,13 @@ class AnonymisingFilter : public Filter {
   void change_header(cmt::Header& header) override {
     header.has_addresses = false;
     std::erase_if(header.metadata, [](const auto& entry) {
-      if (entry.first == "slice" && entry.second.find('@') != std::string::npos) return true;  // names a mark
       return std::find(harmless_keys.begin(), harmless_keys.end(), entry.first) == harmless_keys.end();
     });
+    for (auto& [key, value] : header.metadata) {
+      if (key != "slice") continue;
+      slices_ = value;
+      value = without_names(value);
+    }
   }
 
   const cmt::StackTable& change_stacks(const cmt::StackTable& stacks) override {
@@ -55,17 +58,31 @@ class AnonymisingFilter : public Filter {
     }
     const bool names_things = out.kind == cmt::Kind::mark || out.kind == cmt::Kind::thread_name;
     const bool names_pool = cmt::is_of_pool(out.kind) && !out.label.starts_with(interpreter_pools);
-    if (names_pool || (names_things && !is_slice_mark(out.label))) out.label = number_of_label(out.label);
+    if (begins_slice(out)) {
+      slice_mark_.assign(slice_label).append(without_names(std::string(out.label.substr(slice_label.size()))));
+      out.label = slice_mark_;
+    } else if (names_pool || names_things) {
+      out.label = number_of_label(out.label);
+    }
     emit(out);
   }
 
  private:
+  /// The mark at the start of one of the slices that the header names.
+  bool begins_slice(const cmt::Event& event) const {
+    if (event.kind != cmt::Kind::mark || !event.label.starts_with(slice_label)) return false;
+    const std::string slice(event.label.substr(slice_label.size()));
+    return (" " + slices_ + " ").find(" " + slice + " ") != std::string::npos;
+  }
+
   const std::string& number_of_label(std::string_view label) {
     const auto [entry, is_new] = labels_.try_emplace(std::string(label));
     if (is_new) entry->second = std::to_string(labels_.size());
     return entry->second;
   }
 
+  std::string slices_;      // as in the header that is read
+  std::string slice_mark_;  // the current one's label
   std::uint64_t first_time_ns_ = cmt::unknown;
   std::unordered_map<std::string, std::string> labels_;
   cmt::StackTable stacks_;
