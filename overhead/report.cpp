@@ -36,9 +36,11 @@ std::string head_text(const Summary& summary) {
   text += "\n  peak live: " + counted(peak.live_bytes, "byte") + " in " + counted(peak.live_blocks, "block") + " on " +
           counted(peak.pages, "page") + ", at event " + with_commas(peak.event);
   if (peak.untouched_pages) {
+    const auto bytes = [&](std::uint64_t pages) { return bytes_text(pages * summary.page_size); };
     text += "\n  of these pages not known to be touched by then: " + with_commas(*peak.untouched_pages) + ", " +
-            bytes_text(*peak.untouched_pages * summary.page_size) +
-            "; known: " + bytes_text(*peak.touched_pages() * summary.page_size);
+            bytes(*peak.untouched_pages) + "; known: " + bytes(*peak.touched_pages());
+    if (peak.unknown_pages.value_or(0) != 0)
+      text += "; not asked about, or in memory before: " + bytes(*peak.unknown_pages);
   }
   text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
   const std::uint64_t used_bytes = peak.pages * summary.page_size;
@@ -54,7 +56,7 @@ std::string head_text(const Summary& summary) {
 output::Columns<Sample> sample_columns(const Summary& summary) {
   const std::uint64_t page_size = summary.page_size;
   output::Columns<Sample> columns;
-  columns.leave_out_first({"held max", "of pages", "by old"});
+  columns.leave_out_first({"held max", "of pages", "by old", "unknown"});
   columns.add("event", "event", with_commas);
   columns.add("live", "live_bytes", bytes_text);
   columns.add("pages", "pages", with_commas);
@@ -69,7 +71,10 @@ output::Columns<Sample> sample_columns(const Summary& summary) {
   });
   columns.add("separable", "separable_pages",
               std::function([page_size](std::uint64_t pages) { return bytes_text(pages * page_size); }));
-  if (summary.peak.untouched_pages) columns.add("untouched", "untouched_pages", with_commas, "0");
+  if (summary.peak.untouched_pages) {
+    columns.add("untouched", "untouched_pages", with_commas, "0");
+    columns.add("unknown", "unknown_pages", with_commas, "0");
+  }
   return columns;
 }
 

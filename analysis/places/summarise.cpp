@@ -33,7 +33,10 @@ void Summariser::count(const Event& event) {
   for (; change_ != changes_end_ && change_->event == now_.event; ++change_) apply(*change_);
   if (event.kind == Kind::sample && event.size != 0 && event.size != unknown) add_sample(event);  // 0: it had ended
   now_.pages = held_.live();
-  if (untouched_.is_recorded()) now_.untouched_pages = untouched_.count();
+  if (untouched_.is_recorded()) {
+    now_.untouched_pages = untouched_.count();
+    now_.unknown_pages = untouched_.unknown();
+  }
   now_.held_pages_max = held_.most();
   if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
   if (plot_) plot_->curve.add(now_);

@@ -65,13 +65,14 @@ struct MemoryUse {
   std::uint64_t resident_live_bytes = unknown;
   std::uint64_t small_gap_bytes = 0;
   std::optional<std::uint64_t> slop_bytes;
-  std::optional<std::uint64_t> untouched_pages;
+  std::optional<std::uint64_t> untouched_pages, unknown_pages;
 
   /// Blocks are old if they were made before so many bytes had been allocated.
   std::uint64_t old_before() const { return allocated_bytes - std::min(live_bytes, allocated_bytes); }
-  /// Pages of live blocks that are in memory, as far as the trace contains it.
+  /// Pages of live blocks that are known to be in memory.
   std::optional<std::uint64_t> touched_pages() const {
-    return untouched_pages ? std::optional(pages - std::min(pages, *untouched_pages)) : std::nullopt;
+    if (!untouched_pages) return std::nullopt;
+    return pages - std::min(pages, *untouched_pages + unknown_pages.value_or(0));
   }
 };
 
@@ -97,7 +98,11 @@ void describe(Visitor& field, const MemoryUse& use) {
   field("untouched_pages", use.untouched_pages,
         "of pages: those wholly in a block, that were not touched so far, where touched pages were recorded");
   field("touched_pages_estimate", use.touched_pages(),
-        "pages less these: what of the blocks is in memory. Of smaller blocks all pages count as touched");
+        "pages less these and unknown_pages: what of the blocks is known to be in memory. Of smaller blocks all pages "
+        "count as touched");
+  field(
+      "unknown_pages", use.unknown_pages,
+      "of pages: those wholly in a block about whose pages the tracer did not ask, or that were all in memory before");
 }
 
 struct Sample : MemoryUse {

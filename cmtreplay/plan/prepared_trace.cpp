@@ -280,6 +280,7 @@ void PreparedTrace::Pass::finish() {
   const Planner& planner = router_.planner();
   plan_.facts.end_live = planner.live();
   plan_.facts.unknown_bytes = writes_.unknown_bytes_at_peak();
+  plan_.facts.left_out_bytes = writes_.left_out_bytes_at_peak();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
   if (rises_) set_to_now(peak_);
   plan_.begin_ns = first_ns_;

@@ -102,6 +102,7 @@ struct TraceFacts {
   std::optional<std::uint64_t> mean_touched_bytes = {};  ///< over the recorded time, of live bytes that are touched
   std::uint64_t peak_touched_bytes = 0;                  ///< the most bytes of live blocks on touched pages
   std::uint64_t unknown_bytes = 0;                       ///< live at the peak: assumed_writes.h
+  std::uint64_t left_out_bytes = 0;                      ///< of these: not written by the replay
   std::uint64_t defects = 0;
   bool truncated = false;
   std::uint64_t lost_events = 0;  ///< that the recorder has lost
@@ -156,6 +157,8 @@ void describe(Visitor& field, Facts& facts) {
         "the same on average over the recorded time; null: the trace has no times");
   field("unknown_bytes", facts.unknown_bytes,
         "of the bytes live at the peak, those of which the trace does not say whether they were written");
+  field("left_out_bytes", facts.left_out_bytes,
+        "of unknown_bytes those that the replay does not write, as the program did not write them in blocks alike");
   field("give_back_calls", facts.give_back_calls, "calls of malloc_trim, mallopt and mallctl that are replayed");
   field("give_back_left_out", facts.give_back_left_out, "such calls that might do something else, and are left out");
   field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");

@@ -314,9 +314,10 @@ std::string title_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
   const std::string live = bytes_text(facts.peak_live.bytes), touched = bytes_text(facts.peak_touched_bytes);
   const bool is_other = facts.touched_min != 0 && touched != live;
+  const std::string about = facts.left_out_bytes != 0 ? "about " : "";
   return command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
          counted(facts.calls, "call") + " replayed, at most " + live +
-         (is_other ? " (" + touched + " without untouched pages)" : "") + " and at most " +
+         (is_other ? " (" + about + touched + " without untouched pages)" : "") + " and at most " +
          counted(facts.peak_live.blocks, "block") + " live";
 }
 

@@ -1,6 +1,7 @@
 // Makes a line for each thing that was left out, refused, or disturbed.
 #include "cmtreplay/report/warnings.h"
 
+#include <cassert>
 #include <string_view>
 
 #include "cmtreplay/run/worker_process.h"
@@ -67,15 +68,30 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   return warnings;
 }
 
+/// How far the program's peak may be from the replay's, because of pages that are not known.
+std::string what_is_written(const TraceFacts& facts) {
+  assert(facts.left_out_bytes <= facts.unknown_bytes);
+  if (facts.left_out_bytes == 0) return "The replay writes all, so the program's peak may be lower by up to that much";
+  const std::uint64_t written = facts.unknown_bytes - facts.left_out_bytes;
+  const std::string higher = "higher by up to " + output::bytes_text(facts.left_out_bytes);
+  if (written == 0)
+    return "The replay writes none of them, as in the few blocks of that size that are known. The program's peak may "
+           "be " +
+           higher;
+  return "The replay writes " + output::bytes_text(written) +
+         " of them, the share of the few blocks of that size that are known. The program's peak may be lower by up to "
+         "that much, or " +
+         higher;
+}
+
 std::vector<Warning> memory_warnings(const PreparedTrace& trace, const ReplayOptions& options) {
   const TraceFacts& facts = trace.plan().facts;
   const bool writes_all = options.touch == "page" || options.touch == "all";
   if (!writes_all || facts.unknown_bytes <= facts.peak_live.bytes / unknown_share_divisor) return {};
   return {{"has blocks of which it does not say which pages were written",
            "does not say which pages of " + output::bytes_text(facts.unknown_bytes) + " of the " +
-               output::bytes_text(facts.peak_live.bytes) +
-               " live at the peak were written. The replay writes all, so the program's peak may be lower "
-               "by up to that much; cmttrace --touched=4K records it"}};
+               output::bytes_text(facts.peak_live.bytes) + " live at the peak were written. " + what_is_written(facts) +
+               "; cmttrace --touched=4K records it"}};
 }
 
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options) {

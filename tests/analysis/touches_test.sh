@@ -71,6 +71,20 @@ overhead --summary pages.cmt >out
 grep -qx '  of these pages not known to be touched by then: 41, 164 KiB; known: 32.0 KiB' out || complain "overhead: $(cat out)"
 overhead --page-size=2M --json pages.cmt | grep -q '"untouched_pages": 0' || complain "a page of 2 MiB is touched as soon as anything on it"
 
+# A block about which the tracer did not ask, and one of which two pages were touched.
+{
+  printf '#cmt text=1\n#cmt touched_min=16384\nmalloc(65536) = 100000<1>\nresident(100000<1>, 4096, 0, 0)\n'
+  printf 'malloc(65536) = 200000<2>\ntouch(200000<2>, 4096, 2, 0)\nmalloc(8) = 300000<3>\nfree(100000<1>)\n#cmt end=complete\n'
+} >unknown.trace
+overhead --summary unknown.trace | grep -qx '  of these pages not known to be touched by then: 14, 56.0 KiB; known: 12.0 KiB; not asked about, or in memory before: 64.0 KiB' ||
+  complain "unknown pages: $(overhead --summary unknown.trace)"
+overhead --json unknown.trace >pages.json
+/usr/bin/python3 - <<'END_OF_CHECK' || complain "unknown pages, as JSON"
+import json
+end = json.load(open("pages.json"))["samples"][-1]
+assert (end["pages"], end["untouched_pages"], end["unknown_pages"], end["touched_pages_estimate"]) == (17, 14, 0, 3), end
+END_OF_CHECK
+
 # A touch does not end its block: its line has no annotation, and no defect is reported.
 lifetimes pages.trace >out 2>err; overhead pages.trace >out2 2>>err
 [ ! -s err ] && ! grep -E '^(touch|resident|mallopt).* # ' out out2 || complain "annotated: $(cat err)"

@@ -24,7 +24,7 @@ const Event& AssumedWrites::plan(const Event& recorded) {
 
 const Event& AssumedWrites::plan_resident(const Event& recorded, Block& block) {
   const auto use = uses_->of(block.kind, block.size);
-  if (!use || use->blocks < alike_min) add_unknown(block, recorded);
+  const std::uint64_t unknown = !use || use->blocks < alike_min ? add_unknown(block, recorded) : 0;
   if (!use || use->written == use->bytes || recorded.alignment == 0) return recorded;
   // The first page of a block may be in memory because of the allocator, and a program that uses a block writes to it.
   const std::uint64_t bytes = std::min(bytes_of_pages(recorded), block.size - recorded.size);
@@ -32,7 +32,8 @@ const Event& AssumedWrites::plan_resident(const Event& recorded, Block& block) {
   owed_ += use->share() * static_cast<double>(bytes - first);
   const auto more = std::min(static_cast<std::uint64_t>(owed_ / static_cast<double>(page)), (bytes - first) / page + 1);
   owed_ = std::max(0.0, owed_ - static_cast<double>(std::min(bytes - first, more * page)));
-  const std::uint64_t pages = more + (first != 0 ? 1 : 0);
+  const std::uint64_t pages = more + (first != 0 ? 1 : 0), left = bytes - first - std::min(bytes - first, more * page);
+  add_left_out(block, std::min(unknown, left / page * page));
   changed_ = recorded;
   if (pages == 0)
     changed_.size = block.size;  // the block's end: no page
@@ -41,13 +42,20 @@ const Event& AssumedWrites::plan_resident(const Event& recorded, Block& block) {
   return changed_;
 }
 
-void AssumedWrites::add_unknown(Block& block, const Event& pages) {
+std::uint64_t AssumedWrites::add_unknown(Block& block, const Event& pages) {
   std::uint64_t bytes = std::min(bytes_of_pages(pages), block.size - pages.size);
   if (pages.size == 0) bytes -= std::min(bytes, std::uint64_t{page_bytes});
   bytes = std::min(bytes / page_bytes * page_bytes, block.size - block.unknown);
   block.unknown += bytes;
   unknown_ += bytes;
   if (block.made_by <= peak_event_) unknown_at_peak_ += bytes;
+  return bytes;
+}
+
+void AssumedWrites::add_left_out(Block& block, std::uint64_t bytes) {
+  block.left_out += bytes;
+  left_out_ += bytes;
+  if (block.made_by <= peak_event_) left_out_at_peak_ += bytes;
 }
 
 void AssumedWrites::count_pages(const Event& event, Block& block) {
@@ -77,11 +85,13 @@ void AssumedWrites::end_block(Tag tag) {
   if (ended == blocks_.end()) return;
   unwritten_ -= ended->second.unwritten;
   unknown_ -= ended->second.unknown;
+  left_out_ -= ended->second.left_out;
   blocks_.erase(ended);
 }
 
 void AssumedWrites::note_peak() {
   unknown_at_peak_ = unknown_;
+  left_out_at_peak_ = left_out_;
   peak_event_ = events_;
 }
 

@@ -17,7 +17,8 @@ namespace cmt::replay {
 /// The first page of a block is always written.
 ///
 /// Counts two sums over live blocks: the bytes that are not written so far, and those of which the trace does not say
-/// it. The program's peak may be lower by the second sum. It has whole pages only, without the first one of a block:
+/// it. The replay writes a part of the second sum: the program's peak may be lower by that part, and higher by the
+/// rest. The sum has whole pages only, without the first one of a block:
 ///
 /// - all of a block below touched_min bytes;
 ///
@@ -38,16 +39,19 @@ class AssumedWrites {
   /// In live blocks of at least touched_min bytes.
   std::uint64_t unwritten_bytes() const { return unwritten_; }
   std::uint64_t unknown_bytes_at_peak() const { return unknown_at_peak_; }
+  /// The part of the unknown bytes at the peak that the replay does not write.
+  std::uint64_t left_out_bytes_at_peak() const { return left_out_at_peak_; }
 
  private:
   struct Block {
-    std::uint64_t size = 0, unwritten = 0, unknown = 0;
+    std::uint64_t size = 0, unwritten = 0, unknown = 0, left_out = 0;
     std::uint64_t made_by = 0;  ///< the event, counted from 1
     Kind kind{};
   };
 
   const Event& plan_resident(const Event& recorded, Block& block);
-  void add_unknown(Block& block, const Event& pages);
+  std::uint64_t add_unknown(Block& block, const Event& pages);
+  void add_left_out(Block& block, std::uint64_t bytes);
   void count_pages(const Event& event, Block& block);
   void add_block(const Event& event);
   void end_block(Tag tag);
@@ -58,6 +62,7 @@ class AssumedWrites {
   double owed_ = 0;                    ///< bytes that were to be written and are less than a page
   std::uint64_t events_ = 0, peak_event_ = 0;
   std::uint64_t unwritten_ = 0, unknown_ = 0, unknown_at_peak_ = 0;
+  std::uint64_t left_out_ = 0, left_out_at_peak_ = 0;
 };
 
 }  // namespace cmt::replay

@@ -163,6 +163,7 @@ TEST_CASE("unknown: resident pages, also if they are reported after the peak") {
   CHECK(counted.unknown() == 0);
   counted.writes.plan(run_alike(Kind::resident, 1, 4096, 0));
   CHECK(counted.unknown() == 19 * 4096);
+  CHECK(counted.writes.left_out_bytes_at_peak() == 0);
   counted.malloc(2, 65536);
   counted.writes.plan(run_alike(Kind::resident, 2, 0, 4));
   CHECK(counted.unknown() == 22 * 4096);
@@ -177,6 +178,7 @@ TEST_CASE("unknown: not what several blocks that are alike tell") {
   few.malloc(100, 65536);
   few.writes.plan(run_alike(Kind::resident, 100, 0, 0));
   CHECK(few.unknown() == 15 * 4096);
+  CHECK(few.writes.left_out_bytes_at_peak() == 12 * 4096);  // a quarter is written
   Counted enough(uses_of(16384, blocks_alike(1, AssumedWrites::alike_min)));
   enough.malloc(100, 65536);
   enough.writes.plan(run_alike(Kind::resident, 100, 0, 0));
