@@ -73,7 +73,7 @@ static void report(const struct Control* control, long fd, const char* event, co
   char* end = put_decimal(stpcpy(line, "pid="), control->process);
   end = stpcpy(put_decimal(stpcpy(end, " start_ns="), control->start_ns), event);
   end = stpcpy(stpcpy(stpcpy(end, " path="), trace), "\n");
-  if (fd >= 0) sys(SYS_write, fd, line, end - line);
+  if (fd >= 0) write_unnoticed(fd, &(struct iovec){line, (size_t)(end - line)}, 1);
 }
 
 // Whether a line of `text` reports that this process has begun a trace by the name in `path`.

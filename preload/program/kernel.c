@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -130,6 +132,22 @@ bool wait_timed_out(const uint32_t* word, uint32_t seen, int tenths) {
   return sys(SYS_futex, word, FUTEX_WAIT, seen, &time) == -ETIMEDOUT;
 }
 
+// Both signals are sent to the thread that writes. One that was pending before stays so.
+long write_unnoticed(long file, const struct iovec* pieces, int count) {
+  static const uint64_t failures = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
+  const struct timespec now = {0};
+  struct pollfd room = {.fd = (int)file, .events = POLLOUT};
+  if (sys(SYS_ppoll, &room, 1, &now, 0, 8) == 0) return -EAGAIN;
+  uint64_t before = 0, pending = 0;
+  sys(SYS_rt_sigprocmask, SIG_BLOCK, &failures, &before, 8);
+  sys(SYS_rt_sigpending, &pending, 8);
+  const long written = sys(SYS_writev, file, pieces, count);
+  const uint64_t raised = failures & ~pending;
+  if (written == -EPIPE || written == -EFBIG) sys(SYS_rt_sigtimedwait, &raised, 0, &now, 8);
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
+  return written;
+}
+
 static struct stat standard_error;
 
 static struct stat status_of_standard_error(void) {
@@ -179,5 +197,5 @@ void write_message(const char* what, const char* detail, long error) {
     return;
   }
   *end++ = '\n';
-  sys(SYS_write, 2, line, end - line);
+  write_unnoticed(2, &(struct iovec){line, (size_t)(end - line)}, 1);
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "preload/processor.h"
@@ -116,6 +117,10 @@ bool wait_timed_out(const uint32_t* word, uint32_t seen, int tenths);
 const char* gnu_get_libc_version(void) __attribute__((weak));
 /// Whether the C library is musl, or another one that is not glibc.
 static inline bool libc_is_musl(void) { return !gnu_get_libc_version; }
+
+/// Writes as writev(2) does, but a failure is no SIGPIPE and no SIGXFSZ to the program. Where a pipe is full, nobody
+/// waits for its reader: -EAGAIN.
+long write_unnoticed(long file, const struct iovec* pieces, int count);
 
 /// Remembers which file standard error is, or that it is closed.
 void remember_standard_error(void);

@@ -78,4 +78,28 @@ for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
     { echo "$library before the tracer: $status, $(cat err)" >&2; failed=1; }
   grep -q "$library" <(LD_PRELOAD="$TRACER $library" CMTTRACE_OUT=$library.2.trace cat /proc/self/maps) || { echo "$library: not loaded" >&2; failed=1; }
 done
+
+# The tracer has a line to write, but nobody reads it, its file may not grow, or the pipe is full. The program goes on.
+/usr/bin/python3 - "$TRACER" <<'END' || { echo "a line on standard error that cannot be written" >&2; failed=1; }
+import fcntl, os, resource, subprocess, sys
+environment = dict(os.environ, LD_PRELOAD=sys.argv[1], CMTTRACE_OUT="unread.trace", CMTTRACE_NONSENSE="1")
+reads, unread = os.pipe()
+os.close(reads)
+reads, full = os.pipe()
+fcntl.fcntl(full, fcntl.F_SETFL, os.O_NONBLOCK)
+try:
+    while True: os.write(full, b"x" * 4096)
+except BlockingIOError:
+    pass
+fcntl.fcntl(full, fcntl.F_SETFL, 0)
+with open("grown.log", "wb") as log: log.write(bytes(8192))
+log = os.open("grown.log", os.O_WRONLY | os.O_APPEND)
+limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+program = ["perl", "-e", "exit 3"]
+for name, error, prepare in ("unread", unread, None), ("full", full, None), ("limited", log, limit):
+    status = subprocess.run(program, stderr=error, env=environment, preexec_fn=prepare, timeout=120).returncode
+    assert status == 3, (name, status)
+seen = subprocess.run(program, stderr=subprocess.PIPE, env=environment)
+assert seen.returncode == 3 and b"CMTTRACE_NONSENSE" in seen.stderr, seen
+END
 [ "$failed" = 0 ]

@@ -548,6 +548,15 @@ bad_options() {
 }
 
 # The rings of a program that was killed with its collector.
+# A service may be started with SIGPIPE ignored. Its command gets it so, too.
+ignored_signals() {
+  local ignored='perl -ne "print hex(\$1) >> 12 & 1 if /^SigIgn:\t.*(.{8})\$/" /proc/self/status'
+  for prepare in "trap '' PIPE" :; do
+    [ "$(bash -c "$prepare; $ignored")" = "$(bash -c "$prepare; cmttrace -o i.cmt -- $ignored" 2>err)" ] || complain "$prepare: $(cat err)"
+  done
+  [ "$(bash -c "trap '' PIPE; cmttrace -o i.cmt -- $ignored" 2>err)" = 1 ] || complain "SIGPIPE is not ignored: $(cat err)"
+}
+
 recover() {
   status_of cmttrace --recover=nowhere
   [ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
@@ -604,6 +613,7 @@ behaviour "a program with another user's rights runs and is reported" other_righ
 behaviour "--follow=no records the first process only" not_followed
 behaviour "options reach the tracer" options
 behaviour "values that an option cannot have are refused" bad_options
+behaviour "signals that the launcher ignores are those that its command ignores" ignored_signals
 behaviour "--recover writes what the rings of a killed program have" recover
 [ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"
 exit $failed

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "libcmt/text/utf8.h"
+#include "toolkit/command/interrupts.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/command/suggest.h"
 #include "toolkit/files/output_file.h"
@@ -335,7 +336,7 @@ bool is_closed_pipe(const std::exception& error) {
 }
 
 int run(int count, const char* const* arguments, const Tool& tool) {
-  for (const int failed_write : {SIGPIPE, SIGXFSZ}) std::signal(failed_write, SIG_IGN);
+  ignore_failed_writes();
   const bool launches = tool.operands == CommandLine::Operands::command;
   try {
     const int status = run_unguarded(count, arguments, tool);

@@ -174,7 +174,7 @@ bool is_closed_pipe(const std::exception& error);
 /// on standard error. The exit status is then 2 for a UsageError, 1 for all others, and 125 from a launcher. A tool
 /// that is no launcher and returns 128 + N was interrupted by signal N, which ends it here. A closed pipe ends the tool
 /// as SIGPIPE would. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has to restore them in
-/// its child.
+/// its child (signals_of_failed_writes()).
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

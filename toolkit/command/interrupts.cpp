@@ -5,11 +5,32 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <system_error>
 
 namespace cmt::command {
+namespace {
+
+constexpr std::array<int, 2> failed_writes{SIGPIPE, SIGXFSZ};
+std::array<bool, failed_writes.size()> were_ignored{};
+
+}  // namespace
+
+void ignore_failed_writes() {
+  for (std::size_t i = 0; i < failed_writes.size(); ++i)
+    were_ignored[i] = std::signal(failed_writes[i], SIG_IGN) == SIG_IGN;
+}
+
+sigset_t signals_of_failed_writes() {
+  sigset_t signals = signal_set({});
+  for (std::size_t i = 0; i < failed_writes.size(); ++i) {
+    if (!were_ignored[i]) sigaddset(&signals, failed_writes[i]);
+  }
+  return signals;
+}
 
 sigset_t signal_set(std::initializer_list<int> signals) {
   sigset_t set;

@@ -16,6 +16,13 @@ sigset_t signal_set(std::initializer_list<int> signals);
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT: the signals that ask a process to end, and that it may handle.
 sigset_t ending_signals();
 
+/// Ignores SIGPIPE and SIGXFSZ, so that write() fails instead.
+void ignore_failed_writes();
+
+/// The ones of the two that a command gets as their defaults. A service may have been started with SIGPIPE ignored:
+/// then its command ignores it, too.
+sigset_t signals_of_failed_writes();
+
 /// Blocks signals while it exists; the program asks for them instead.
 class HeldSignals {
  public:

@@ -6,7 +6,7 @@
 // - Signals are blocked in the launcher, which reads them from a signalfd. The command starts with the mask that the
 //   launcher had before.
 //
-// - Our tools ignore SIGPIPE and SIGXFSZ. The command gets their defaults back.
+// - Our tools ignore SIGPIPE and SIGXFSZ. The command gets them as the launcher did: their defaults, or ignored.
 
 #include "toolkit/launch/launch.h"
 

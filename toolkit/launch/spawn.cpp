@@ -59,7 +59,10 @@ void execute(const SpawnOptions& options, const std::vector<char*>& words, const
   if (options.input_fd >= 0) dup2(options.input_fd, STDIN_FILENO);
   if (options.output_fd >= 0) dup2(options.output_fd, STDOUT_FILENO);
   if (options.error_fd >= 0) dup2(options.error_fd, STDERR_FILENO);
-  for (const int as_usual : {SIGPIPE, SIGXFSZ}) signal(as_usual, SIG_DFL);
+  const sigset_t as_usual = command::signals_of_failed_writes();
+  for (const int each : {SIGPIPE, SIGXFSZ}) {
+    if (sigismember(&as_usual, each) == 1) signal(each, SIG_DFL);
+  }
   sigprocmask(SIG_SETMASK, &options.held_signals, nullptr);
   execvpe(words[0], words.data(), environment.data());
 }
@@ -149,7 +152,7 @@ pid_t spawn(const SpawnOptions& options) {
   if (options.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions, options.error_fd, STDERR_FILENO);
 
   posix_spawnattr_t attributes;
-  const sigset_t as_usual = command::signal_set({SIGPIPE, SIGXFSZ});
+  const sigset_t as_usual = command::signals_of_failed_writes();
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &options.held_signals);
   posix_spawnattr_setsigdefault(&attributes, &as_usual);

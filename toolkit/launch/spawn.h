@@ -24,8 +24,8 @@ struct SpawnOptions {
   bool ends_with_us = false;
 };
 
-/// Starts a process, with SIGPIPE and SIGXFSZ as usual although our tools ignore them. Throws std::system_error that
-/// names the command.
+/// Starts a process, with SIGPIPE and SIGXFSZ as our tool got them, although it ignores them. Throws std::system_error
+/// that names the command.
 pid_t spawn(const SpawnOptions& options);
 
 /// The same, traced by this thread (PTRACE_SEIZE) from before it executes its program, so that even the shortest stops

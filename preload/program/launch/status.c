@@ -25,7 +25,7 @@ struct Line {
 static long append_line(struct Line* line) {
   const long file = sys_open(line->path, line->flags, 0666);
   if (file < 0) return file;
-  line->is_written = sys(SYS_writev, file, line->pieces, line->count) > 0;
+  line->is_written = write_unnoticed(file, line->pieces, line->count) > 0;
   sys(SYS_close, file);
   return 0;
 }
