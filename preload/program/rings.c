@@ -119,6 +119,10 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
   const long begin = map_file((int)fd, bytes);
   if (begin < 0 && begin > -4096) return fail_file(fd, path, begin);
   sys(SYS_madvise, begin, bytes, MADV_DONTDUMP);
+  if (path_is_given(path_rings) && sys(SYS_fallocate, fd, 0, 0, rings_control_bytes(rings)) == -ENOSPC) {
+    if (kept.begin != (void*)begin) sys(SYS_munmap, begin, bytes);
+    return fail_file(fd, path, -ENOSPC);
+  }
   descriptor = (int)fd;
   *control = (struct Control*)begin;
   (*control)->bytes = bytes;
@@ -231,7 +235,10 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   must((ring->slots & (ring->slots - 1)) == 0 && ring->slots_at + ring->slots * slot_bytes <= control->bytes);
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   // The first thread fills its ring before the collector has started.
-  if (number == 0 && reserve(ring->slots_at, ring->slots * slot_bytes))
+  // A volume may become full at any time: a ring in a file gets all of its room at once. A failed fallocate(2) takes
+  // pages back that an earlier one has given, unless they were written to.
+  if (path_is_given(path_rings)) first = ring->slots;
+  if (number == 0 && !path_is_given(path_rings) && reserve(ring->slots_at, ring->slots * slot_bytes))
     first = ring->slots;
   else if (!back_with_memory((char*)control + ring->slots_at, first * slot_bytes))
     return false;

@@ -114,9 +114,11 @@ bool Drainer::skip_unpublished() {
 // Reads in pieces, so that a waiting thread can go on while the rest is read.
 std::size_t Drainer::read_records(Ring& ring, RingState& state) {
   constexpr std::uint64_t piece = 1024;
-  std::size_t moved = 0, read;
+  std::size_t moved = 0, read, wanted = piece;
   do {
-    read = memory_.read(ring, state.tail, piece, packer_, hints_ != nullptr ? &blocks_ : nullptr);
+    // Beyond the limit, a file has holes. On a full volume a page of these cannot be read, either.
+    if (memory_.is_recoverable()) wanted = std::min(piece, state.limit - state.tail);
+    read = memory_.read(ring, state.tail, wanted, packer_, hints_ != nullptr ? &blocks_ : nullptr);
     moved += read;
     state.tail += read;
     if (read == piece && state.is_fully_backed && !memory_.is_recoverable())
