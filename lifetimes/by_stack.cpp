@@ -26,12 +26,14 @@ Uses count_slice(trace::Trace& trace, UseCounter& counter, const UseOptions& opt
   if (UseCounter::can_start_late(options)) start = trace.start_late(*options.slice);
   if (!start) {
     trace.for_each(visit);
+    if (trace.lacks_last_touches()) counter.note_unknown_end();
     return counter.finish(path);
   }
   EarlyEvents early(path, start->event, options.clock);
   counter.start_late(*start, early.find_first_tag());
   trace.for_each(visit);
   early.complete(counter.early_ends());
+  if (trace.lacks_last_touches()) counter.note_unknown_end();
   Uses uses = counter.finish(path);
   if (uses.peak_event == start->event)
     uses.peak_time_ns = early.last_time_ns();  // origins have only the last known one
@@ -50,6 +52,7 @@ Uses count_uses(trace::Trace& trace, const UseOptions& options, const std::strin
   UseCounter counter(options, trace.complaints());
   if (options.slice) return count_slice(trace, counter, options, path);
   trace.for_each([&](const Event& event) { counter.count_event(event); });
+  if (trace.lacks_last_touches()) counter.note_unknown_end();
   return counter.finish(path);
 }
 

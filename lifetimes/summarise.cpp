@@ -109,6 +109,7 @@ Summary summary_of(const trace::Options& options) {
   trace::Trace trace(options, true);
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event) { summariser.count_event(event); });
+  if (trace.lacks_last_touches()) summariser.note_unknown_end();
   Summary summary = summariser.finish(trace.truncated());
   if (const std::uint64_t lost = trace.lost_events(); lost != 0) summary.inputs.back().lost = lost;
   summary.inputs.back().memory = command::memory_text(trace.header());

@@ -23,6 +23,9 @@ class Summariser {
 
   void count_event(const Event& event);
 
+  /// As BlockFates::note_unknown_end().
+  void note_unknown_end() { fates_.note_unknown_end(); }
+
   /// Counts the blocks that are still live and returns the summary. To be called once.
   Summary finish(bool truncated);
 

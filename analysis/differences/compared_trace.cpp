@@ -76,6 +76,10 @@ void ComparedTrace::count_with(std::vector<Counter>& counters, const std::vector
     trace_.for_each(count_event);
   else
     trace_.for_each([&](const Event& event) { count_event(event); });
+  if constexpr (requires(Counter & counter) { counter.note_unknown_end(); }) {
+    for (Counter& counter : counters)
+      if (trace_.lacks_last_touches()) counter.note_unknown_end();
+  }
   for (std::size_t i = 0; i < kinds.size(); ++i) counted_.push_back({kinds[i], counters[i].finish(options_.path)});
 }
 

@@ -98,7 +98,10 @@ class BlockFates {
       if (touched != nullptr) untouched_.touch(event, touched->size);
       return {};
     }
-    if (!is_of_thread(event.kind)) return {};  // discarded pages were touched once
+    if (!is_of_thread(event.kind)) {  // discarded pages were touched once
+      if (event.kind == Kind::mark && event.label.starts_with(ended_by_label)) note_unknown_end();
+      return {};
+    }
     const bool is_temporary = last_made_.frees_temporary(event);
     const Block* const block = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
     if (block == nullptr) return {};
@@ -133,8 +136,13 @@ class BlockFates {
   void for_each_live(Visit visit) const {
     live_.for_each(visit);
   }
-  /// How many bytes of a live block nothing has touched so far.
-  std::uint64_t untouched_of(const Block& block) const { return untouched_.of_block(block.tag, block.size); }
+  /// To be called where a trace ends before its program: then the pages that live blocks have got last are in no event.
+  /// A program that a signal has ended needs no call: a mark reports it.
+  void note_unknown_end() { is_end_unknown_ = true; }
+  /// How many bytes of a block that is live at the end nothing has touched; 0 if nobody knows it.
+  std::uint64_t untouched_of(const Block& block) const {
+    return is_end_unknown_ ? 0 : untouched_.of_block(block.tag, block.size);
+  }
 
   /// Fetch the memory of a tag into the cache. Call prefetch() first, for the place of the block in the table; later
   /// prefetch_block(), for the block.
@@ -155,6 +163,7 @@ class BlockFates {
   LastMade last_made_;
   UntouchedBytes untouched_;
   std::uint64_t short_lived_max_;
+  bool is_end_unknown_ = false;
 };
 
 }  // namespace cmt::analysis

@@ -286,6 +286,7 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
 Uses UseCounter::finish(const std::string& path) {
   if (slice_ && !slice_->finish(path)) begin_slice();
   uses_.end_time_ns = last_time_ns_;
+  if (place_ == Place::after) fates_.note_unknown_end();
   for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
   fates_.for_each_live([this](const Block& block) {
     if (const std::uint64_t bytes = fates_.untouched_of(block)) counter_of(block.key).untouched_bytes += bytes;

@@ -214,6 +214,9 @@ class UseCounter {
   /// The number of peaks of live bytes so far, plus 1 (heap::AtPeak).
   std::uint64_t peaks() const { return peaks_; }
 
+  /// As BlockFates::note_unknown_end().
+  void note_unknown_end() { fates_.note_unknown_end(); }
+
   /// Returns the figures. To be called once. Throws FormatError, with the trace's path, if it has no such slice.
   Uses finish(const std::string& path = {});
 

@@ -252,6 +252,7 @@ std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std:
                                             trace.complaints());
   trace.for_each_ahead([&](const Event& event, bool is_near) { model->fetch(event, is_near); },
                        [&](const Event& event) { model->count_event(event); });
+  if (trace.lacks_last_touches()) model->note_unknown_end();
   model->finish();
   return model;
 }

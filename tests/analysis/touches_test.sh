@@ -85,6 +85,23 @@ end = json.load(open("pages.json"))["samples"][-1]
 assert (end["pages"], end["untouched_pages"], end["unknown_pages"], end["touched_pages_estimate"]) == (17, 14, 0, 3), end
 END_OF_CHECK
 
+# Blocks that are live where a signal ends the program, or a part of a recording ends: nobody knows which of their pages were
+# touched last.
+for head in '' '#cmt kept=0ns:9ns' '#cmt slice=:4'; do
+  for end in 'mark("ended by SIGTERM")' 'mark("end")'; do
+    printf '%s\n' '#cmt text=1' ${head:+"$head"} '#cmt touched_min=16384' 'malloc(65536) = 100000<1>' 'touch(100000<1>, 4096, 4, 0)' 'free(100000<1>)' \
+      'malloc(131072) = 200000<2>' 'touch(200000<2>, 4096, 2, 0)' "$end" '#cmt end=complete' >ended.trace
+    case $head$end in mark*end\"*) wanted=172032 ;; *) wanted=49152 ;; esac
+    lifetimes --summary --json ended.trace | grep -qE "\"peak_untouched_bytes\": $((wanted - 49152))\$|\"peak_untouched_bytes\": $((wanted - 49152))," ||
+      complain "$head $end: $(lifetimes --summary ended.trace)"
+    lifetimes --by=size --json ended.trace >sizes.json
+    [ "$(/usr/bin/python3 -c 'import json; print(json.load(open("sizes.json"))["total"]["untouched_bytes"])')" = $wanted ] ||
+      complain "$head $end: by size: $(lifetimes --by=size --sort=untouched ended.trace)"
+    [ "$(trace2cmt --info --json ended.trace | grep -E '"(untouched|unknown_at_end)_bytes"' | tr -dc '0-9\n' | paste -sd+ | bc)" = 172032 ] ||
+      complain "$head $end: $(trace2cmt --info ended.trace)"
+  done
+done
+
 # A touch does not end its block: its line has no annotation, and no defect is reported.
 lifetimes pages.trace >out 2>err; overhead pages.trace >out2 2>>err
 [ ! -s err ] && ! grep -E '^(touch|resident|mallopt).* # ' out out2 || complain "annotated: $(cat err)"

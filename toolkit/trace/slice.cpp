@@ -25,6 +25,17 @@ std::optional<SliceBound> parse_bound(std::string_view text) {
   return SliceBound{SliceBound::Unit::time, static_cast<std::uint64_t>(*nanoseconds)};
 }
 
+/// Whether one of the slices, which blanks separate, is such.
+template <class IsSuch>
+bool has_slice(std::string_view slices, IsSuch is_such) {
+  while (!slices.empty()) {
+    const std::string_view slice = slices.substr(0, slices.find(' '));
+    if (!slice.empty() && is_such(slice)) return true;
+    slices.remove_prefix(std::min(slice.size() + 1, slices.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 SliceRange SliceRange::phase(std::string label) {
@@ -56,12 +67,11 @@ std::optional<SliceRange> SliceRange::parse(std::string_view text) {
 }
 
 bool begins_late(std::string_view slices) {
-  while (!slices.empty()) {
-    const std::string_view slice = slices.substr(0, slices.find(' '));
-    if (!slice.empty() && !slice.starts_with(":") && !slice.starts_with("0:")) return true;
-    slices.remove_prefix(std::min(slice.size() + 1, slices.size()));
-  }
-  return false;
+  return has_slice(slices, [](std::string_view slice) { return !slice.starts_with(":") && !slice.starts_with("0:"); });
+}
+
+bool ends_early(std::string_view slices) {
+  return has_slice(slices, [](std::string_view slice) { return !slice.ends_with(":"); });
 }
 
 void SliceProgress::check(const Header& header, const std::string& path) const {

@@ -46,6 +46,8 @@ struct SliceRange {
 /// Whether one of the slices that a trace is a part of begins late: the header's `slice` (format-spec/text.md), where
 /// blanks separate them.
 bool begins_late(std::string_view slices);
+/// The same of their ends.
+bool ends_early(std::string_view slices);
 
 /// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =

@@ -38,12 +38,13 @@ class TouchCounter {
   /// `entry` is the ledger's entry of the event.
   void count(const cmt::Event& event, const cmt::Ledger::Entry& entry);
 
-  /// `live` has the blocks that live at the end. To be called once.
-  TouchCounts finish(const cmt::format::LiveBlocks& live);
+  /// `live` has the blocks that live at the end. `is_end_unknown`: the trace ends before its program has reported
+  /// the pages that these got last. To be called once.
+  TouchCounts finish(const cmt::format::LiveBlocks& live, bool is_end_unknown);
 
  private:
   void count_run(const cmt::Event& event, const cmt::format::LiveBlock& block);
-  void count_block(const cmt::format::LiveBlock& block);
+  void count_block(const cmt::format::LiveBlock& block, bool is_end_unknown = false);
 
   TouchCounts counts_;
   cmt::heap::TouchedPages pages_;
@@ -71,19 +72,23 @@ void TouchCounter::count_run(const cmt::Event& event, const cmt::format::LiveBlo
   counts_.touched_pages += (bytes + page - 1) / page;
 }
 
-void TouchCounter::count_block(const cmt::format::LiveBlock& block) {
+void TouchCounter::count_block(const cmt::format::LiveBlock& block, bool is_end_unknown) {
   std::uint64_t untouched = 0;
   pages_.for_each_gap(block.tag, block.size, [&](std::uint64_t begin, std::uint64_t end) { untouched += end - begin; });
   assert(untouched <= block.size);
   ++counts_.blocks;
   counts_.bytes += block.size;
+  if (is_end_unknown) {
+    counts_.unknown_bytes += untouched;
+    return;
+  }
   counts_.untouched_bytes += untouched;
   counts_.untouched_blocks += untouched == block.size;
 }
 
-TouchCounts TouchCounter::finish(const cmt::format::LiveBlocks& live) {
-  live.for_each([this](const cmt::format::LiveBlock& block) {
-    if (block.size >= counts_.touched_min) count_block(block);
+TouchCounts TouchCounter::finish(const cmt::format::LiveBlocks& live, bool is_end_unknown) {
+  live.for_each([&](const cmt::format::LiveBlock& block) {
+    if (block.size >= counts_.touched_min) count_block(block, is_end_unknown);
   });
   return counts_;
 }
@@ -160,7 +165,9 @@ void count_events(cmt::Reader& reader, Info& info) {
       if (has_touches) touches.count(event, entry);
     }
   }
-  if (has_touches) info.touches = touches.finish(ledger.live());
+  const bool is_part = info.header.find("kept") || cmt::trace::ends_early(info.header.find("slice").value_or(""));
+  if (has_touches)
+    info.touches = touches.finish(ledger.live(), is_part || reader.truncated() || !info.ended_by.empty());
   if (info.totals_stated) return;
   info.totals = ledger.totals();
   info.totals.repairs += reader.repairs();
@@ -222,8 +229,8 @@ std::string touches_text(const TouchCounts& touches) {
 }
 
 std::string untouched_text(const TouchCounts& touches) {
-  const std::string most =
-      touches.resident_bytes == 0 ? "" : " to " + bytes_text(touches.untouched_bytes + touches.resident_bytes);
+  const std::uint64_t maybe = touches.resident_bytes + touches.unknown_bytes;
+  const std::string most = maybe == 0 ? "" : " to " + bytes_text(touches.untouched_bytes + maybe);
   return bytes_text(touches.untouched_bytes) + most + " of " + bytes_text(touches.bytes) + " in " +
          counted(touches.blocks, "block") + ", of which " + with_commas(touches.untouched_blocks) + " wholly";
 }

@@ -136,6 +136,7 @@ struct TouchCounts {
   std::uint64_t touched_pages = 0, touched_bytes = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t untouched_blocks = 0, untouched_bytes = 0;
+  std::uint64_t unknown_bytes = 0;
 };
 
 template <class Visitor, cmt::output::DescribedAs<TouchCounts> T>
@@ -149,6 +150,8 @@ void describe(Visitor& field, T& counts) {
         "bytes of the blocks on pages that were, or may have been, in memory before: nobody knows whether they were "
         "touched");
   field("untouched_blocks", counts.untouched_blocks, "blocks of which no page was touched or in memory before");
+  field("unknown_at_end_bytes", counts.unknown_bytes,
+        "bytes of live blocks of which the trace does not say it, as a signal ended the program, or as it is a part");
   field("untouched_bytes", counts.untouched_bytes,
         "bytes asked for, but never touched, of all these blocks; maybe_touched_bytes may be untouched too");
 }
