@@ -114,8 +114,8 @@ sum up the recording.
   --max-events=N    end the trace after N events
   --max-time=TIME   end the trace after this time: 10s, 1.5min
   --rings=FILE      keep in FILE the events that are not in the trace yet;
-                    --recover reads it. The file takes at most 73 MiB of the
-                    disk, and is shorter where there is less room
+                    --recover reads it. The file takes 4 MiB of the disk, and
+                    256 KiB a thread; it is shorter where there is less room
   --recover=RINGS   write the trace of an earlier command that ended together
                     with its collector, as in a power failure; run no command.
                     RINGS is the FILE of --rings

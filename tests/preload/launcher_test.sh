@@ -548,6 +548,16 @@ bad_options() {
 }
 
 # The rings of a program that was killed with its collector.
+# A daemon: its first process ends at once, and the other one has not begun to record then.
+leaves_a_daemon() {
+  status_of cmttrace --follow=yes -o daemon.%p.cmt -- perl -e 'exit 0 if fork; select undef, undef, undef, 0.1; $x = "x" x 5e6'
+  [ "$status" = 0 ] && [ "$(ls daemon.*.cmt | wc -l)" = 2 ] && grep -q '^cmttrace: 2 traces\|^cmttrace: 1 more trace' err ||
+    complain "a daemon: exit $status, $(ls daemon.*) $(cat err)"
+  for trace in daemon.*.cmt; do
+    trace2cmt --verify $trace >verified || complain "a daemon: $(cat verified)"
+  done
+}
+
 # A service may be started with SIGPIPE ignored. Its command gets it so, too.
 ignored_signals() {
   local ignored='perl -ne "print hex(\$1) >> 12 & 1 if /^SigIgn:\t.*(.{8})\$/" /proc/self/status'
@@ -613,6 +623,7 @@ behaviour "a program with another user's rights runs and is reported" other_righ
 behaviour "--follow=no records the first process only" not_followed
 behaviour "options reach the tracer" options
 behaviour "values that an option cannot have are refused" bad_options
+behaviour "a process that the command has just left behind is waited for" leaves_a_daemon
 behaviour "signals that the launcher ignores are those that its command ignores" ignored_signals
 behaviour "--recover writes what the rings of a killed program have" recover
 [ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"

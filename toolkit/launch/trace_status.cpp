@@ -30,6 +30,7 @@
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
 #include "toolkit/files/temporary_folder.h"
+#include "toolkit/launch/left_behind.h"
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
@@ -466,6 +467,15 @@ static bool take_changes(const process::Fd& changes) {
   return is_any;
 }
 
+/// Whether a process of the command has no line in the status file yet, or none since it has called exec.
+static bool has_unseen(const TraceStatusFile& traces, const std::vector<BegunTrace>& all) {
+  const std::vector<int> left = left_behind("CMTTRACE_STATUS=" + traces.setting());
+  return std::any_of(left.begin(), left.end(), [&](int pid) {
+    return std::none_of(all.begin(), all.end(),
+                        [pid](const BegunTrace& trace) { return trace.process == pid && !trace.ended; });
+  });
+}
+
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause) {
   const process::Fd changes = traces.watch();
@@ -478,7 +488,8 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
       return waited_ms < patience_ms ? !traces.has_traces() || is_written(trace.path) || is_missing(trace.path)
                                      : !is_running(trace.process) && is_written(trace.path);
     });
-    if (is_awaited && !pause(changes.get(), step_ms)) continue;
+    const bool is_left = !is_awaited && waited_ms < patience_ms && has_unseen(traces, all);
+    if ((is_awaited || is_left) && !pause(changes.get(), step_ms)) continue;
     RecordedTraces recorded = add_traces(all, traces.has_traces(), complain);
     add_broken(traces, all, recorded);
     return recorded;
