@@ -26,6 +26,7 @@ killed() {
   "$collector" --recover rings >said || complain "recover: exit $?"
   trace2cmt --to=text t.recovered.$form >text 2>err || complain "$form: $(cat err)"
   /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
+  trace2cmt --verify t.recovered.$form >verified 2>&1 || complain "$form: $(cat verified)"
   [ "$(grep -c '^malloc(60006)' text)" = $sum ] || complain "$form $*: $(grep -c '^malloc(60006)' text) blocks, not $sum; $(cat said)"
   # All were made in one place, those before a saved position and those after it.
   places=$(sed -n 's/^malloc(60006).* stack=/stack=/p' text | sort | uniq -c | tr -s ' ')
