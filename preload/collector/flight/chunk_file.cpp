@@ -17,9 +17,15 @@ namespace {
 
 [[noreturn]] void fail_to_keep(int error) { throw std::system_error(error, std::generic_category(), "kept events"); }
 
+/// Returns -1 if there can be no file.
 int open_chunks(const std::string& folder) {
   const int fd = open_nameless_file(folder);
-  return fd >= 0 ? fd : open_temporary_file();
+  if (fd >= 0) return fd;
+  try {
+    return open_temporary_file();
+  } catch (const std::system_error&) {
+    return -1;
+  }
 }
 
 }  // namespace
@@ -39,6 +45,8 @@ std::uint32_t ChunkFile::take_chunk() {
 /// Writes a part of a chunk. Returns whether the file has taken all of it. Why it has not is no matter: memory has the
 /// bytes then.
 bool ChunkFile::write(std::uint32_t chunk, std::uint64_t at, std::string_view bytes) {
+  if (file_ < 0) file_ = open_chunks(folder_);
+  if (file_ < 0) return false;
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(chunk * chunk_bytes + at));
     if (written < 0 && errno == EINTR) continue;
@@ -60,7 +68,6 @@ void ChunkFile::move_to_file() {
 
 bool ChunkFile::append(Chain& chain, std::string_view bytes, bool may_exceed) {
   assert(chain.chunks.size() == (chain.bytes + chunk_bytes - 1) / chunk_bytes);
-  if (file_ < 0) file_ = open_chunks(folder_);
   move_to_file();
   const std::uint64_t bytes_before = chain.bytes;
   const std::size_t chunks_before = chain.chunks.size();

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "preload/collector/flight/full_disk_fixture.h"
 #include "preload/collector/flight/stack_column.h"
 
@@ -47,6 +51,22 @@ TEST_CASE("chunk file: a folder that is gone is replaced by that of temporary fi
   ChunkFile::Chain chain;
   REQUIRE(file.append(chain, "text"));
   CHECK(file.read(chain, 0, 4) == "text");
+}
+
+TEST_CASE("chunk file: bytes are in memory until a file can be made") {
+  const char* const before = std::getenv("TMPDIR");
+  const std::optional<std::string> folder = before != nullptr ? std::optional<std::string>(before) : std::nullopt;
+  ChunkFile file("/nonexistent", 100);
+  ChunkFile::Chain chain;
+  ::setenv("TMPDIR", "/nonexistent", 1);
+  const bool is_kept = file.append(chain, "text"), is_too_much = !file.append(chain, text_of(100));
+  folder ? ::setenv("TMPDIR", folder->c_str(), 1) : ::unsetenv("TMPDIR");
+  CHECK(is_kept);
+  CHECK(is_too_much);
+  CHECK(file.memory_bytes() == 4);
+  REQUIRE(file.append(chain, text_of(100)));
+  CHECK(file.memory_bytes() == 0);
+  CHECK(file.read(chain, 0, 104) == "text" + text_of(100));
 }
 
 TEST_CASE("chunk file: what a full disk does not take is in memory until it does") {

@@ -67,7 +67,7 @@ struct FlightSpan {
   std::uint64_t live_events = 0, bytes = 0;  ///< of a file: events that make the blocks live at the begin; its size
 };
 
-/// The groups of kept blocks. Throws std::system_error if the file cannot be made or read.
+/// The groups of kept blocks. Throws std::system_error if the file cannot be read.
 class FlightBlocks {
  public:
   FlightBlocks(std::string folder, FlightLimits limits)
