@@ -32,8 +32,9 @@ namespace {
 constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 constexpr std::uint64_t first_bytes_per_event = 40, profile_files_usual = 60;
-/// With --keep-at: 4 MiB in place of 34, since the recorder is in the group whose memory runs out.
-constexpr std::uint64_t block_events_beside_limit = 32 * 1024;
+/// With --keep-at: 4 MiB in place of 34, since the recorder is in the group whose memory runs out. If the disk is full,
+/// 2 MiB more in place of 16.
+constexpr std::uint64_t block_events_beside_limit = 32 * 1024, full_disk_bytes_beside_limit = 2 << 20;
 
 const char* variable(Setting setting) {
   const char* value = std::getenv(setting_names[setting]);
@@ -90,7 +91,9 @@ Settings::Settings()
   if (!read_keep(variable(setting_keep), &wanted)) return;
   keep = {.ns = wanted.ns, .bytes = wanted.bytes};
   if (KeepAt at{}; read_keep_at(variable(setting_keep_at), &at)) keep_at = at;
-  if (keep_at) keep.block_events = block_events_beside_limit;
+  if (!keep_at) return;
+  keep.block_events = block_events_beside_limit;
+  keep.memory_bytes = full_disk_bytes_beside_limit;
 }
 
 Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,

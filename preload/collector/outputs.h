@@ -2,6 +2,7 @@
 // program goes on.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <string>
@@ -52,6 +53,9 @@ class StampTimes {
     return last_;
   }
 
+  /// No later time is before this one, of an event that has been read from a trace.
+  void go_on_from(std::uint64_t ns) { last_ = std::max(last_, ns); }
+
  private:
   std::uint64_t start_ns_, from_stamp_, from_ns_, to_stamp_, to_ns_ = 0, last_ = 0;
   double slope_ = 0;
@@ -80,6 +84,8 @@ class Outputs {
   void calibrate(std::uint64_t stamp, std::uint64_t ns) { times_.calibrate(stamp, ns); }
   /// Nanoseconds since the start, never less than before.
   std::uint64_t time_of(std::uint64_t stamp) const { return StampTimes(times_).time_of(stamp); }
+  /// No stamp becomes an earlier time from now on.
+  void go_on_from(std::uint64_t ns) { times_.go_on_from(ns); }
   /// Replaces the stamps of events by times, or removes them if the trace has no times.
   void convert_stamps(EventBatch& batch) {
     if (!has_times_) return batch.forget_times();

@@ -124,7 +124,14 @@ class Recovery {
 
   /// The sink of order_.
   std::size_t write_events(EventBatch& batch) {
-    if (are_from_rings_) outputs_.convert_stamps(batch);
+    if (are_from_rings_) {
+      outputs_.convert_stamps(batch);
+    } else {
+      // The collector has read both clocks more often, so by its line an event may have come later.
+      for (const BlockEvent& event : batch.events()) {
+        if (event.time_ns != unknown) outputs_.go_on_from(event.time_ns);
+      }
+    }
     events_ += batch.size();
     return outputs_.write_events(batch);
   }

@@ -91,6 +91,43 @@ echo >&3
 wait $! || complain "without a collector: exit $?"
 [ "$(wc -l <err)" = 1 ] && grep -q '^libcmttrace: ' err || complain "without a collector: $(cat err)"
 
+# A disk that is full for a while: a file that is asked for meanwhile cannot be written, and nothing that is kept is lost.
+full_disk() {
+  mount -t tmpfs -o size=8m none small
+  cmttrace --calls -o small/full.cmt --keep=1h,1G --control=fifo --touched=off -- "$kept" 400000 3 <in >out 2>said &
+  local launcher=$!
+  exec 3>in 4<out
+  read -r line <&4
+  until_true 'test -p fifo'
+  dd if=/dev/zero of=small/fill bs=1k 2>/dev/null || true
+  for turn in 1 2; do
+    echo keep >fifo
+    until_true "[ \$(grep -c 'what is kept cannot be written: No space left on device' said) = $turn ]"
+    [ $turn = 2 ] || { echo >&3; read -r line <&4; }
+  done
+  rm small/fill
+  echo keep >fifo
+  until_true 'grep -q "in small/full.kept.1.cmt: [0-9,]* bytes" said'
+  echo >&3
+  wait $launcher
+  cp small/full.cmt small/full.kept.1.cmt .
+}
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+  mkdir small
+  export -f full_disk until_true
+  kept=$kept unshare -m bash -euE -o pipefail -c full_disk || complain "a full disk: exit $?, $(cat said)"
+  grep -q '; nothing was lost$' said || complain "a full disk: $(cat said)"
+  CMTTRACE_OUT=all3.cmt LD_PRELOAD=$TRACER "$kept" 400000 1
+  plain all3.cmt >expected
+  for file in full.cmt full.kept.1.cmt; do
+    trace2cmt --verify $file >verified || complain "$file: $(cat verified)"
+    plain $file >got
+    head -n "$(wc -l <got)" expected | cmp -s - got || complain "$file is not what was recorded"
+  done
+else
+  echo 'skipped: a full disk, which needs root to mount one'
+fi
+
 # Settings that exclude each other, and values that are refused.
 refused() {  # refused TEXT OPTION...
   status=0

@@ -17,6 +17,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <system_error>
 
 #if defined __x86_64__
@@ -52,6 +53,37 @@ void flush_line(const Slot* line) {
 void flush_line(const Slot*) {}  // on other processors a flush would only cost the program time
 #endif
 
+/// Copies the data of a file to memory of zeros. A hole takes no memory there, and neither do zeros.
+void copy_data(int fd, char* to, std::uint64_t bytes, const std::string& path) {
+  constexpr std::uint64_t part = 64 * 1024;
+  std::vector<char> buffer(part);
+  for (std::uint64_t at = 0; at < bytes;) {
+    const off_t data = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;  // there is only a hole
+    if (data > 0) at = static_cast<std::uint64_t>(data);
+    const ssize_t got = ::pread(fd, buffer.data(), std::min(part, bytes - std::min(at, bytes)), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error(errno, std::generic_category(), path);
+    if (got == 0) return;  // it has become shorter
+    const std::span<const char> read(buffer.data(), static_cast<std::size_t>(got));
+    if (std::ranges::any_of(read, [](char byte) { return byte != 0; })) std::ranges::copy(read, to + at);
+    at += static_cast<std::uint64_t>(got);
+  }
+}
+
+/// A private mapping of a file is no copy: to read a hole of it, a tmpfs needs a page, and a full one sends SIGBUS.
+void* map_copy(int fd, std::uint64_t bytes, const std::string& path) {
+  void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) return begin;
+  try {
+    copy_data(fd, static_cast<char*>(begin), bytes, path);
+  } catch (...) {
+    ::munmap(begin, bytes);
+    throw;
+  }
+  return begin;
+}
+
 }  // namespace
 
 std::uint64_t clock_ns(clockid_t clock) {
@@ -69,8 +101,9 @@ RingMemory::RingMemory(int fd, Access access, const std::string& path, const Con
   if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   if (bytes_ < sizeof(Control)) throw FormatError(path, "holds no rings");
-  const int sharing = access == Access::shared ? MAP_SHARED : MAP_PRIVATE;
-  void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
+  void* begin = access == Access::shared
+                    ? ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                    : map_copy(fd, bytes_, path);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
   std::optional<StartFacts> facts;

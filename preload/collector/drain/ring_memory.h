@@ -29,10 +29,8 @@ struct InterpreterCounts {
 /// order that protocol.h states for the field, or that a comment at the access states.
 class RingMemory {
  public:
-  enum class Access {
-    shared,
-    private_copy
-  };  ///< with a running program; or a copy of the memory that a program has left
+  /// Shared with a running program; or a copy of the memory that a program has left, which needs no room on its disk.
+  enum class Access { shared, private_copy };
 
   /// Takes over `fd`, but not where it throws. `path` is for messages. `description`: a control block that the program
   /// cannot write to, from which the start facts are read; null: the shared one. Throws std::system_error, and

@@ -58,11 +58,7 @@ void FlightBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
     block.stacks_bytes = frame.size();
     bytes += frame;
   }
-  while (!chunks_.append(group.chain, bytes)) {  // the disk is full
-    if (groups_.size() == 1 || groups_[1].blocks.empty())
-      throw std::system_error(ENOSPC, std::generic_category(), "kept events");
-    drop_oldest();
-  }
+  while (!chunks_.append(group.chain, bytes, !can_drop())) drop_oldest();
   for (const format::StreamStart& stream : block.header.streams) {
     if (stream.id == static_cast<std::uint64_t>(format::StreamId::live)) group.table_bytes = stream.size;
   }
@@ -73,15 +69,20 @@ void FlightBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
   drop_some();
 }
 
+/// The bytes that are allowed, or that there is room for while the disk is full.
+std::uint64_t FlightBlocks::bytes_max() const {
+  return chunks_.memory_bytes() == 0 ? limits_.bytes : std::min(limits_.bytes, chunks_.room());
+}
+
 bool FlightBlocks::is_group_full() const {
   const Group& group = groups_.back();
   const bool is_old = limits_.ns != 0 && group_ns() >= limits_.ns / groups_wanted;
-  return is_old || group.chain.bytes - group.table_bytes >= limits_.bytes / groups_wanted;
+  return is_old || group.chain.bytes - group.table_bytes >= bytes_max() / groups_wanted;
 }
 
 std::size_t FlightBlocks::block_events_max() const {
   constexpr std::uint64_t bytes_per_event_unknown = 4;
-  const std::uint64_t bytes = limits_.bytes / (groups_wanted * blocks_wanted);
+  const std::uint64_t bytes = bytes_max() / (groups_wanted * blocks_wanted);
   const double per_event =
       events_ == 0 ? bytes_per_event_unknown : static_cast<double>(block_bytes_ + 1) / static_cast<double>(events_);
   return static_cast<std::size_t>(std::clamp(static_cast<double>(bytes) / per_event,
@@ -93,7 +94,7 @@ std::size_t FlightBlocks::block_events_max() const {
 /// requested time, or there are too many bytes. Groups with large keyframes are large, and then up to twice as many
 /// bytes are kept.
 bool FlightBlocks::is_drop_due() const {
-  if (groups_.size() < 2 || groups_[1].blocks.empty()) return false;
+  if (!can_drop()) return false;
   const bool is_old = limits_.ns != 0 && now_ns_ - groups_[1].begin_ns >= limits_.ns;
   const bool leaves_half = kept_bytes_ - groups_.front().chain.bytes >= limits_.bytes / 2;
   return is_old || (leaves_half && kept_bytes_ > limits_.bytes) || kept_bytes_ / 2 > limits_.bytes;
@@ -113,14 +114,14 @@ void FlightBlocks::drop_oldest() {
 }
 
 void FlightBlocks::begin_drop() {
-  assert(groups_.size() >= 2 && !groups_[1].blocks.empty());
-  is_dropping_ = true;
-  dropping_ = 0;
+  assert(can_drop());
   const Group& next = groups_[1];
   const std::string section = section_of(next, next.blocks.front());
   const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
   const BlockBytes keyframe(section, format::take_section_start(section), nothing, true, decompressor_);
   live_.begin_fold(list_live(keyframe.stream(format::StreamId::live)));
+  is_dropping_ = true;
+  dropping_ = 0;
 }
 
 /// Folds the next block of the oldest group into live_, and drops the group after its last block.

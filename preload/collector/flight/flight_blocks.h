@@ -24,6 +24,10 @@
 //
 // Dropping a group costs decoding it without addresses. One block is decoded at a time, when another block has become
 // full, because the encoder may run on a thread that gets little time (preload/collector/idle_worker.h).
+//
+// A block is put while the encoder is between two blocks, so putting it must not fail. If the disk is full, the block
+// stays in memory. If that has its bound too, the oldest group is dropped, and the disk has its chunks for new blocks.
+// There may be only one group then. So groups are an eighth of what there is room for, and not of the bytes allowed.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +52,8 @@ struct FlightLimits {
   std::uint64_t bytes = 0;  ///< 0: this is no flight recorder, and nothing is dropped
   /// The most events of a block of the stream. The recorder has up to 140 bytes for each until the block is full.
   std::uint64_t block_events = 256 * 1024;
+  /// The most bytes that are kept in memory while the disk is full.
+  std::uint64_t memory_bytes = 16 << 20;
 
   bool is_set() const { return bytes != 0; }
 };
@@ -61,10 +67,11 @@ struct FlightSpan {
   std::uint64_t live_events = 0, bytes = 0;  ///< of a file: events that make the blocks live at the begin; its size
 };
 
-/// The groups of kept blocks. Throws std::system_error if the file cannot be written or read.
+/// The groups of kept blocks. Throws std::system_error if the file cannot be read.
 class FlightBlocks {
  public:
-  FlightBlocks(std::string folder, FlightLimits limits) : limits_(limits), chunks_(std::move(folder)) {
+  FlightBlocks(std::string folder, FlightLimits limits)
+      : limits_(limits), chunks_(std::move(folder), limits.memory_bytes) {
     groups_.emplace_back();
   }
 
@@ -106,6 +113,8 @@ class FlightBlocks {
     Tally tally;
   };
 
+  std::uint64_t bytes_max() const;
+  bool can_drop() const { return groups_.size() >= 2 && !groups_[1].blocks.empty(); }
   bool is_drop_due() const;
   void drop_some();
   void drop_oldest();

@@ -11,6 +11,7 @@
 
 #include "cmt/text.h"
 #include "libcmt/trace/writer/ledger.h"
+#include "preload/collector/flight/full_disk_fixture.h"
 #include "preload/collector/flight/live_at_begin.h"
 #include "tests/format-spec/trace_fixture.h"
 
@@ -224,6 +225,50 @@ TEST_CASE("keep: memory and file stay bounded, whatever comes") {
     }
   }
   CHECK(most < 120000);
+}
+
+TEST_CASE("keep: a disk that is full for a while costs nothing, nor does a file that it does not take") {
+  for (const bool has_stacks : {false, true}) {
+    Recording recording({.bytes = 1 << 20});
+    if (has_stacks) recording.use_stacks();
+    RandomTrace trace(5, Addresses::random);
+    FlightSpan span;
+    for (int i = 0; i < 20000; ++i) recording.add(trace.next());
+    const int fd = file_of("");
+    {
+      const FullDisk full(1000);
+      for (int i = 0; i < 20000; ++i) recording.add(trace.next());
+      Output file(fd);
+      CHECK_THROWS_AS(recording.sink.write(file, {}, false), std::system_error);
+      for (int i = 0; i < 100; ++i) recording.add(trace.next());
+    }
+    CHECK(lines_of(recording.write(span)) == expected(recording, 0));
+    for (int i = 0; i < 20000; ++i) recording.add(trace.next());
+    CHECK(lines_of(recording.write(span)) == expected(recording, 0));
+    CHECK(span.events == 60100);
+  }
+}
+
+TEST_CASE("keep: a disk that stays full has the oldest events dropped") {
+  for (const rlim_t disk_bytes : {rlim_t{0}, rlim_t{200'000}}) {
+    Recording recording({.bytes = 1 << 30, .block_events = 1000, .memory_bytes = 128 << 10});
+    std::uint64_t least = 1 << 30;
+    {
+      const FullDisk full(disk_bytes);
+      for (Tag tag = 1000; recording.all.size() < 200000; ++tag) {
+        const std::uint64_t address = 16 * recording.random(), size = recording.random() % 100000;
+        recording.add({.size = size, .tag = tag, .address = address});
+        if (tag % 1000 != 0) recording.add({.kind = Kind::free, .old_tag = tag, .old_address = address});
+        if (recording.all.size() > 100000) least = std::min(least, recording.sink.span().events);
+      }
+    }
+    FlightSpan span;
+    const auto lines = lines_of(recording.write(span));
+    CHECK(lines == expected(recording, span.dropped_events));
+    CHECK(span.dropped_events > 100000);
+    CHECK(least > 10000);
+    CHECK(span.dropped_events + span.events == recording.all.size());
+  }
 }
 
 TEST_CASE("keep: a recording without any event is a whole trace") {
