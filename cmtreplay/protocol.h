@@ -286,7 +286,7 @@ static inline struct lane* control_lanes(struct control* control) {
  * one. Each fault breaks a promise that malloc(3) or C makes to programs. */
 enum fault {
   fault_misaligned = 0,   /* the address is no multiple of the alignment asked for, or that the size needs */
-  fault_overlap = 1,      /* some of its bytes are in a live block, which begins at `other` */
+  fault_overlap = 1,      /* some of its bytes, or its address, are those of the live block at `other` */
   fault_contents = 2,     /* a byte written to the block, at `other`, had changed when it was freed */
   fault_moved = 3,        /* the same, over a realloc */
   fault_not_zero = 4,     /* calloc: `other` is the first byte that is not 0 */

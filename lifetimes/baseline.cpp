@@ -2,6 +2,8 @@
 // depend on the machine, and hardly on its load.
 #include "lifetimes/baseline.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -43,10 +45,21 @@ std::string amount_text(const std::string& figure, std::uint64_t amount) {
   return figure == "allocations" ? output::with_commas(amount) : output::bytes_text(amount);
 }
 
-std::string change_text(const ProgramFigure& figure) {
-  if (figure.before == 0) return figure.after == 0 ? "+0.0 %" : "from none";
-  const double change = static_cast<double>(figure.after) / static_cast<double>(figure.before) - 1;
-  return (change < 0 ? "" : "+") + output::fixed(100 * change, 1) + " %";
+std::string percent_text(double share, int decimals) {
+  return (share < 0 ? "" : "+") + output::fixed(100 * share, decimals) + " %";
+}
+
+/// "+2.0 %, allowed +1.0 %". Shares that differ have as many digits as it takes to show that.
+std::string shares_text(const ProgramFigure& figure) {
+  if (figure.before == 0 && figure.after != 0) return "from none, allowed " + percent_text(figure.allowed, 1);
+  const double share = figure.share();
+  constexpr int decimals_max = 10;  // as exact as is_worse() is
+  int decimals = 1;
+  if (std::abs(share - figure.allowed) > ProgramFigure::rounding) {
+    while (decimals < decimals_max && percent_text(share, decimals) == percent_text(figure.allowed, decimals))
+      ++decimals;
+  }
+  return percent_text(share, decimals) + ", allowed " + percent_text(figure.allowed, decimals);
 }
 
 /// "4.62 MiB -> 4.70 MiB". Amounts that differ and have the same text are printed in full.
@@ -59,8 +72,14 @@ std::string amounts_text(const ProgramFigure& figure) {
 
 std::string line_of(const ProgramFigure& figure) {
   return std::string(figure.is_worse() ? "worse: " : "ok: ") + (figure.phase ? *figure.phase + ": " : "") +
-         figure.figure + " " + amounts_text(figure) + " (" + change_text(figure) + ", allowed +" +
-         output::fixed(100 * figure.allowed, 1) + " %)\n";
+         figure.figure + " " + amounts_text(figure) + " (" + shares_text(figure) + ")\n";
+}
+
+/// The figure of a function that adds up to a figure of the program.
+analysis::Metric metric_of(const std::string& figure) {
+  if (figure == "allocations") return analysis::Metric::blocks;
+  if (figure == "bytes") return analysis::Metric::bytes;
+  return figure == "peak" ? analysis::Metric::peak : analysis::Metric::live;
 }
 
 /// Returns whether a file is JSON rather than a trace. A log of ltrace can begin with "[pid " or "[0x", no other trace
@@ -147,7 +166,7 @@ void explain(const ProgramFigure& figure, bool is_first, const std::string& befo
              const command::CommandLine& line) {
   StackOptions changes = parse_stack_options(line);
   changes.contributors.by = analysis::By::function;
-  changes.contributors.metric = figure.figure == "bytes" ? analysis::Metric::bytes : analysis::Metric::blocks;
+  changes.contributors.metric = metric_of(figure.figure);
   changes.slice = trace::SliceRange::phase(*figure.phase);
   if (is_first) changes.slice->text += ", up to the next mark only; the phase begins several times";
   report_difference(before_path, options, changes);
@@ -219,14 +238,15 @@ int judge_by_baseline(const trace::Options& options, const command::CommandLine&
   const Summary after = summary_of(options);
   check_whole(after, options.path);
   ProgramGate gate;
-  bool is_worse = false;
   for (const Limit& limit : limits) {
     gate.figures.push_back({.figure = limit.figure,
                             .before = figure_of(before.front(), limit.figure),
                             .after = figure_of(after, limit.figure),
                             .allowed = limit.share});
-    is_worse = is_worse || gate.figures.back().is_worse();
   }
+  const auto worse =
+      std::find_if(gate.figures.begin(), gate.figures.end(), [](const ProgramFigure& each) { return each.is_worse(); });
+  const bool is_worse = worse != gate.figures.end();
   if (options.form == trace::Options::Form::json)
     return command::print(output::json_text(gate)), is_worse ? status_worse : 0;
   std::string text;
@@ -234,7 +254,9 @@ int judge_by_baseline(const trace::Options& options, const command::CommandLine&
   command::print(text);
   if (is_worse && has_trace && options.path != "-" && has_stacks(options, path) && has_stacks(options, options.path)) {
     command::print("\n");
-    report_difference(path, options, parse_stack_options(line));
+    StackOptions changes = parse_stack_options(line);
+    changes.contributors.metric = metric_of(worse->figure);  // a function that leaks need not be in the peak
+    report_difference(path, options, changes);
   }
   return is_worse ? status_worse : 0;
 }

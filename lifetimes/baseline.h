@@ -21,10 +21,11 @@ struct ProgramFigure {
   std::optional<std::string> phase = {};
 
   /// A share such as 1.1 % is no exact double: a growth by just this share is allowed.
-  bool is_worse() const {
-    constexpr double rounding = 1e-12;
-    return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed + rounding);
-  }
+  static constexpr double rounding = 1e-12;
+  bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed + rounding); }
+
+  /// The change as a share of the baseline, which is 0 only if nothing has changed.
+  double share() const { return before == 0 ? 0 : static_cast<double>(after) / static_cast<double>(before) - 1; }
 };
 
 template <class Visitor, output::DescribedAs<ProgramFigure> F>
@@ -55,7 +56,7 @@ void describe(Visitor& field, G& gate) {
 void refuse_baseline_options(const command::CommandLine& line);
 
 /// Compares the trace that the options name with --baseline, a trace or a summary in JSON. Prints a line for each
-/// figure. If a figure is worse and both are traces with call stacks, also prints the changes by function. With
+/// figure. If a figure is worse and both are traces with call stacks, also prints the changes of it by function. With
 /// --by=phase the figures are those of each phase. Returns the exit status: 3 if a figure is worse by more than
 /// --fail-if allows.
 int judge_by_baseline(const trace::Options& options, const command::CommandLine& line);

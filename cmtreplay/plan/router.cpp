@@ -82,6 +82,10 @@ void Router::finish() {
 /// The lane that carries out an event. Pages are touched and given back by the lane that has their block or, if that
 /// lane has no thread any more, by lane 0.
 std::uint32_t Router::lane_for(const Event& event) {
+  if (event.kind == Kind::thread_start) {
+    has_starts_ = true;
+    ended_.erase(event.thread);
+  }
   if (is_of_thread(event.kind)) return lane_of(event.thread);
   if (!is_about_pages(event.kind)) return 0;
   const std::uint32_t lane = planner_.lane_of(event.old_tag).value_or(0);
@@ -91,6 +95,7 @@ std::uint32_t Router::lane_for(const Event& event) {
 std::uint32_t Router::lane_of(std::uint32_t thread) {
   if (last_known_ && thread == last_thread_) return last_lane_;
   const auto known = lane_by_thread_.find(thread);
+  if (known == lane_by_thread_.end() && has_starts_ && ended_.contains(thread)) return 0;  // no thread begins
   last_lane_ = known != lane_by_thread_.end() ? known->second : start_thread(thread);
   last_thread_ = thread;
   last_known_ = true;
@@ -129,6 +134,7 @@ void Router::end_thread(std::uint32_t thread) {
   lanes_[lane].has_thread = false;
   idle_lanes_.push_back(lane);
   lane_by_thread_.erase(thread);
+  ended_.insert(thread);
   last_known_ = false;
 }
 

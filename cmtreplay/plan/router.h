@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cmtreplay/plan/chunks.h"
@@ -28,6 +29,9 @@ struct RouteCounts {
 /// idle. A thread that starts gets the lane that has been idle longest: the lane's last thread has then probably ended,
 /// and need not be waited for. The first thread has lane 0, and starts all others. Until there is a second thread, the
 /// calls of the first need no order.
+///
+/// libc frees some blocks, mostly NULL, after a thread's thread_exit. In a trace with thread_start these calls begin no
+/// thread: lane 0 makes them. In one without, such as a log of ltrace, the number can be that of a new thread.
 class Router {
  public:
   /// `order`: the order of several threads. `count_lane` is called for each lane that takes part in an epoch, lane 0
@@ -84,6 +88,8 @@ class Router {
   std::vector<Lane> lanes_;
   std::deque<std::uint32_t> idle_lanes_;  ///< lanes without a thread; the first has been idle longest
   std::unordered_map<std::uint32_t, std::uint32_t> lane_by_thread_;
+  bool has_starts_ = false;                  ///< there has been a thread_start
+  std::unordered_set<std::uint32_t> ended_;  ///< threads after their thread_exit
   std::uint32_t last_thread_ = 0, last_lane_ = 0;
   bool last_known_ = false;
   std::uint32_t epoch_ = 0;

@@ -91,6 +91,25 @@ TEST_CASE("router: each thread has a lane, the first one starts the others, and 
   CHECK(routed.epochs == std::map<std::uint32_t, int>{{0, 3}});
 }
 
+TEST_CASE("router: calls after a thread's end begin no thread in a trace that has the starts of threads") {
+  for (const bool has_starts : {true, false}) {
+    CAPTURE(has_starts);
+    Routed routed(Order::free);
+    routed.router.route(made_by(1, 0));
+    for (const std::uint32_t thread : {1, 2}) {
+      if (has_starts) routed.router.route(of_thread(Kind::thread_start, thread));
+      for (const Event& event : {made_by(thread + 1, thread), of_thread(Kind::thread_exit, thread),
+                                 freed_by(thread + 1, thread), freed_by(0, thread)})
+        routed.router.route(event);
+    }
+    routed.router.finish();
+    CHECK(routed.router.counts().threads == (has_starts ? 3 : 5));
+    if (!has_starts) continue;
+    CHECK(routed.lane(0) == "malloc several0 epoch0 start1 free_foreign free start1 free_foreign free /epoch0 end");
+    CHECK(routed.lane(1) == "epoch0 malloc /epoch0 exit epoch0 malloc /epoch0 exit");
+  }
+}
+
 TEST_CASE("router: until a second thread comes there is no order, and then the slots of freed blocks are emptied") {
   Routed routed(Order::free);
   for (const Event& event : {made_by(1, 0), made_by(2, 0), freed_by(1, 0), made_by(3, 1)}) routed.router.route(event);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -131,6 +132,7 @@ std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, con
     }
   }
   certain.insert(certain.end(), alike.begin(), alike.end());
+  for (std::string& line : certain) line = text::to_line(line);
   return certain;
 }
 

@@ -91,9 +91,9 @@ std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorRes
 }
 
 std::string name_text(const AllocatorResult& result) {
-  if (result.death) return result.allocator.name + " (died)";
+  if (result.death) return result.allocator.in_line() + " (died)";
   const std::uint64_t refused = refused_calls(result);
-  return result.allocator.name + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
+  return result.allocator.in_line() + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
 }
 
 /// A remark for an allocator that gives memory back by the clock: in a replay that is faster than the program it gives
@@ -109,7 +109,7 @@ std::string outliers_text(const std::vector<AllocatorResult>& results) {
     const std::size_t outliers = outlier_runs(result);
     if (outliers == 0) continue;
     text += (text.empty() ? "outliers (more than 5.2 median absolute deviations from the median): " : ", ") +
-            result.allocator.name + " " + std::to_string(outliers) + " of " + std::to_string(result.timed.size()) +
+            result.allocator.in_line() + " " + std::to_string(outliers) + " of " + std::to_string(result.timed.size()) +
             " runs";
   }
   return text.empty() ? text : text + "\n";
@@ -161,7 +161,7 @@ output::Table counters_table(const Report& report) {
   for (const std::string_view name : process::counter_names) titles.push_back(spaced(name));
   output::Table table(titles);
   for (const AllocatorResult& result : report.results.allocators) {
-    std::vector<std::string> cells{result.allocator.name};
+    std::vector<std::string> cells{result.allocator.in_line()};
     for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
       const auto median = median_counter(result, i);
       const double calls = static_cast<double>(report.trace.plan().facts.calls);
@@ -301,7 +301,7 @@ std::string verdict_text(const Report& report) {
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
   std::string text = teardown_text(report.trace.plan().facts) + scaled_text(report);
-  if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
+  if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.in_line() + "\n";
   std::string verdict;
   for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
   verdict += outliers_text(results) + busy_text(report.results) + share_text(report);
@@ -343,7 +343,7 @@ std::vector<output::Table> detail_tables(const Report& report) {
   output::Table table({"ns of one call", "malloc p50", "p99", "p99.9", "max", "free p50", "p99", "p99.9", "max"});
   for (const AllocatorResult& result : report.results.allocators) {
     if (result.latencies.samples() == 0) continue;
-    std::vector<std::string> cells{result.allocator.name};
+    std::vector<std::string> cells{result.allocator.in_line()};
     add_latency(cells, result.latencies.summary(latency_malloc));
     add_latency(cells, result.latencies.summary(latency_free));
     table.add(cells);

@@ -67,7 +67,7 @@ std::vector<std::string> row_of(const SameProgram& report, std::size_t index) {
     ends.push_back(static_cast<double>(result.memory->end_bytes()));
   }
   const std::size_t wanted = report.recordings.size();
-  return {report.recordings.front().allocators[index].result.allocator.name,
+  return {report.recordings.front().allocators[index].result.allocator.in_line(),
           spread_text(times, wanted, [](double ns) { return output::time_text(ns); }),
           spread_text(peaks, wanted, size_text), spread_text(ends, wanted, size_text)};
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cmt/writer.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -77,11 +78,11 @@ std::string trims_text(const TrimReport& report) {
   output::Table table({"without -> with", "time", "CPU", "faults", "peak", "mean", "before tear-down"});
   std::string missing;
   for (const TrimRow& row : report.rows) {
-    table.add({row.name, change_text(row.wall_ns, time), change_text(row.cpu_ns, time),
+    table.add({text::to_line(row.name), change_text(row.wall_ns, time), change_text(row.cpu_ns, time),
                change_text(row.minor_faults, number), change_text(row.peak_bytes, bytes),
                change_text(row.mean_bytes, bytes), change_text(row.end_bytes, bytes)});
     if (row.missing != 0)
-      missing += row.name + ": has no counterpart for " + output::counted(row.missing, "call") + "\n";
+      missing += text::to_line(row.name) + ": has no counterpart for " + output::counted(row.missing, "call") + "\n";
   }
   return report.file + ": " + output::counted(report.calls, "call") +
          " of malloc_trim added (--trim-at=" + report.trim_at + ")\n" + table.text() + missing;

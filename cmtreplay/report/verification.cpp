@@ -46,8 +46,9 @@ std::string debugger_text(const Verification& verified, std::uint64_t events, co
   std::uint64_t event = verified.death ? verified.death->event : 0;
   if (!verified.findings.empty()) event = verified.findings.front().event;
   if (event == 0) event = verified.death && !verified.death->began ? 1 : events + 1;
-  return verified.allocator.name + ": to stop before " + (event > events ? "that" : "event " + with_commas(event)) +
-         ": gdb -ex run --args " + again + " --until=" + std::to_string(event) + "\n";
+  return verified.allocator.in_line() + ": to stop before " +
+         (event > events ? "that" : "event " + with_commas(event)) + ": gdb -ex run --args " + again +
+         " --until=" + std::to_string(event) + "\n";
 }
 
 std::string refused_text(const Verification& verified) {
@@ -174,7 +175,7 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
 
 std::string verification_text(const Verification& verified, std::uint64_t events, const std::string& again) {
   std::string text;
-  const std::string& name = verified.allocator.name;
+  const std::string name = verified.allocator.in_line();
   std::array<std::uint64_t, fault_count> seen{};  // one kind of fault at every call must not hide the others
   std::uint64_t shown = 0;
   for (const Finding& finding : verified.findings) {

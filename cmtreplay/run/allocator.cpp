@@ -253,7 +253,7 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
     throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages) +
                          (is_path ? "" : "; known by name and installed: null, " + installed_text()));
   }
-  allocator.library = *object;
+  allocator.library = allocator.preload == library ? *object : library;  // the loader knows the link of preload_path()
   if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
     allocator.prefix = prefix_;
     found = &probe(allocator);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcmt/text/utf8.h"
 #include "toolkit/launch/spawn.h"
 
 namespace cmt::replay {
@@ -27,6 +28,9 @@ struct Allocator {
   std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names
   /// Its messages that were printed, of all copies. A library repeats its complaint about a setting in every run.
   std::shared_ptr<std::set<std::string>> printed = std::make_shared<std::set<std::string>>();
+
+  /// The name as part of a line: that of a file may have characters that a terminal obeys.
+  std::string in_line() const { return text::to_line(name); }
 };
 
 /// The value of an --alloc: "jemalloc,MALLOC_CONF=background_thread:true" is a name and settings of its environment.

@@ -7,6 +7,7 @@
 
 #include "cmtreplay/matrix/session.h"
 #include "cmtreplay/run/statistics.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -202,14 +203,14 @@ std::string program_text(const ProgramReport& report) {
                        "predicted", "mean", "predicted", "faults", "runs"});
   std::string warnings;
   for (const ProgramRow& row : report.rows) {
-    table.add({row.name, time_or_dash(row.wall_ns), ratio_cell(row.wall), interval_cell(row.wall),
+    table.add({text::to_line(row.name), time_or_dash(row.wall_ns), ratio_cell(row.wall), interval_cell(row.wall),
                time_or_dash(row.cpu_ns), ratio_cell(row.cpu), bytes_or_dash(row.peak_bytes),
                bytes_or_dash(row.predicted_peak.bytes), ratio_cell(row.peak),
                bytes_or_dash(row.predicted_peak.predicted_bytes), bytes_or_dash(row.predicted_mean.bytes),
                bytes_or_dash(row.predicted_mean.predicted_bytes),
                std::isnan(row.minor_faults) ? "-" : output::with_commas(static_cast<std::uint64_t>(row.minor_faults)),
                std::to_string(row.good_runs())});
-    for (const std::string& warning : row.warnings) warnings += row.name + ": " + warning + "\n";
+    for (const std::string& warning : row.warnings) warnings += text::to_line(row.name + ": " + warning) + "\n";
   }
   if (const std::optional<double> factor = report.clock_factor())
     warnings += "the program takes " + fixed(*factor, 2) + " times as long as while it was recorded (" +

@@ -76,19 +76,21 @@ static uint64_t needed_alignment(const struct block_request* request) {
   return alignment;
 }
 
+/* Two blocks at one address overlap, also where they have no bytes: C gives each malloc(0) an address of its own. */
 static void check_overlap(const struct block_request* request, struct live_block* block) {
   const uint64_t bytes = block->size ? block->size : 1;
-  if (!live_blocks_have(block->begin, bytes) && !live_blocks_find(block->begin)) {
+  const struct live_block* const same = live_blocks_find(block->begin);
+  if (!live_blocks_have(block->begin, bytes) && !same) {
     if (!live_blocks_have(block->begin, block->usable)) return;
     const struct live_block other = live_blocks_overlapping(block->begin, block->usable);
     verify_report(fault_usable_other, request, (void*)block->begin, other.begin)->neighbour = named(&other);
     block->usable = block->size;
     return;
   }
-  const struct live_block other = live_blocks_overlapping(block->begin, bytes);
+  const struct live_block other = same ? *same : live_blocks_overlapping(block->begin, bytes);
   const int by_size = other.begin < block->begin + bytes && block->begin < other.begin + other.size;
-  verify_report(by_size ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin)->neighbour =
-      named(&other);
+  verify_report(by_size || same ? fault_overlap : fault_usable_other, request, (void*)block->begin, other.begin)
+      ->neighbour = named(&other);
   if (by_size) block->seed = 0;
 }
 

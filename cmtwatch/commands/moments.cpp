@@ -73,7 +73,7 @@ int peak(const command::CommandLine& line) {
 }
 
 /// Returns the tick at a time, by one of the clocks of tick_at(). Reports on standard error if the recording had ended
-/// by then.
+/// by then, or had not begun.
 std::optional<std::int64_t> tick_at_or_last(database::Database& database, const std::string& path, std::int64_t time_ns,
                                             const std::string& clock) {
   database::Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
@@ -82,6 +82,11 @@ std::optional<std::int64_t> tick_at_or_last(database::Database& database, const 
     command::complain("cmtwatch show", path + ": the recording ends at " +
                                            output::time_text(static_cast<double>(*end_ns)) +
                                            "; this is its last moment");
+  if (clock != "wall_ns") return tick_at(database, time_ns, clock);
+  database::Statement begin(database, "select wall_ns from tick where id = (select min(id) from tick) and wall_ns > ?");
+  if (const auto wall_ns = begin.bind(time_ns).run())
+    command::complain("cmtwatch show",
+                      path + ": the recording begins at " + wall_text(*wall_ns) + "; this is its first moment");
   return tick_at(database, time_ns, clock);
 }
 

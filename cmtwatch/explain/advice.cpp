@@ -118,10 +118,8 @@ class Adviser {
 
   /// "blocks of 144 bytes (20,160 are live) keep 30.7 MiB".
   static std::string keeper_text(const KeeperRow& row) {
-    constexpr std::uint64_t exact_below = 64 << 10;
-    return std::string("blocks of ") + (row.chunk_bytes < exact_below ? "" : "at least ") +
-           with_commas(row.chunk_bytes) + " bytes (" + with_commas(row.blocks) + (row.blocks == 1 ? " is" : " are") +
-           " live) keep " + bytes_text(row.kept_bytes);
+    return "blocks of " + SizeGroups::text(row.chunk_bytes) + " (" + with_commas(row.blocks) +
+           (row.blocks == 1 ? " is" : " are") + " live) keep " + bytes_text(row.kept_bytes);
   }
 
   /// The C++ types of the blocks, if they keep enough to be worth a sentence.

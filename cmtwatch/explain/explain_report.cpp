@@ -120,7 +120,7 @@ std::string detail_text(const Explanation& explanation, const ExplainForm& form)
   output::Table keepers({"live blocks of", "blocks", "live", "keep free"});
   constexpr std::size_t keepers_shown = 12;
   for (const KeeperRow& row : keepers_of(figures, keepers_shown))
-    keepers.add({with_commas(row.chunk_bytes) + " bytes", with_commas(row.blocks), size_text(row.live_bytes, form),
+    keepers.add({SizeGroups::text(row.chunk_bytes), with_commas(row.blocks), size_text(row.live_bytes, form),
                  size_text(row.kept_bytes, form)});
   output::Table pages({"partly used pages", "pages"});
   for (std::size_t i = 0; i < figures.pages_by_use.size(); ++i) {

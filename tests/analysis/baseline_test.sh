@@ -16,9 +16,40 @@ test "$(gate --baseline=old.trace --fail-if=peak+11.9% new.trace)" = 3
 # A change that the short form of a size does not show.
 for size in 4840000 4840128; do printf 'malloc(%s) = 10<1>\n' $size > $size.trace; done
 test "$(gate --baseline=4840000.trace 4840128.trace)" = 3
-grep -qx 'worse: leaks 4,840,000 -> 4,840,128 bytes (+0.0 %, allowed +0.0 %)' lines
+grep -qx 'worse: leaks 4,840,000 -> 4,840,128 bytes (+0.003 %, allowed +0.000 %)' lines
 test "$(gate --baseline=4840000.trace 4840000.trace)" = 0
 grep -qx 'ok: leaks 4.62 MiB -> 4.62 MiB (+0.0 %, allowed +0.0 %)' lines
+# Shares that differ have as many digits as it takes to show that.
+for size in 100000 101990 102000 102001; do printf 'malloc(%s) = 10<1>\nfree(10<1>)\n' $size > $size.trace; done
+test "$(gate --baseline=100000.trace --fail-if=peak+2% 102001.trace)" = 3
+grep -qx 'worse: peak 97.7 KiB -> 99.6 KiB (+2.001 %, allowed +2.000 %)' lines
+test "$(gate --baseline=100000.trace --fail-if=peak+2% 102000.trace)" = 0
+grep -qx 'ok: peak 97.7 KiB -> 99.6 KiB (+2.0 %, allowed +2.0 %)' lines
+test "$(gate --baseline=100000.trace --fail-if=peak+2% 101990.trace)" = 0
+grep -qx 'ok: peak 97.7 KiB -> 99.6 KiB (+1.99 %, allowed +2.00 %)' lines
+
+# The functions follow by the first figure that is worse. Here "often" allocates often, and "leaky" leaks; neither is
+# live at the peak, which "peak" alone makes.
+functions() {
+  printf '%s\n' '#cmt text=1' '#frame 1 module=0 address=1000' '#frame 2 module=0 address=2000' \
+    '#frame 3 module=0 address=3000' '#name 1 function="often"' '#name 2 function="peak"' '#name 3 function="leaky"' \
+    '#node 1 parent=0 frame=1' '#node 2 parent=0 frame=2' \
+    '#node 3 parent=0 frame=3'
+  awk -v often="$1" 'BEGIN { for (i = 1; i <= often; ++i) printf "malloc(8) = 10<%d> stack=1\nfree(10<%d>)\n", i, i }'
+  printf 'malloc(9000) = 9000<9000> stack=2\nfree(9000<9000>)\n'
+  awk -v leaks="$2" 'BEGIN { for (i = 1; i <= leaks; ++i) printf "malloc(10) = %d<%d> stack=3\n", i * 100, 9000 + i }'
+  echo '#cmt end=complete'
+}
+functions 100 5 > base.trace
+functions 102 5 > often.trace
+functions 100 6 > leaky.trace
+test "$(gate --baseline=base.trace often.trace)" = 3
+grep -q '^worse: allocations 106 -> 108' lines
+sed -n '/^$/,$p' lines | grep -q '^ *often '
+test "$(gate --baseline=base.trace --fail-if=bytes+0% often.trace)" = 3
+sed -n '/^$/,$p' lines | grep -q '^ *often '
+test "$(gate --baseline=base.trace --fail-if=leaks+0% leaky.trace)" = 3
+sed -n '/^$/,$p' lines | grep -q '^ *leaky '
 
 # The baseline may be a summary.
 lifetimes --summary --json old.trace > old.json

@@ -67,6 +67,10 @@ static void* cut(size_t alignment, size_t size) {
     return last_block;
   }
 #endif
+#ifdef FAULT_empty
+  static alignas(16) size_t empty[header_bytes / sizeof(size_t) + 1]; /* a header, and the block of each malloc(0) */
+  if (size == 0) return (char*)empty + header_bytes;
+#endif
 #ifdef FAULT_refuses
   if (size == odd_size) return fail();
 #endif

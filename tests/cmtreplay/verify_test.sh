@@ -55,6 +55,11 @@ broken narrow impossible 'after the last event: reallocarray(\.\.\., 4, [0-9]*) 
 broken error error 'after the last event: posix_memalign(0, 100) = NULL: returned 12 (Cannot allocate memory), not EINVAL'
 broken any_alignment impossible 'after the last event: posix_memalign(0, 100) = [0-9a-f]*: is not refused, and the alignment is not valid'
 broken pointer pointer 'after the last event: posix_memalign(64, [0-9]*) = 0: wrote that pointer although it failed'
+# Blocks without bytes that have one address.
+printf 'malloc(8) = 1000<1>\nmalloc(0) = 2000<2>\nmalloc(0) = 3000<3>\nfree(2000<2>)\nfree(3000<3>)\n' > empty.trace
+trace=empty.trace
+broken empty overlap 'event 3: malloc(0) = \([0-9a-f]*\): overlaps the live block at \1 (0 bytes, allocated at event 2)'
+grep -q ': 1 fault in 5 events' lines
 # Usable bytes that reach too far are found although the trace has no neighbour.
 echo 'malloc(8) = 1000<1>' > alone.trace
 trace=alone.trace

@@ -148,6 +148,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && unshare -m true 2>/dev
       complain "another's process: $(cat err)"
     [ "$(ask nobody/other.db 'select count(*) from process_sample where resident_bytes > 0 and mappings_readable = 0')" = 2 ] ||
       complain "another's process: $(ask nobody/other.db 'select * from process_sample')"
+    mkdir -m 555 -p nobody/sealed
+    as_nobody cmtwatch record -o nobody/sealed/other.db --count=1 $sleeper 2>err && complain "a recording in a sealed folder"
+    [ "$(cat err)" = 'cmtwatch record: nobody/sealed/other.db: Permission denied' ] || complain "a sealed folder: $(cat err)"
     for hidepid in 1 2; do
       unshare -m bash -c "mount -t proc -o hidepid=$hidepid proc /proc &&
         exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all \

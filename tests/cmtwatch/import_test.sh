@@ -52,6 +52,10 @@ done
 cmtwatch show --at=100s large.db >out 2>err || complain "beyond the end: $? $(cat err)"
 grep -q '^at 9.500 s ' out && [ "$(cat err)" = 'cmtwatch show: large.db: the recording ends at 9.50 s; this is its last moment' ] ||
   complain "beyond the end: $(cat out err)"
+TZ=UTC0 cmtwatch show --at=2019-12-31T00:00:00 large.db >out 2>err || complain "before the begin: $? $(cat err)"
+first=$(TZ=UTC0 cmtwatch show --at=0s large.db | head -n 1)
+[ "$(head -n 1 out)" = "$first" ] && [ "$(cat err)" = "cmtwatch show: large.db: the recording begins at $(
+  sed 's/.*(\(.*\))$/\1/' <<<"$first"); this is its first moment" ] || complain "before the begin: $(cat out err)"
 for at in 2020-01-01 2020-13-01T00:00:00 2020-01-01T00:00:00. 9999-01-01T00:00:00 2020-01-01T00:00:00x; do
   status_of cmtwatch show --at="$at" large.db
   [ "$status" = 2 ] && grep -q 'expected a time such as 2.5s or 2026-11-22T00:53:10' err || complain "--at=$at: $status $(cat err)"

@@ -76,6 +76,13 @@ done
 for tool in lifetimes overhead cmtreport; do quiet 1 $tool --strict wrong.trace; done
 quiet 1 trace2cmt --strict wrong.trace
 quiet 1 cmtreplay --alloc="./$hostile.so" "$hostile.cmt"
+cp "$BUILD/cmtreplay/libexample_bump.so" "$hostile.so"
+for how in '--runs=5 --alloc=libc' '--runs=1 --trim-at=end' '--runs=2 --command=true' --verify; do
+  quiet 0 cmtreplay $how --alloc="./$hostile.so" "$hostile.cmt"
+done
+line=$(printf 'a\nb.so')  # an end of a line makes no line
+cp "$hostile.so" "$line"
+cmtreplay --runs=1 --alloc="./$line" "$hostile.cmt" 2>/dev/null | grep -q '^\./a b\.so ' || complain "a line in the name of an allocator"
 quiet 1 cmtwatch show --at=0s "no $hostile"
 quiet 2 cmtwatch "$hostile"
 quiet 127 cmttrace -- "./no $hostile"

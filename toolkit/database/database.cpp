@@ -3,6 +3,7 @@
 #include "toolkit/database/database.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cassert>
 #include <cerrno>
@@ -20,6 +21,14 @@ constexpr int steps_between_calls = 100'000;  // of SQLite's virtual machine; so
 /// The longest ones read each row once, in at most ten.
 std::uint64_t steps_max(std::uint64_t file_bytes) { return 20'000'000 + 20 * file_bytes; }
 
+/// The error of a file that could not be made. SQLite tries to read it then, and has the error of that: there is no
+/// file.
+int creation_error(const std::string& path, int error) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (error != ENOENT || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return error;
+  return errno;
+}
+
 }  // namespace
 
 Database::Database(const std::string& path, Mode mode) : path_(path) {
@@ -32,7 +41,8 @@ Database::Database(const std::string& path, Mode mode) : path_(path) {
     if (mode == Mode::read) limit_work();
     return;
   }
-  const int system_error = handle_ ? sqlite3_system_errno(handle_) : 0;
+  int system_error = handle_ ? sqlite3_system_errno(handle_) : 0;
+  if (mode == Mode::write) system_error = creation_error(path, system_error);
   const std::string why = system_error != 0 ? std::strerror(system_error) : sqlite3_errstr(SQLITE_CANTOPEN);
   sqlite3_close(handle_);
   throw DatabaseError(path_ + ": " + why);

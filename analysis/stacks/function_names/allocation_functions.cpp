@@ -7,6 +7,8 @@
 //
 // The short name has no arguments, and "<>" instead of template arguments. A "<>" at its end is not compared. Add names
 // that mean the same in every program. Users name the others with --skip.
+//
+// glibc calls its own functions by aliases: "__GI___strdup" is __strdup. These need no line.
 #include "analysis/stacks/function_names/allocation_functions.h"
 
 #include <algorithm>
@@ -32,6 +34,13 @@ constexpr std::array patterns = std::to_array<std::string_view>({
     "posix_memalign",
     "valloc",
     "pvalloc",
+    "__malloc",
+    "__calloc",
+    "__realloc",
+    "__memalign",
+    "__posix_memalign",
+    "__valloc",
+    "__pvalloc",
     "__libc_*alloc",
     "__libc_memalign",
     "__libc_reallocarray",
@@ -426,6 +435,7 @@ bool is_allocation_function(std::string_view function, std::string_view file) {
   const std::string shortened = is_short ? std::string() : short_name(function);
   std::string_view name = is_short ? function : std::string_view(shortened);
   if (name.ends_with("<>")) name.remove_suffix(2);
+  if (constexpr std::string_view alias = "__GI_"; name.starts_with(alias)) name.remove_prefix(alias.size());
   return sorted.has(name) || (!file.empty() && sorted.has(name_by_file(name, file)));
 }
 

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <span>
 
+#include "toolkit/output/numbers.h"
+
 namespace cmt::watch::explain {
 namespace {
 
@@ -21,6 +23,12 @@ bool is_free(ChunkState state) { return state == ChunkState::free || state == Ch
 
 std::uint64_t SizeGroups::least_bytes(std::size_t index) {
   return index < exact_groups ? index * unit : exact_groups * unit << (index - exact_groups);
+}
+
+std::string SizeGroups::text(std::uint64_t chunk_bytes) {
+  const std::size_t group = index(chunk_bytes);
+  const std::string least = output::with_commas(least_bytes(group));
+  return (group < exact_groups ? least : least + " to " + output::with_commas(2 * least_bytes(group) - 1)) + " bytes";
 }
 
 PageBook::PageBook(AddressSpace& memory, Range region, HeapFigures& figures, const Trim& trim, BlockSites* sites)

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,8 @@ class SizeGroups {
   }
   /// The least size in a group.
   static std::uint64_t least_bytes(std::size_t index);
+  /// The sizes in the group of a size: "144 bytes", "65,536 to 131,071 bytes".
+  static std::string text(std::uint64_t chunk_bytes);
 
   BlockGroup& operator[](std::size_t index) { return groups_[index]; }
   const BlockGroup& operator[](std::size_t index) const { return groups_[index]; }

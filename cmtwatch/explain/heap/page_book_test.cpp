@@ -44,6 +44,13 @@ TEST_CASE("page book: a block is one of the trace only if its size fits") {
   CHECK(made.figures.by_site[BlockSites::not_in_trace].pinned_bytes == 0xe00 / 2);
 }
 
+TEST_CASE("page book: sizes from 64 KiB on are named by the least and the most of their group") {
+  CHECK(SizeGroups::text(144) == "144 bytes");
+  CHECK(SizeGroups::text(65520) == "65,520 bytes");
+  CHECK(SizeGroups::text(70016) == "65,536 to 131,071 bytes");
+  CHECK(SizeGroups::text(131072) == "131,072 to 262,143 bytes");
+}
+
 TEST_CASE("page book: a free run gives back its whole pages") {
   MadeUpRegion made(4);
   PageBook book(made.memory, made.range, made.figures, {.has_top = true});
