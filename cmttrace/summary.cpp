@@ -126,6 +126,11 @@ std::string names_of(const launch::RecordedFile& file, NodeNames::State node_nam
   return {};
 }
 
+/// A path as a word of a shell that no tool takes for an option, or for the standard input.
+std::string path_word(const std::string& path) {
+  return command::shell_word(path.starts_with('-') ? "./" + path : path);
+}
+
 /// The files that `STEM*.cmt` means to a shell, in order.
 std::vector<std::string> matches_of(const std::string& stem) {
   const std::filesystem::path folder = std::filesystem::path(stem).parent_path();
@@ -148,10 +153,10 @@ std::string words_of(const launch::RecordedTraces& recorded, const std::string& 
   std::sort(paths.begin(), paths.end());
   const std::string folder = std::filesystem::path(stem).parent_path() / "";
   for (const std::string& prefix : {stem, folder}) {
-    if (matches_of(prefix) == paths) return (prefix.empty() ? "" : command::shell_word(prefix)) + "*.cmt";
+    if (matches_of(prefix) == paths) return (prefix.empty() ? "" : path_word(prefix)) + "*.cmt";
   }
   std::string words;
-  for (const std::string& path : paths) words += (words.empty() ? "" : " ") + command::shell_word(path);
+  for (const std::string& path : paths) words += (words.empty() ? "" : " ") + path_word(path);
   return paths.size() <= named_max ? words : std::string();
 }
 
@@ -159,7 +164,7 @@ std::string words_of(const launch::RecordedTraces& recorded, const std::string& 
 /// be named briefly.
 std::string next_command(const launch::RecordedTraces& recorded, const RecordingEnd& recording) {
   const launch::RecordedFile& first = recorded.files[0];
-  std::string traces = command::shell_word(first.path);
+  std::string traces = path_word(first.path);
   if (first.is_sampled) return "lifetimes --by=function " + traces;
   if (!recording.has_stacks) return "cmtreplay " + traces;
   std::filesystem::path page = std::filesystem::path(first.path).replace_extension(".html");
@@ -171,7 +176,7 @@ std::string next_command(const launch::RecordedTraces& recorded, const Recording
       page = stem + ".html";
     }
   }
-  return "cmtreport -o " + command::shell_word(page.string()) + " " + traces;
+  return "cmtreport -o " + path_word(page.string()) + " " + traces;
 }
 
 }  // namespace

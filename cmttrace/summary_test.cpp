@@ -39,6 +39,18 @@ TEST_CASE("summary: the blocks of pools are named apart, and are no part of mall
         "2.00 s; nothing was lost");
 }
 
+TEST_CASE("summary: the next command names no option, and not the standard input") {
+  cmt::launch::RecordedTraces recorded;
+  recorded.events = 5;
+  recorded.files.push_back({.path = "-x.cmt", .events = 5, .threads = 1});
+  const auto last_line = [&](bool has_stacks) {
+    return cmt::trace_launcher::summarise(recorded, {.seconds = 2, .has_stacks = has_stacks, .has_trace = true}).back();
+  };
+  CHECK(last_line(true) == "next: cmtreport -o ./-x.html ./-x.cmt");
+  recorded.files[0].path = "-";
+  CHECK(last_line(false) == "next: cmtreplay ./-");
+}
+
 TEST_CASE("summary: why functions of node have no names") {
   using State = cmt::trace_launcher::NodeNames::State;
   cmt::launch::RecordedTraces recorded;

@@ -47,6 +47,7 @@ read -r line <&4
 until_true 'test -p fifo'
 echo keep >fifo
 until_true 'grep -q "in run.kept.1.cmt: [0-9,]* bytes" said'
+trace2cmt --to=text run.kept.1.cmt | grep '^#cmt kept=[0-9]*ns:[0-9]*ns$' >/dev/null || complain "the program goes on, and its kept file has no kept="
 echo >&3; read -r line <&4
 kill -USR1 $launcher
 until_true 'grep -q "in run.kept.2.cmt: [0-9,]* bytes" said'

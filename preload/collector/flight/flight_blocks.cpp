@@ -223,11 +223,11 @@ format::CoreState FlightBlocks::encode_after(const format::CoreState& state, con
 }
 
 FlightSpan FlightBlocks::write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs,
-                               bool truncated) try {
+                               bool truncated, bool goes_on) try {
   while (is_dropping_) drop_block();
   FlightSpan span = this->span();
-  if (span.dropped_events != 0) {
-    header.metadata.emplace_back("slice", std::to_string(span.dropped_events) + ":");
+  if (span.dropped_events != 0) header.metadata.emplace_back("slice", std::to_string(span.dropped_events) + ":");
+  if (span.dropped_events != 0 || goes_on) {
     header.metadata.emplace_back("kept", std::to_string(span.from_ns) + "ns:" + std::to_string(span.to_ns) + "ns");
   }
   const NoKeyframes none;

@@ -93,7 +93,9 @@ class FlightBlocks {
   std::size_t block_events_max() const;
 
   /// Writes a whole .cmt. `stacks`: the recording's table; null: it has none. `repairs`: of the recording so far.
-  FlightSpan write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs, bool truncated);
+  /// `goes_on`: the program has not ended.
+  FlightSpan write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs, bool truncated,
+                   bool goes_on);
 
   FlightSpan span() const;
 

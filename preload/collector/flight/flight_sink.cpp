@@ -112,11 +112,11 @@ bool FlightSink::begin_group_if_due() {
   return has_begun;
 }
 
-FlightSpan FlightSink::write(Output& output, const Repairs& repairs, bool truncated) {
+FlightSpan FlightSink::write(Output& output, const Repairs& repairs, bool truncated, bool goes_on) {
   encoder_.end_block();
   Header header = header_;
   if (!memory_.empty()) header.metadata.emplace_back("memory", memory_);
-  return blocks_.write(output, std::move(header), stacks_, repairs, truncated);
+  return blocks_.write(output, std::move(header), stacks_, repairs, truncated, goes_on);
 }
 
 void FlightSink::finish(const Totals& totals) { finished_ = write(output_, totals.repairs, totals.truncated); }
@@ -130,7 +130,7 @@ WrittenFlight write_over(std::string path, const std::string& trace, FlightSink&
   WrittenFlight written{.path = path, .span = {}};
   try {
     Output output(fd);
-    written.span = kept.write(output, repairs, false);
+    written.span = kept.write(output, repairs, false, true);
     if (::rename((path + part).c_str(), path.c_str()) != 0)
       throw std::system_error(errno, std::generic_category(), path);
   } catch (...) {
@@ -148,7 +148,7 @@ WrittenFlight write_beside(const std::string& trace, FlightSink& kept, const Rep
   lock_against_readers(fd);
   try {
     Output output(fd);
-    written.span = kept.write(output, repairs, false);
+    written.span = kept.write(output, repairs, false, true);
   } catch (...) {
     ::unlink(written.path.c_str());
     ::close(fd);

@@ -32,8 +32,9 @@ class FlightSink : public Sink {
   void note_clock(std::uint64_t ns, const Repairs& repairs);
   /// The value of the key `memory` in what is written from now on; empty: there is none.
   void describe_memory(std::string text) { memory_ = std::move(text); }
-  /// Writes the kept events as a whole .cmt, and goes on. Throws std::system_error.
-  FlightSpan write(Output& output, const Repairs& repairs, bool truncated);
+  /// Writes the kept events as a whole .cmt, and goes on. `goes_on`: the program does, too, so that the header always
+  /// states what is kept. Throws std::system_error.
+  FlightSpan write(Output& output, const Repairs& repairs, bool truncated, bool goes_on = false);
   /// The kept events, without those of the unfinished block.
   FlightSpan span() const { return blocks_.span(); }
   /// The events that finish() has written.
