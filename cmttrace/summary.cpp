@@ -153,7 +153,10 @@ std::string words_of(const launch::RecordedTraces& recorded, const std::string& 
   std::sort(paths.begin(), paths.end());
   const std::string folder = std::filesystem::path(stem).parent_path() / "";
   for (const std::string& prefix : {stem, folder}) {
-    if (matches_of(prefix) == paths) return (prefix.empty() ? "" : path_word(prefix)) + "*.cmt";
+    if (matches_of(prefix) != paths) continue;
+    const auto has_dash = [](const std::string& path) { return path.starts_with('-'); };
+    const bool needs_folder = prefix.empty() && std::any_of(paths.begin(), paths.end(), has_dash);
+    return (needs_folder ? "./" : prefix.empty() ? "" : path_word(prefix)) + std::string("*.cmt");
   }
   std::string words;
   for (const std::string& path : paths) words += (words.empty() ? "" : " ") + path_word(path);

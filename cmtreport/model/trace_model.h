@@ -91,9 +91,9 @@ class TraceModel {
     }
   }
 
-  /// To be called once, after the last event.
   /// As BlockFates::note_unknown_end(). Before finish().
   void note_unknown_end() { fates_->note_unknown_end(); }
+  /// To be called once, after the last event.
   void finish();
 
   IntervalCollector& intervals() { return intervals_; }

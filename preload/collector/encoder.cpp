@@ -33,7 +33,7 @@ constexpr std::uint64_t flush_ns = 1'000'000'000;
 constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 constexpr std::uint64_t first_bytes_per_event = 40, profile_files_usual = 60;
 /// With --keep-at: 4 MiB in place of 34, since the recorder is in the group whose memory runs out. If the disk is full,
-/// 2 MiB more in place of 16.
+/// 2 MiB more in place of 16, and a keyframe.
 constexpr std::uint64_t block_events_beside_limit = 32 * 1024, full_disk_bytes_beside_limit = 2 << 20;
 
 const char* variable(Setting setting) {

@@ -137,13 +137,14 @@ long write_unnoticed(long file, const struct iovec* pieces, int count) {
   static const uint64_t failures = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
   const struct timespec now = {0};
   struct pollfd room = {.fd = (int)file, .events = POLLOUT};
-  if (sys(SYS_ppoll, &room, 1, &now, 0, 8) == 0) return -EAGAIN;
+  const long ready = sys(SYS_ppoll, &room, 1, &now, 0, 8);
+  if (ready == 0 || ready == -EINTR) return -EAGAIN;
   uint64_t before = 0, pending = 0;
   sys(SYS_rt_sigprocmask, SIG_BLOCK, &failures, &before, 8);
   sys(SYS_rt_sigpending, &pending, 8);
   const long written = sys(SYS_writev, file, pieces, count);
   const uint64_t raised = failures & ~pending;
-  if (written == -EPIPE || written == -EFBIG) sys(SYS_rt_sigtimedwait, &raised, 0, &now, 8);
+  if (written == -EPIPE || written == -EFBIG || written > 0) sys(SYS_rt_sigtimedwait, &raised, 0, &now, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
   return written;
 }

@@ -70,8 +70,8 @@ static long open_file(char path[output_path_bytes]) {
   return sys(SYS_memfd_create, "cmttrace", 3 /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
 }
 
-// A file of CMTTRACE_RINGS has holes, and takes less of its volume than its length. Where the volume has not even that
-// much, the whole length has to fit.
+// A file of CMTTRACE_RINGS has holes, and takes less of its volume than its length: rings_bytes_max for some 256
+// threads. Where the volume has not even that much, the whole length has to fit.
 static uint64_t room_of_volume(int fd, uint64_t stacks_bytes) {
   struct statfs volume;
   if (!path_is_given(path_rings) || sys(SYS_fstatfs, fd, &volume) != 0) return UINT64_MAX;
@@ -84,6 +84,14 @@ static long fail_file(long fd, const char* path, long failed) {
   sys(SYS_close, fd);
   if (path_is_given(path_rings)) sys_unlink(path);
   return failed;
+}
+
+// Takes room on a volume. Returns -errno; 0 too where the file system or a filter of system calls cannot do it.
+static long allocate(int fd, uint64_t at, uint64_t bytes) {
+  long failed;
+  do failed = sys(SYS_fallocate, fd, 0, at, bytes);
+  while (failed == -EINTR);
+  return failed == -EOPNOTSUPP || failed == -ENOSYS || failed == -EPERM ? 0 : failed;
 }
 
 static uint64_t in_pages(uint64_t bytes) { return (bytes + 4095) & ~(uint64_t)4095; }
@@ -119,9 +127,10 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
   const long begin = map_file((int)fd, bytes);
   if (begin < 0 && begin > -4096) return fail_file(fd, path, begin);
   sys(SYS_madvise, begin, bytes, MADV_DONTDUMP);
-  if (path_is_given(path_rings) && sys(SYS_fallocate, fd, 0, 0, rings_control_bytes(rings)) == -ENOSPC) {
+  const long refused = path_is_given(path_rings) ? allocate((int)fd, 0, rings_control_bytes(rings)) : 0;
+  if (refused) {
     if (kept.begin != (void*)begin) sys(SYS_munmap, begin, bytes);
-    return fail_file(fd, path, -ENOSPC);
+    return fail_file(fd, path, refused);
   }
   descriptor = (int)fd;
   *control = (struct Control*)begin;
@@ -178,7 +187,7 @@ long rings_detach(const struct Control* control) {
   return moved;
 }
 
-// Kernels that do not know the advice back a page when it is written to.
+// Kernels that do not know the advice (before 5.14) back a page when it is written to.
 static bool back_with_memory(char* begin, uint64_t bytes) {
   if (sandbox_entered) return true;
   long failed = sys(SYS_madvise, begin, bytes, populate_write);
@@ -226,6 +235,13 @@ void* rings_map_stacks(const struct Control* control, void* address) {
   return address;
 }
 
+// Before Linux 5.14 a page of a file is backed by a write to it, which on a full volume ends the program.
+static bool has_room(const struct Control* control, uint64_t bytes) {
+  struct statfs volume;
+  if (sandbox_entered || sys(SYS_statfs, control->rings_path, &volume) != 0) return true;
+  return (uint64_t)volume.f_bavail * (uint64_t)volume.f_bsize >= bytes;
+}
+
 static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) {
   struct Ring* ring = ring_at(control, number);
   const bool is_large = number < control->rings_large;
@@ -237,7 +253,10 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   // The first thread fills its ring before the collector has started.
   // A volume may become full at any time: a ring in a file gets all of its room at once. A failed fallocate(2) takes
   // pages back that an earlier one has given, unless they were written to.
-  if (path_is_given(path_rings)) first = ring->slots;
+  if (path_is_given(path_rings)) {
+    first = ring->slots;
+    if (!has_room(control, first * slot_bytes)) return false;
+  }
   if (number == 0 && !path_is_given(path_rings) && reserve(ring->slots_at, ring->slots * slot_bytes))
     first = ring->slots;
   else if (!back_with_memory((char*)control + ring->slots_at, first * slot_bytes))

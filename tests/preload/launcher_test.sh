@@ -547,7 +547,6 @@ bad_options() {
   done
 }
 
-# The rings of a program that was killed with its collector.
 # A daemon: its first process ends at once, and the other one has not begun to record then.
 leaves_a_daemon() {
   status_of cmttrace --follow=yes -o daemon.%p.cmt -- perl -e 'exit 0 if fork; select undef, undef, undef, 0.1; $x = "x" x 5e6'
@@ -567,6 +566,7 @@ ignored_signals() {
   [ "$(bash -c "trap '' PIPE; cmttrace -o i.cmt -- $ignored" 2>err)" = 1 ] || complain "SIGPIPE is not ignored: $(cat err)"
 }
 
+# The rings of a program that was killed with its collector.
 recover() {
   status_of cmttrace --recover=nowhere
   [ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"

@@ -124,6 +124,7 @@ printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' 
 trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
 ! grep -qE 'load|done' slice || complain "an anonymised slice names a mark"
 grep -q ' slice=@1$' slice && grep -qx 'mark("slice @1")' slice || complain "an anonymised slice is no part: $(cat slice)"
+trace2cmt -s --slice=@load: --anonymise marked.trace | grep ' slice=@1:$' >found || complain "an anonymised end is no end"
 trace2cmt -s --slice=:@done --anonymise marked.trace | grep -q ' slice=:@1$' || complain "an anonymised begin is no part"
 trace2cmt -s --slice=1: marked.trace | trace2cmt -s --slice=@load:@done --anonymise - | grep -q ' slice=@1$' || complain "two anonymised slices"
 says 1 "marked.trace: the trace has no mark \"end\" after the start of the slice; it has @load, @done" -o out.cmt --slice=@load:@end marked.trace

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -13,9 +14,10 @@
 namespace cmt::launch {
 namespace {
 
+constexpr std::string_view not_followed("\0CMTTRACE_CHILD_OF=", 19);
 constexpr std::string_view own_prefix = "cmttrace";  // of the names of collectors and supervisors
 
-/// The number that the kernel gave last. It begins anew at its highest number.
+/// The number that the kernel gave last. It begins anew at its highest number. Throws std::system_error.
 int last_pid() {
   std::istringstream line(process::read_file("/proc/loadavg"));
   std::string field;
@@ -26,6 +28,7 @@ int last_pid() {
 bool is_ours(int pid, const std::string& entry) try {
   const std::string environment = '\0' + process::read_file(process::path_of(pid, "environ"));
   if (environment.find(entry) == environment.npos) return false;
+  if (environment.find(not_followed) != environment.npos) return false;
   const process::Stat stat = process::read_stat(pid);
   return !stat.zombie() && !stat.name.starts_with(own_prefix);
 } catch (const std::exception&) {
@@ -34,7 +37,7 @@ bool is_ours(int pid, const std::string& entry) try {
 
 }  // namespace
 
-std::vector<int> left_behind(const std::string& variable) {
+std::vector<int> left_behind(const std::string& variable) try {
   const std::string entry = '\0' + variable + '\0';
   const int own = getpid();
   const bool is_wrapped = last_pid() < own;
@@ -43,6 +46,8 @@ std::vector<int> left_behind(const std::string& variable) {
     if ((is_wrapped || pid > own) && pid != own && is_ours(pid, entry)) left.push_back(pid);
   }
   return left;
+} catch (const std::system_error&) {
+  return {};  // without /proc
 }
 
 }  // namespace cmt::launch

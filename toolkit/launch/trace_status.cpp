@@ -471,8 +471,9 @@ static bool take_changes(const process::Fd& changes) {
 static bool has_unseen(const TraceStatusFile& traces, const std::vector<BegunTrace>& all) {
   const std::vector<int> left = left_behind("CMTTRACE_STATUS=" + traces.setting());
   return std::any_of(left.begin(), left.end(), [&](int pid) {
-    return std::none_of(all.begin(), all.end(),
-                        [pid](const BegunTrace& trace) { return trace.process == pid && !trace.ended; });
+    return std::none_of(all.begin(), all.end(), [pid](const BegunTrace& trace) {
+      return trace.process == pid && (!trace.ended || !trace.stopped.empty());
+    });
   });
 }
 

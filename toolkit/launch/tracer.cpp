@@ -62,7 +62,7 @@ std::string_view obstacle_in(const ProgramFile& program) {
 /// A dynamic loader may be called with a program: it loads the tracer.
 bool is_loader(const std::string& path) {
   const std::string name = fs::path(path).filename();
-  return name.starts_with("ld-linux") || name.starts_with("ld-musl");
+  return (name.starts_with("ld-linux") || name.starts_with("ld-musl")) && read_program_file(path).is_for_us;
 }
 
 /// Why the tracer does not see the calls of an ELF program, and what can be done. Empty if the tracer sees them, or the

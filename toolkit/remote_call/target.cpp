@@ -139,9 +139,12 @@ bool Target::has_ended() const {
 }
 
 bool Target::has_begun_another_program() const {
-  const EntryPoints now = read_entry_points(pid_);
-  const bool has_ended = now.program == 0;
-  return !has_ended && (now != entries_ || !memory_.read<char>(entries_.program));
+  try {
+    const EntryPoints now = read_entry_points(pid_);
+    return (now != entries_ || !memory_.read<char>(entries_.program)) && now.program != 0 && !has_ended();
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 const Module* Target::stub() const {

@@ -44,7 +44,7 @@ class Target {
   /// A file descriptor of the process (pidfd_open(2)).
   int descriptor() const { return descriptor_.get(); }
   bool has_ended() const;
-  /// The process has replaced the program that has been read here (execve(2)). Throws std::system_error.
+  /// The process has replaced the program that has been read here (execve(2)). False if it has ended.
   bool has_begun_another_program() const;
 
   const RemoteMemory& memory() const { return memory_; }

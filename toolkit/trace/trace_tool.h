@@ -137,8 +137,8 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
-  /// Whether it ends before its program, so that it lacks the last touched pages of live blocks: it breaks off, or is a
-  /// part of a recording. Known at the end.
+  /// Whether it may end before its program: it breaks off, is a part of a recording, or has kept events, which are also
+  /// written while the program runs. Then it lacks the last touched pages of live blocks. Known at the end.
   bool lacks_last_touches() const;
   /// The slices that a part of a recording is (format-spec/text.md, "slice"). Empty: the trace is whole. The caller
   /// must not count the blocks from before it as allocated: say_what_is_missing() then omits that they are.

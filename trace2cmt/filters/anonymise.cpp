@@ -17,7 +17,8 @@ constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
 /// Slices that were given by marks, without the names of these.
 std::string without_names(const std::string& slices) {
   if (slices.find('@') == std::string::npos) return slices;
-  return cmt::trace::begins_late(slices) ? "@1" : ":@1";
+  if (!cmt::trace::begins_late(slices)) return ":@1";
+  return cmt::trace::ends_early(slices) ? "@1" : "@1:";
 }
 
 class AnonymisingFilter : public Filter {

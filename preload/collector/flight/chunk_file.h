@@ -36,7 +36,7 @@ class ChunkFile {
   ChunkFile& operator=(const ChunkFile&) = delete;
 
   /// Appends bytes to a chain. Returns false if the disk is full and so is the memory; then the chain is unchanged.
-  /// With `may_exceed`, memory has no bound. Throws std::system_error if there can be no file at all.
+  /// With `may_exceed`, memory has no bound.
   bool append(Chain& chain, std::string_view bytes, bool may_exceed = false);
   /// Returns bytes of a chain. Throws std::system_error.
   std::string read(const Chain& chain, std::uint64_t offset, std::size_t size) const;
