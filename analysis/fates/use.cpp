@@ -158,14 +158,6 @@ void UseCounter::begin_slice() {
   uses_.peak_time_ns = last_time_ns_;
 }
 
-/// Slices are separated by blanks, and labels of marks may contain some.
-bool UseCounter::begins_part(const Event& event) const {
-  constexpr std::string_view begin = "slice ";
-  if (event.kind != Kind::mark || part_slices_.empty() || !event.label.starts_with(begin)) return false;
-  const std::string name(event.label.substr(begin.size()));
-  return (" " + part_slices_ + " ").find(" " + name + " ") != std::string::npos;
-}
-
 /// The blocks that were counted so far are from before the part. Their lifetimes are not known.
 void UseCounter::begin_part(std::uint64_t time_ns) {
   part_slices_.clear();
@@ -213,7 +205,7 @@ bool UseCounter::count_event(const Event& event) {
   ++read_;
   last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
-  if (begins_part(event)) begin_part(event.time_ns);
+  if (trace::begins_slice(event, part_slices_)) begin_part(event.time_ns);
   const EndedBlock<Block> ended = fates_.follow(event);
   if (is_about_pages(event.kind)) return true;
   const KeyId key = keys_.key_of(event);

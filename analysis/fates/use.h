@@ -244,7 +244,6 @@ class UseCounter {
 
   Counter& counter_of(KeyId key);
   void begin_slice();
-  bool begins_part(const Event& event) const;
   void begin_part(std::uint64_t time_ns);
   void count_end(const Block& block, const Fate& fate);
   void count_age(std::size_t place, std::uint64_t age, bool is_temporary);

@@ -74,6 +74,17 @@ bool ends_early(std::string_view slices) {
   return has_slice(slices, [](std::string_view slice) { return !slice.ends_with(":"); });
 }
 
+bool may_end_early(const Header& header) {
+  return header.find("kept").has_value() || ends_early(header.find("slice").value_or(""));
+}
+
+/// Labels of marks may contain blanks, too.
+bool begins_slice(const Event& event, std::string_view slices) {
+  if (event.kind != Kind::mark || slices.empty() || !event.label.starts_with(slice_label)) return false;
+  const std::string name(event.label.substr(slice_label.size()));
+  return (" " + std::string(slices) + " ").find(" " + name + " ") != std::string::npos;
+}
+
 void SliceProgress::check(const Header& header, const std::string& path) const {
   if (range_.unit == SliceBound::Unit::time && !header.has_times)
     throw FormatError(path, "times were not recorded (needed by --slice=" + range_.text + ")");

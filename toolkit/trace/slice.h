@@ -48,6 +48,14 @@ struct SliceRange {
 bool begins_late(std::string_view slices);
 /// The same of their ends.
 bool ends_early(std::string_view slices);
+/// Whether a trace that does not break off may still end before its program: it is such a part, or has kept events.
+/// These are also written while the program runs.
+bool may_end_early(const Header& header);
+
+/// Begins the label of the mark at the start of a slice; the slice follows.
+inline constexpr std::string_view slice_label = "slice ";
+/// Whether an event is that mark of one of the header's slices.
+bool begins_slice(const Event& event, std::string_view slices);
 
 /// The forms of --slice, for the message about a value that is none of them.
 inline constexpr std::string_view slice_form =

@@ -122,9 +122,7 @@ void Trace::begin_output() {
 
 bool Trace::begins_late() const { return trace::begins_late(header().find("slice").value_or("")); }
 
-bool Trace::lacks_last_touches() const {
-  return truncated() || header().find("kept").has_value() || trace::ends_early(header().find("slice").value_or(""));
-}
+bool Trace::lacks_last_touches() const { return truncated() || may_end_early(header()); }
 
 std::string Trace::part_slices() {
   if (!begins_late()) return {};

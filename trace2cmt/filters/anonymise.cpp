@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> harmless_keys{"kept",    "memory", "origin",     "page_size",
                                                         "sampled", "slice",  "touched_min"};
-constexpr std::string_view slice_label = "slice ", interpreter_pools = "python";
+constexpr std::string_view interpreter_pools = "python";
 
 /// Slices that were given by marks, without the names of these.
 std::string without_names(const std::string& slices) {
@@ -59,8 +59,9 @@ class AnonymisingFilter : public Filter {
     }
     const bool names_things = out.kind == cmt::Kind::mark || out.kind == cmt::Kind::thread_name;
     const bool names_pool = cmt::is_of_pool(out.kind) && !out.label.starts_with(interpreter_pools);
-    if (begins_slice(out)) {
-      slice_mark_.assign(slice_label).append(without_names(std::string(out.label.substr(slice_label.size()))));
+    if (cmt::trace::begins_slice(out, slices_)) {
+      slice_mark_.assign(cmt::trace::slice_label)
+          .append(without_names(std::string(out.label.substr(cmt::trace::slice_label.size()))));
       out.label = slice_mark_;
     } else if (names_pool || names_things) {
       out.label = number_of_label(out.label);
@@ -69,13 +70,6 @@ class AnonymisingFilter : public Filter {
   }
 
  private:
-  /// The mark at the start of one of the slices that the header names.
-  bool begins_slice(const cmt::Event& event) const {
-    if (event.kind != cmt::Kind::mark || !event.label.starts_with(slice_label)) return false;
-    const std::string slice(event.label.substr(slice_label.size()));
-    return (" " + slices_ + " ").find(" " + slice + " ") != std::string::npos;
-  }
-
   const std::string& number_of_label(std::string_view label) {
     const auto [entry, is_new] = labels_.try_emplace(std::string(label));
     if (is_new) entry->second = std::to_string(labels_.size());

@@ -129,7 +129,7 @@ class SliceFilter : public Filter {
     if (!has_events_) return;
     if (interval_ != 0) emit({.kind = cmt::Kind::sampling_interval, .size = interval_});
     std::exchange(before_, {}).emit_all(emit);
-    const std::string label = "slice " + progress_.range().text;
+    const std::string label = std::string(cmt::trace::slice_label) + progress_.range().text;
     emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
   }
 

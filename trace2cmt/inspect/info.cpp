@@ -165,9 +165,9 @@ void count_events(cmt::Reader& reader, Info& info) {
       if (has_touches) touches.count(event, entry);
     }
   }
-  const bool is_part = info.header.find("kept") || cmt::trace::ends_early(info.header.find("slice").value_or(""));
   if (has_touches)
-    info.touches = touches.finish(ledger.live(), is_part || reader.truncated() || !info.ended_by.empty());
+    info.touches = touches.finish(
+        ledger.live(), cmt::trace::may_end_early(info.header) || reader.truncated() || !info.ended_by.empty());
   if (info.totals_stated) return;
   info.totals = ledger.totals();
   info.totals.repairs += reader.repairs();
