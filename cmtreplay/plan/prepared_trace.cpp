@@ -16,6 +16,7 @@
 #include "cmtreplay/plan/teardown.h"
 #include "cmtreplay/plan/written_pages/assumed_writes.h"
 #include "cmtreplay/protocol.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/trace/read_ahead.h"
 

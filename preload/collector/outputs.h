@@ -12,6 +12,7 @@
 
 #include "cmt/header.h"
 #include "libcmt/trace/writer/ledger.h"
+#include "preload/collector/drain/start_facts.h"
 #include "preload/collector/flight/flight_sink.h"
 #include "preload/protocol.h"
 

@@ -13,6 +13,7 @@
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/command/output_path.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::trace {
 
