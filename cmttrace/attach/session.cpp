@@ -178,7 +178,9 @@ class AttachRun {
     if (found && (found->head.state == attach_recording || found->head.state == attach_has_rings))
       throw remote_call::Refused("process " + target_.called() + " is recorded already; 'cmttrace --detach=" +
                                  std::to_string(target_.pid()) + "' ends that");
-    if (found && found->head.state == attach_detached) detach_locked(target_);
+    // The next recording takes the place of the last one's memory.
+    if (found && found->head.state == attach_detached && !detach_locked(target_).is_released)
+      remote_call::refuse(target_, "a thread of it has not left the tracer of the last recording; try again");
     caller_.check_filters(records_touched_pages(target_, plan_.settings));
     const remote_call::Module* const stub = target_.stub();
     if (stub == nullptr) return;

@@ -22,6 +22,7 @@
 #include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -155,9 +156,35 @@ static void attach(const char* settings, size_t bytes) {
   start_collector();
 }
 
+// ---- threads that are at work all the time
+
+enum { busy_max = threads + 2 };
+static unsigned busy;  // the number of these threads
+static unsigned laps[busy_max];
+static bool is_over;
+
+static bool goes_on(unsigned number) {
+  __atomic_fetch_add(&laps[number], 1, __ATOMIC_SEQ_CST);
+  return !__atomic_load_n(&is_over, __ATOMIC_SEQ_CST);
+}
+
+// A thread that was in the library has left it at the second lap from now on. One that has lost the processor there
+// would go on in the memory of the next recording.
+static void await_none_in_library(void) {
+  for (unsigned i = 0; i < busy; i++) {
+    const unsigned seen = __atomic_load_n(&laps[i], __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&laps[i], __ATOMIC_SEQ_CST) - seen < 2) sched_yield();
+  }
+}
+
+// As cmttrace does, tries again if another thread is at work on the words.
 static void let_go(void) {
-  expect(detach() == 0 && shared->state == attach_detached, "not detached");
+  int result = detach();
+  for (int tries = 0; result == -EAGAIN && tries < 1000; tries++) result = detach();
+  expect(result == 0 && shared->state == attach_detached, "not detached");
+  if (shared->message[0]) printf("recording %d: %s\n", recordings, shared->message);
   expect(waitpid(writer, NULL, 0) == writer, "no collector");
+  await_none_in_library();
   expect(release_tracer() == 0 && shared->state == attach_released, "not released");
   munmap(shared, attach_bytes);
 }
@@ -205,7 +232,6 @@ static int read_words(struct dl_phdr_info* info, size_t bytes, void* argument) {
 
 static pthread_barrier_t begins, ends;
 static unsigned size_of_phase;
-static bool is_over;
 
 // A table of functions in data: R_X86_64_64.
 static void (*const volatile table[])(void*) = {free};
@@ -273,9 +299,9 @@ static int counts(void) {
 // ---- while all threads are at work
 
 static void* churn(void* number) {
-  unsigned random = (unsigned)(uintptr_t)number;
+  unsigned random = (unsigned)(uintptr_t)number + 1;
   void* kept[64] = {NULL};
-  while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+  while (goes_on((unsigned)(uintptr_t)number)) {
     random = random * 1664525 + 1013904223;
     void** place = &kept[random >> 16 & 63];
     if (random >> 30 == 0)
@@ -287,8 +313,8 @@ static void* churn(void* number) {
   return NULL;
 }
 
-static void* fork_all_the_time(void* unused) {
-  while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+static void* fork_all_the_time(void* number) {
+  while (goes_on((unsigned)(uintptr_t)number)) {
     const pid_t child = fork();
     int status = 1;
     if (child == 0) {
@@ -297,11 +323,12 @@ static void* fork_all_the_time(void* unused) {
     }
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0) stop("a child");
   }
-  return unused;
+  return NULL;
 }
 
-static void* load_all_the_time(void* unused) {
-  while (plugin && !__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+static void* load_all_the_time(void* number) {
+  while (goes_on((unsigned)(uintptr_t)number)) {
+    if (!plugin) continue;
     void* loaded = dlopen(plugin, RTLD_NOW);
     if (!loaded) stop(dlerror());
     void (*use)(int);
@@ -309,15 +336,25 @@ static void* load_all_the_time(void* unused) {
     if (use) use(100);
     dlclose(loaded);
   }
-  return unused;
+  return NULL;
+}
+
+static void begin_thread(pthread_t ids[busy_max], void* (*function)(void*)) {
+  pthread_create(&ids[busy], NULL, function, (void*)(uintptr_t)busy);
+  busy++;
+}
+
+static void end_threads(const pthread_t ids[busy_max]) {
+  __atomic_store_n(&is_over, true, __ATOMIC_SEQ_CST);
+  for (unsigned i = 0; i < busy; i++) pthread_join(ids[i], NULL);
 }
 
 static int storm(void) {
-  pthread_t ids[threads + 2];
+  pthread_t ids[busy_max];
   others_open_files = true;
-  for (uintptr_t i = 0; i < threads; i++) pthread_create(&ids[i], NULL, churn, (void*)(i + 1));
-  pthread_create(&ids[threads], NULL, fork_all_the_time, NULL);
-  pthread_create(&ids[threads + 1], NULL, load_all_the_time, NULL);
+  for (int i = 0; i < threads; i++) begin_thread(ids, churn);
+  begin_thread(ids, fork_all_the_time);
+  begin_thread(ids, load_all_the_time);
   for (int i = 0; i < 4; i++) {
     static const char plain[] = "CMTTRACE_STAMPS=sparse\0", with_stacks[] = "CMTTRACE_STACKS=1\0";
     if (i % 2)
@@ -327,23 +364,21 @@ static int storm(void) {
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     let_go();
   }
-  __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
-  for (int i = 0; i < threads + 2; i++) pthread_join(ids[i], NULL);
+  end_threads(ids);
   return 0;
 }
 
 static int killed(void) {
-  pthread_t ids[threads];
+  pthread_t ids[busy_max];
   attach("\0", 2);
   kill(writer, SIGKILL);
-  for (uintptr_t i = 0; i < threads; i++) pthread_create(&ids[i], NULL, churn, (void*)(i + 1));
+  for (int i = 0; i < threads; i++) begin_thread(ids, churn);
   for (int i = 0; i < 100000; i++) free(malloc(5000));  // more than a ring holds
   let_go();
   attach("\0", 2);
   for (int i = 0; i < 1000; i++) free(malloc(6000));
   let_go();
-  __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
-  for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);
+  end_threads(ids);
   return 0;
 }
 
