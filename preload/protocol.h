@@ -348,6 +348,12 @@ enum { awake, asleep_briefly, asleep_deeply };
 enum { request_none, request_checkpoint, request_finish };
 enum { verdict_go_on, verdict_enough, verdict_failed };
 
+/// Programs of which the launcher's file does not say that they are not recorded.
+struct UnrecordedCounts {
+  uint32_t children;  ///< forked children that could neither be recorded nor say so in status_path
+  uint32_t programs;  ///< that were executed in another root folder, where the library is not
+};
+
 struct Control {
   // Written by the program before the collector starts. The collector copies it then (collector/drain/start_facts.h),
   // but not `bytes`, `rings_large` and `stack_frames_max`, which it does not use.
@@ -429,7 +435,7 @@ struct Control {
   char pools[pools_max][pool_name_bytes];  ///< names of pools from pools_known on, before their first events
   uint32_t pools_refused;                  ///< pools that got no number: their events are not recorded
   uint32_t pauses;                         ///< how often recording was paused, by the program or by a command
-  uint32_t children_unrecorded;  ///< by forked children: those that could neither be recorded nor say so in status_path
+  struct UnrecordedCounts unrecorded;
 };
 
 /// The id by which the collector knows the program.
@@ -438,7 +444,7 @@ static inline uint32_t process_of(const struct Control* control) {
 }
 
 /// Identifies the layout: other bytes mean another one.
-#define ring_magic "cmtringD"
+#define ring_magic "cmtringE"
 
 /// A flag of Control::collector: FUTEX_OWNER_DIED.
 static const uint32_t collector_has_ended = 0x40000000;

@@ -257,7 +257,8 @@ std::string Encoder::missing_fields() const {
   add(" pool_replaced=", order_.replaced_pool_blocks());
   add(" pools_refused=", control.pools_refused);
   add(" pauses=", control.pauses);
-  add(" children_unrecorded=", control.children_unrecorded);
+  add(" children_unrecorded=", control.unrecorded.children);
+  add(" programs_unrecorded=", control.unrecorded.programs);
   return fields;
 }
 

@@ -150,9 +150,9 @@ static long make_rings(bool is_forked, struct GivenOut given_out) {
 // neither create its trace nor report that to the launcher. Its parent's collector does while the parent runs, by a
 // count in the parent's rings. A child that has no rings yet when it forks leaves this count to its own child. The page
 // of the count keeps the parent's rings in memory until the child has its first event, or ends.
-static void know_parents_count(void) {
-  if (!tracing.parents_count && !sandbox_entered && !tracing.is_stopped)
-    tracing.parents_count = rings_share_count(tracing.control);
+static void know_parents_counts(void) {
+  if (!tracing.parents_counts && !sandbox_entered && !tracing.is_stopped)
+    tracing.parents_counts = rings_share_counts(tracing.control);
 }
 
 // Detaches the forked thread from its parent's collector: a signal handler may have forked within an event, which goes
@@ -162,7 +162,7 @@ static void part_from_parent(void) {
   sampler_after_fork();
   if (sandbox_entered) return;
   const struct GivenOut given_out = given_to_interrupted_capture();
-  know_parents_count();
+  know_parents_counts();
   rings_forget(tracing.control);
   if (given_out.rules || given_out.modules || given_out.text) put_given_out(given_out);
 }
@@ -197,10 +197,10 @@ static void begin_recording(void) {
 }
 
 static void begin_process(void) {
-  if (tracing.generation != 0) know_parents_count();
+  if (tracing.generation != 0) know_parents_counts();
   begin_recording();
-  rings_release_count(tracing.parents_count);
-  tracing.parents_count = NULL;
+  rings_release_counts(tracing.parents_counts);
+  tracing.parents_counts = NULL;
 }
 
 // The first events of several threads may come at the same time, in a forked child or after a pause. The number of the

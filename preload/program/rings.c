@@ -159,16 +159,17 @@ void rings_forget(struct Control* control) {
   kept.bytes = 0;
 }
 
-uint32_t* rings_share_count(struct Control* control) {
+struct UnrecordedCounts* rings_share_counts(struct Control* control) {
   if (!control || control->magic[0] == 0) return NULL;
-  const uintptr_t count = (uintptr_t)&control->children_unrecorded, in_page = count % 4096;
+  enum { in_page = offsetof(struct Control, unrecorded) % 4096 };
+  static_assert(in_page + sizeof control->unrecorded <= 4096, "a page has both");
   // From 0 bytes on, mremap makes a second mapping of shared memory.
-  const long page = sys(SYS_mremap, count - in_page, 0, 4096, MREMAP_MAYMOVE);
-  return page < 0 && page > -4096 ? NULL : (uint32_t*)((uintptr_t)page + in_page);
+  const long page = sys(SYS_mremap, (uintptr_t)&control->unrecorded - in_page, 0, 4096, MREMAP_MAYMOVE);
+  return page < 0 && page > -4096 ? NULL : (struct UnrecordedCounts*)((uintptr_t)page + in_page);
 }
 
-void rings_release_count(const uint32_t* count) {
-  if (count) sys(SYS_munmap, (uintptr_t)count & ~(uintptr_t)4095, 4096);
+void rings_release_counts(const struct UnrecordedCounts* counts) {
+  if (counts) sys(SYS_munmap, (uintptr_t)counts & ~(uintptr_t)4095, 4096);
 }
 
 // One call of mremap exchanges the mappings. The copy has the same rings as the original, so that no address in it

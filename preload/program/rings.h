@@ -26,10 +26,10 @@ void rings_close_descriptor(void);
 /// nothing is done.
 void rings_forget(struct Control* control);
 
-/// In a forked child, before rings_forget(): maps the parent's Control::children_unrecorded a second time. Returns NULL
-/// if there is none.
-uint32_t* rings_share_count(struct Control* control);
-void rings_release_count(const uint32_t* count);
+/// In a forked child, before rings_forget(): maps the parent's Control::unrecorded a second time. Returns NULL if there
+/// is none.
+struct UnrecordedCounts* rings_share_counts(struct Control* control);
+void rings_release_counts(const struct UnrecordedCounts* counts);
 
 /// From here on the rings are mapped to where the last ones were, if they fit.
 void rings_keep_place(void);

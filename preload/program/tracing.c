@@ -43,8 +43,8 @@ bool is_vfork_child(void) { return !sandbox_entered && process_id() != (uint32_t
 static void abandon_start(bool is_fault, long error) {
   rings_discard(tracing.control);
   rings_close_descriptor();
-  if (is_fault && !collector_report_refusal(error) && tracing.parents_count)
-    __atomic_fetch_add(tracing.parents_count, 1, __ATOMIC_RELAXED);
+  if (is_fault && !collector_report_refusal(error) && tracing.parents_counts)
+    __atomic_fetch_add(&tracing.parents_counts->children, 1, __ATOMIC_RELAXED);
 }
 
 void tracing_stop(const char* what, const char* detail, long error) {

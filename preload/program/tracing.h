@@ -17,7 +17,7 @@ struct Tracing {
   bool waits;                 ///< the process waits at its end until the trace is whole
   uint32_t faults;            ///< of the collector that were reported
   bool is_attached;           ///< the collector was started by another program, and may be gone unnoticed
-  uint32_t* parents_count;    ///< until a forked child has begun: its parent's Control::children_unrecorded; or NULL
+  struct UnrecordedCounts* parents_counts;  ///< until a forked child has begun: its parent's; or NULL
 };
 extern struct Tracing tracing HIDDEN;
 

@@ -139,6 +139,25 @@ END
   [ "$(grep -c '^libcmttrace: cannot create ' err)" = 1 ] || complain "$(cat err)"
 }
 
+# The loader finds libc there, but not the library. The launcher's file has no name there either. A program that is not
+# there is not counted.
+programs_of_other_root() {
+  [ "$(id -u)" = 0 ] || { echo 'skipped: only root may call chroot'; return 0; }
+  mkdir -p root/bin
+  for file in /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*'); do
+    mkdir -p "root${file%/*}" && cp -L "$file" "root$file"
+  done
+  record chroot root /bin/sh -c 'exit 5'
+  [ "$status" = 5 ] || complain "status $status"
+  has_line '1 program not recorded: executed in another root folder, where libcmttrace.so is not'
+  record chroot root /bin/none
+  grep -q 'nothing was lost$' err || complain "a program that is not there: $(cat err)"
+  mkdir -p "root$PWD/temporary" && mount --bind temporary "root$PWD/temporary" 2>/dev/null || { echo 'not tested: no mounts'; return 0; }
+  record chroot root /bin/sh -c 'exit 5'
+  umount "root$PWD/temporary"
+  has_line '1 program not recorded: /bin/sh \(its root folder has no libcmttrace.so\)'
+}
+
 pauses() {
   record "$BUILD/tests/preload/marked" inside
   [ "$status" = 0 ] || complain "status $status"
@@ -150,6 +169,7 @@ behaviour "programs that are not recorded for other reasons are named" other_rea
 behaviour "a process without a free descriptor is named" full_table
 behaviour "programs with other rights are named, and no other user writes to the launcher" other_rights
 behaviour "forked processes in another root are counted" other_root
+behaviour "programs in another root are counted" programs_of_other_root
 behaviour "pauses are counted" pauses
 behaviour "hostile lines open nothing and print nothing" hostile_lines
 [ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"

@@ -120,6 +120,7 @@ void parse_figures(std::string_view fields, BegunTrace& trace) {
   parse_number(fields, " pools_refused=", trace.pools_refused);
   parse_number(fields, " pauses=", trace.pauses);
   parse_number(fields, " children_unrecorded=", trace.children_unrecorded);
+  parse_number(fields, " programs_unrecorded=", trace.programs_unrecorded);
   parse_number(fields, " time_step_ns=", trace.time_step_ns);
   parse_number(fields, " recorded_ns=", trace.recorded_ns);
   parse_number(fields, " bypasses=", trace.bypasses);
@@ -572,6 +573,8 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   add(&BegunTrace::pauses, "pause", " in which no calls were recorded");
   add(&BegunTrace::children_unrecorded, "forked process",
       " not recorded, nor children of these: standard error has the reason");
+  add(&BegunTrace::programs_unrecorded, "program",
+      " not recorded: executed in another root folder, where libcmttrace.so is not");
   if (bypasses != 0) {
     losses.push_back("calls by " + bypass +
                      (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +

@@ -54,6 +54,7 @@ struct BegunTrace {
   std::uint64_t pools_refused = 0;                ///< pools that are not recorded, as there are too many
   std::uint64_t pauses = 0;                       ///< how often recording was paused
   std::uint64_t children_unrecorded = 0;  ///< forked children that could not be recorded, and could not say so here
+  std::uint64_t programs_unrecorded = 0;  ///< executed in another root folder, where libcmttrace.so is not
 };
 
 /// Programs that were started and not recorded, with the same reason.

@@ -32,7 +32,7 @@ struct Obstacle {
   std::string_view reason;    ///< in a list of programs
   std::string_view sentence;  ///< after the program's path
 };
-constexpr std::array<Obstacle, 6> obstacles{{
+constexpr std::array<Obstacle, 7> obstacles{{
     {"bits", "a 32-bit program", " is a 32-bit program: nothing can be recorded; build it for 64 bits"},
     {"processor", "for another processor", " is for another processor: nothing can be recorded"},
     {"static", "linked statically", " is linked statically: nothing can be recorded; link it without -static"},
@@ -41,6 +41,7 @@ constexpr std::array<Obstacle, 6> obstacles{{
      "-fsanitize="},
     {"rights", "other rights", " runs with another user's rights: nothing can be recorded, unless that user runs it"},
     {"environment", "started without LD_PRELOAD", ""},
+    {"library", "its root folder has no libcmttrace.so", ""},
 }};
 
 /// Empty fields: there is no such obstacle.

@@ -177,14 +177,15 @@ bool end_supervisor(void) {
 
 /// The preparation of an exec. exec_failed() takes it back.
 struct Exec {
-  bool is_held, is_announced;
+  bool is_held;
+  enum Announcement announcement;
 };
 
 static struct Exec before_exec(int folder, const char* path, bool is_searched, char* const* environment) {
   real_find_required();
-  const bool is_announced = execs_announce(&(struct Execution){folder, path, is_searched, environment});
+  const enum Announcement announcement = execs_announce(&(struct Execution){folder, path, is_searched, environment});
   record_pages_before_end();
-  const struct Exec exec = {tracing_before_exec(), is_announced};
+  const struct Exec exec = {tracing_before_exec(), announcement};
   const int saved = errno;
   end_supervisor();  // one that is left would have the kernel send SIGCHLD to the next program (collector_start.h)
   errno = saved;
@@ -194,7 +195,7 @@ static struct Exec before_exec(int folder, const char* path, bool is_searched, c
 static int exec_failed(struct Exec exec, int result) {
   const int saved = errno;
   tracing_exec_failed(exec.is_held);
-  execs_take_back(exec.is_announced);
+  execs_take_back(exec.announcement);
   errno = saved;
   return result;
 }
@@ -228,15 +229,16 @@ EXPORT int execveat(int folder, const char* path, char* const* arguments, char* 
 OURS(execveat);
 
 // The child that executes the program calls only the kernel.
-#define SPAWN(name, is_searched)                                                                             \
-  EXPORT int name(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,                 \
-                  const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {   \
-    real_find_required();                                                                                    \
-    if (!real.name) return ENOSYS;                                                                           \
-    const bool is_announced = execs_announce(&(struct Execution){AT_FDCWD, path, is_searched, environment}); \
-    const int error = real.name(child, path, actions, attributes, arguments, environment);                   \
-    if (error) execs_take_back(is_announced);                                                                \
-    return error;                                                                                            \
+#define SPAWN(name, is_searched)                                                                           \
+  EXPORT int name(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,               \
+                  const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) { \
+    real_find_required();                                                                                  \
+    if (!real.name) return ENOSYS;                                                                         \
+    const enum Announcement announcement =                                                                 \
+        execs_announce(&(struct Execution){AT_FDCWD, path, is_searched, environment});                     \
+    const int error = real.name(child, path, actions, attributes, arguments, environment);                 \
+    if (error) execs_take_back(announcement);                                                              \
+    return error;                                                                                          \
   }
 SPAWN(posix_spawn, false)
 SPAWN(posix_spawnp, true)

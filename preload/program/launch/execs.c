@@ -15,6 +15,7 @@
 #include "preload/program/launch/restart.h"
 #include "preload/program/launch/status.h"
 #include "preload/program/settings.h"
+#include "preload/program/tracing.h"
 #include "preload/text.h"
 
 enum { not_readable = 0x7fffffff };  // in place of a descriptor
@@ -126,19 +127,32 @@ static const char* obstacle_of(long file, struct stat* status, const char* path)
   return NULL;
 }
 
-static bool has_us(char* const* environment) {
+// The entry of LD_PRELOAD that names us, and its length; NULL: there is none.
+static const char* find_us(char* const* environment, size_t* length) {
   const char* const own = own_file_name();
-  const size_t length = strlen(own);
+  const size_t own_length = strlen(own);
   for (; environment && *environment; environment++) {
     if (strncmp(*environment, "LD_PRELOAD=", 11) != 0) continue;
-    for (const char* at = *environment + 11; (at = strstr(at, own)); at += length) {
-      const char before = at[-1], after = at[length];
-      if ((before == '/' || before == '=' || before == ':' || before == ' ') &&
-          (!after || after == ':' || after == ' '))
-        return true;
+    for (const char* entry = *environment + 11; *entry; entry += *length + strspn(entry + *length, ": ")) {
+      *length = strcspn(entry, ": ");
+      if (*length < own_length) continue;
+      const char* const name = entry + *length - own_length;
+      if (memcmp(name, own, own_length) == 0 && (name == entry || name[-1] == '/')) return entry;
     }
   }
-  return false;
+  return NULL;
+}
+
+// The program may have another root folder, where the loader does not find us.
+static const char* obstacle_in(char* const* environment) {
+  size_t length;
+  const char* const path = find_us(environment, &length);
+  char file[path_bytes];
+  if (!path) return "environment";
+  if (*path != '/' || length >= sizeof file) return NULL;
+  memcpy(file, path, length);
+  file[length] = 0;
+  return sys_access(file, R_OK) == -ENOENT ? "library" : NULL;
 }
 
 // The first file in PATH that can be executed, as execvp finds it.
@@ -185,19 +199,33 @@ static bool append(const char* field, const char* value, const char* path) {
   return status_append(pieces, sizeof pieces / sizeof *pieces);
 }
 
-bool execs_announce(const struct Execution* execution) {
-  struct stat status;
-  if (sandbox_entered || !execution->path || !children_are_reported()) return false;
-  const long file = open_program(execution, &status);
-  const char* obstacle = obstacle_of(file, &status, execution->path);
-  if (!obstacle && file >= 0 && !has_us(execution->environment)) obstacle = "environment";
-  if (!obstacle || *execution->path) return obstacle && append(" not_recorded=", obstacle, execution->path);
-  char link[32], target[path_bytes] = {0};
-  path_of_descriptor(link, execution->folder);
-  sys(SYS_readlinkat, AT_FDCWD, link, target, sizeof target - 1);
-  return append(" not_recorded=", obstacle, target);
+// In another root folder the launcher's file has no name.
+static enum Announcement count_unrecorded(uint32_t more) {
+  struct UnrecordedCounts* const counts = tracing.parents_counts ? tracing.parents_counts
+                                          : tracing.control      ? &tracing.control->unrecorded
+                                                                 : NULL;
+  if (!counts) return announced_nowhere;
+  __atomic_fetch_add(&counts->programs, more, __ATOMIC_RELAXED);
+  return announced_by_count;
 }
 
-void execs_take_back(bool was_announced) {
-  if (was_announced) append(" exec_failed=", "1", "");
+enum Announcement execs_announce(const struct Execution* execution) {
+  struct stat status;
+  if (sandbox_entered || !execution->path || !children_are_reported()) return announced_nowhere;
+  const long file = open_program(execution, &status);
+  const char* obstacle = obstacle_of(file, &status, execution->path);
+  if (!obstacle && file >= 0) obstacle = obstacle_in(execution->environment);
+  if (!obstacle) return announced_nowhere;
+  char link[32], target[path_bytes] = {0};
+  if (!*execution->path) {
+    path_of_descriptor(link, execution->folder);
+    sys(SYS_readlinkat, AT_FDCWD, link, target, sizeof target - 1);
+  }
+  const char* const path = *execution->path ? execution->path : target;
+  return append(" not_recorded=", obstacle, path) ? announced_in_status : count_unrecorded(1);
+}
+
+void execs_take_back(enum Announcement where) {
+  if (where == announced_in_status) append(" exec_failed=", "1", "");
+  if (where == announced_by_count) count_unrecorded((uint32_t)-1);
 }

@@ -4,6 +4,12 @@
 
 #include <stdbool.h>
 
+enum Announcement {
+  announced_nowhere,
+  announced_in_status,
+  announced_by_count,  ///< of the process's own trace: the file has no name here
+};
+
 /// A program as exec and posix_spawn name it.
 struct Execution {
   int folder;  ///< that `path` is relative to, or the file itself if `path` is empty
@@ -12,10 +18,10 @@ struct Execution {
   char* const* environment;
 };
 
-/// Looks at the file's ELF headers, and at the environment for us. Appends a line to CMTTRACE_STATUS if the program
-/// will not be recorded, and returns whether it did. Costs some ten system calls for most programs, and none
+/// Looks at the file's ELF headers, and at the environment for us. If the program will not be recorded, appends a line
+/// to CMTTRACE_STATUS, or counts the program. Costs some ten system calls for most programs, and none
 /// without CMTTRACE_STATUS. Uses 3 KiB of stack, no memory, and no lock: the caller may be a child of vfork.
-bool execs_announce(const struct Execution* execution);
+enum Announcement execs_announce(const struct Execution* execution);
 
-/// To be called after an exec has failed: withdraws the line, if there was one.
-void execs_take_back(bool was_announced);
+/// To be called after an exec has failed: withdraws the announcement.
+void execs_take_back(enum Announcement where);
