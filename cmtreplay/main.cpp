@@ -72,6 +72,11 @@ bool report_problems(const AllocatorResult& result, const TracePlan& plan, const
   return !result.death && !refused_all;
 }
 
+/// As a recorder names it.
+std::string allocator_file(const Allocator& allocator) {
+  return allocator.library.empty() ? allocator.name : std::filesystem::path(allocator.library).filename().string();
+}
+
 /// Returns false if the allocator died.
 bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path, int output) {
   const std::uint64_t count = settings.trace.plan().pointers;
@@ -85,8 +90,8 @@ bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator
     return false;
   }
   const MappedMemory mapping(memory, count * sizeof(void*));
-  cmt::Reader reader = settings.trace.open();
-  write_new_trace(reader, {mapping.words(), count}, path, output);
+  cmt::Reader reader = settings.trace.open(PreparedTrace::Stacks::yes);
+  write_new_trace(reader, {mapping.words(), count}, allocator_file(allocator), {path, output});
   return true;
 }
 

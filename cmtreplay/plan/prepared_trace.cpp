@@ -138,7 +138,7 @@ class PreparedTrace::Pass {
         }) {}
 
   void run(const Progress& progress) {
-    Reader trace = trace_.open_();
+    Reader trace = trace_.open();
     plan_.format = trace.header().format;
     is_slice_ = trace.header().find("slice").has_value();
     plan_.facts.touched_min = trace.header().touched_min();
@@ -331,7 +331,7 @@ void PreparedTrace::Pass::find_teardown(const Mark& end) {
 }
 
 PreparedTrace::PreparedTrace(Open open, const TraceOptions& options, const Progress& progress)
-    : open_(std::move(open)), options_(options), page_uses_(learn_uses(open_())) {
+    : open_(std::move(open)), options_(options), page_uses_(learn_uses(open_(Stacks::no))) {
   const Order order = options.strict ? Order::strict : Order::free;
   Pass(*this, options.threads ? order : Order::one_thread).run(progress);
 }
@@ -344,7 +344,7 @@ std::uint64_t PreparedTrace::operations_bytes() const {
 struct PreparedTrace::Retrace {
   Retrace(const PreparedTrace& trace, Order order)
       : router(writer, order, trace.options_.timed, [](std::uint32_t, bool) {}),
-        reader(trace.open_()),
+        reader(trace.open()),
         writes(trace.page_uses_) {}
 
   void route(const Event& event) { router.route(writes.plan(event)); }

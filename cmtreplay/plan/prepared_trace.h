@@ -213,8 +213,9 @@ struct TracePlan {
 /// operations, which take some 8 bytes for each event. They are in shared memory, or in a file if they are too many.
 class PreparedTrace {
  public:
+  enum class Stacks : bool { no, yes };
   /// Opens the trace at its beginning each time that it is called. The previous reader must not be used any more.
-  using Open = std::function<Reader()>;
+  using Open = std::function<Reader(Stacks)>;
   /// Called with the number of bytes read so far, and with that of the whole trace (0: not known).
   using Progress = std::function<void(std::uint64_t bytes_read, std::uint64_t bytes_total)>;
 
@@ -222,7 +223,7 @@ class PreparedTrace {
 
   const TracePlan& plan() const { return plan_; }
   bool timed() const { return options_.timed; }
-  Reader open() const { return open_(); }
+  Reader open(Stacks stacks = Stacks::no) const { return open_(stacks); }
   /// With these, AssumedWrites plans the trace again as it was planned.
   const std::shared_ptr<const PageUses>& page_uses() const { return page_uses_; }
 

@@ -12,7 +12,7 @@ using namespace cmt::replay;
 namespace {
 
 PreparedTrace::Open opener(const std::string& text) {
-  return [text] {
+  return [text](PreparedTrace::Stacks) {
     const int fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
     lseek(fd, 0, SEEK_SET);

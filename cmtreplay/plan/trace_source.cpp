@@ -32,11 +32,12 @@ int TraceSource::open() {
 }
 
 PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress) {
-  const auto open = [&source] {
+  const auto open = [&source](PreparedTrace::Stacks stacks) {
     return command::open_trace(source.open(), source.name(),
-                               {.addresses = false, .usable = false, .on_defect = [&source](const Defect& defect) {
-                                  source.note_defect(defect);
-                                }});
+                               {.addresses = false,
+                                .usable = false,
+                                .stacks = stacks == PreparedTrace::Stacks::yes,
+                                .on_defect = [&source](const Defect& defect) { source.note_defect(defect); }});
   };
   return PreparedTrace(open, options, progress);
 }

@@ -34,7 +34,7 @@ using Lines = std::vector<std::string>;
 /// The table of made-up results on this trace.
 std::string table_of(const std::vector<AllocatorResult>& results, const std::string& text) {
   const PreparedTrace trace(
-      [&text] {
+      [&text](PreparedTrace::Stacks) {
         const int fd = memfd_create("trace", MFD_CLOEXEC);
         REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
         lseek(fd, 0, SEEK_SET);

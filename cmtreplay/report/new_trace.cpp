@@ -39,17 +39,29 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
   blocks_.insert(renamed);
 }
 
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path, int output) {
-  std::optional<files::OutputFile> file;
-  if (!path.empty()) output = file.emplace(path).fd();
-  Header header = reader.header();
+static Header header_of_new(const Header& of, const std::string& allocator) {
+  Header header = of;
   header.has_addresses = true;
   header.has_usable = false;
+  std::erase_if(header.metadata,
+                [](const auto& entry) { return entry.first == "touched_min" || entry.first == "allocator"; });
+  header.metadata.emplace_back("allocator", allocator);
+  return header;
+}
+
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& allocator,
+                     const NewTraceFile& to) {
+  std::optional<files::OutputFile> file;
+  const int output = to.path.empty() ? to.output : file.emplace(to.path).fd();
   Readdresser readdresser(
       [next = pointers.begin(), end = pointers.end()]() mutable { return next == end ? 0 : *next++; });
-  Writer writer(output, header, {.format = path.ends_with(".cmt") ? Format::cmt : Format::text});
+  Writer writer(output, header_of_new(reader.header(), allocator),
+                {.format = to.path.ends_with(".cmt") ? Format::cmt : Format::text});
+  writer.use_stacks(reader.stacks());
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-    for (const Event& event : events) writer.add(readdresser.readdress(event));
+    for (const Event& event : events) {
+      if (!names_pages(event.kind)) writer.add(readdresser.readdress(event));
+    }
   }
   writer.finish(reader.repairs(), reader.truncated(), reader.stretches());
   if (file) file->commit();

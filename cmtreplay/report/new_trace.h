@@ -40,8 +40,15 @@ class Readdresser {
   BlockTable<Renamed> blocks_;
 };
 
-/// Writes the events of `reader`, with the returned pointers as addresses, to a file. The file is a .cmt if its name
-/// ends so, else text. An empty `path` means the descriptor `output`. Throws std::system_error.
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path, int output);
+struct NewTraceFile {
+  std::string path;  ///< a .cmt if it ends so, else text; empty: `output`
+  int output = -1;
+};
+
+/// Writes the events of `reader`, with the returned pointers as addresses, and with the allocator's file name.
+///
+/// Touched pages are left out: a block lies on other pages at its new address. Throws std::system_error.
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& allocator,
+                     const NewTraceFile& to);
 
 }  // namespace cmt::replay

@@ -62,7 +62,7 @@ std::string relay(int threads, int blocks, int tag = 0) {
 }
 
 PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
-  const auto open = [text] {
+  const auto open = [text](PreparedTrace::Stacks) {
     const int fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
     lseek(fd, 0, SEEK_SET);

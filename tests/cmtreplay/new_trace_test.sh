@@ -50,6 +50,25 @@ cmtreplay -o full.cmt --runs=1 --alloc=null t.trace > table 2> words || status=$
 test $status = 1 && grep -q '^allocator ' table
 tail -1 words | grep -qx 'cmtreplay: full.cmt: No space left on device'
 
+# The new trace has the allocator's name and the call stacks. Touched pages are left out: the recorded ones are those of
+# other addresses, where two runs of a block may be on one page.
+cat >own.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  for (int i = 0; i < 300; i++) memset(malloc(5000 + i * 37), 1, 3000);
+}
+END
+cc -O0 own.c -o own
+cmttrace --stacks -o recorded.cmt -- ./own 2>said
+cmtreplay -o new.cmt --runs=1 --alloc=libc recorded.cmt >table 2>words
+trace2cmt --verify new.cmt >words 2>&1 || { cat words; exit 1; }
+trace2cmt --info new.cmt >info
+grep -q '^  allocator *libc.so.6$' info
+! grep -q touched info
+cmp <(lifetimes --by=function --csv recorded.cmt | cut -d, -f1-3) <(lifetimes --by=function --csv new.cmt | cut -d, -f1-3)
+lifetimes --by=function --csv new.cmt | grep -q main
+
 # Threads and times are kept.
 printf 'malloc(8) = 1000<1> thread=1 time=5\nfree(1000<1>) thread=2 time=9\n' > timed.trace
 cmtreplay -v --runs=1 --alloc=null timed.trace 2> /dev/null | grep -v '^#' | sed 's/[0-9a-f]*</</' > new
