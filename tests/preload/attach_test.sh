@@ -48,12 +48,15 @@ if [ "$status" = 125 ] && grep -qE 'ptrace_scope|CAP_SYS_PTRACE' err; then
 fi
 [ "$status" = 0 ] || complain "for a millisecond: $(cat err)"
 ln -s "$(type -P sleep)" by_link
-./by_link 100 &
-started+=($!)
-until_true 'grep -qx by_link "/proc/$!/comm"'
-status_of cmttrace --attach=$! --duration=1ms -o probe.%n.cmt
-[ "$status" = 0 ] && trace2cmt --info probe.by_link.cmt | grep -qE ' program +by_link$' || complain "started by a link: $(cat err)"
-kill $!
+for title in ./by_link 'by_link: master process /usr/sbin/other' "$PWD/by_link *:80"; do
+  (exec -a "$title" ./by_link 100) &
+  started+=($!)
+  until_true 'grep -qx by_link "/proc/$!/comm"'
+  status_of cmttrace --attach=$! --duration=1ms -o probe.%n.cmt
+  [ "$status" = 0 ] && trace2cmt --info probe.by_link.cmt | grep -qE ' program +by_link$' || complain "$title: $(cat err)"
+  rm probe.by_link.cmt
+  kill $!
+done
 trace2cmt --info probe.cmt | grep 'allocator  *libc[.]so' >/dev/null || complain "not libc's: $(trace2cmt --info probe.cmt | grep allocator)"
 status_of cmttrace --attach="$target" --duration=1ms -o /dev/full
 [ "$status" = 125 ] && [ "$(cat err)" = 'cmttrace: /dev/full: a trace is a regular file, and this is none' ] || complain "to a device: $status $(cat err)"

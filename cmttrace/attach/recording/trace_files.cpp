@@ -129,13 +129,16 @@ void TraceFiles::describe(Control& control) const {
 }
 
 std::string program_of(int pid) {
-  // The name by which it was started, as the library has it in children: the first word, unless that is a title.
+  // The name by which it was started, as the library has it in children. A server may have put a title there, such as
+  // "nginx: master process /usr/sbin/nginx".
   std::string name = process::read_stat(pid).name;
   const std::string words = process::read_file(process::path_of(pid, "cmdline"));
-  const std::string started = fs::path(words.c_str()).filename().string();
+  const std::string_view first = words.c_str();
   constexpr std::size_t name_bytes = 15;
-  const bool is_title = started.empty() || started.find(' ') != started.npos;
-  if (!is_title && started.substr(0, name_bytes) == name) return started;
+  for (const std::string_view started : {first, first.substr(0, first.find_first_of(" :"))}) {
+    const std::string file = fs::path(started).filename().string();
+    if (!file.empty() && file.substr(0, name_bytes) == name) return file;
+  }
   std::error_code error;
   std::string file = fs::read_symlink(process::path_of(pid, "exe"), error).filename().string();
   constexpr std::string_view gone = " (deleted)";
