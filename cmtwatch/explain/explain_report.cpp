@@ -55,8 +55,9 @@ std::string malloc_text(const Explanation& explanation, const ExplainForm& form)
       return "No glibc was found in it: memory is known by mappings only.";
     case NoGlibc::not_used:
       if (explanation.other_malloc.empty())
-        return "The malloc of its " + version +
-               " has no memory, or changes too fast to be found (try --stop). Memory is known by mappings only.";
+        return "The malloc of its " + version + " has no memory" +
+               (explanation.pid != 0 ? ", or changes too fast to be found (try --stop)" : "") +
+               ". Memory is known by mappings only.";
       return "Its malloc is that of " + text::to_line(explanation.other_malloc) +
              ", and glibc's has no memory: memory is known by mappings" + by_call;
     case NoGlibc::swapped:

@@ -29,9 +29,8 @@ bool is_by_pages(const process::Mapping& mapping) {
 
 bool is_shared_memory(const process::Mapping& mapping) {
   const std::string& name = mapping.name;
-  return mapping.shared() && (name.empty() || mapping.hugetlb_bytes() != 0 || name.starts_with("/memfd:") ||
-                              name.starts_with("/dev/shm/") || name.starts_with("/SYSV") ||
-                              name.starts_with("/dev/zero") || name.starts_with("[anon"));
+  return mapping.shared() &&
+         (name.empty() || mapping.hugetlb_bytes() != 0 || names_shared_memory(name) || name.starts_with("[anon"));
 }
 
 class Booking {

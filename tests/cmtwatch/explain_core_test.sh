@@ -27,7 +27,12 @@ if grep -q 'may not be looked at' err; then kill $target; echo "skipped: $(cat e
 jq -c "$figures" out >live
 /usr/bin/python3 "$SOURCE/tests/cmtwatch/write_core.py" $target core || complain "no core"
 /usr/bin/python3 "$SOURCE/tests/cmtwatch/write_core.py" $target huge.core '/anon_hugepage (deleted)' || complain "no core"
+/usr/bin/python3 "$SOURCE/tests/cmtwatch/write_core.py" $target shared.core '/memfd:pool (deleted)' || complain "no core"
 kill $target
+# As if they were shared memory, which a core file does not say but by its name.
+status_of cmtwatch explain --json --core=shared.core
+jq -e '.processes[0].parts | map({(.part): .bytes}) | add | .shared >= 500000 and (.written_files // 0) < 500000' out >/dev/null ||
+  complain "shared memory: $status $(cat err out)"
 # As if its mappings without a name were reserved huge pages, which the kernel names as a file.
 status_of cmtwatch explain --json --core=huge.core
 [ "$status" = 0 ] && [ "$(jq -c "$figures" out)" = "$(cat live)" ] || complain "huge pages: $status $(cat err) $(jq -c "$figures" out), not $(cat live)"

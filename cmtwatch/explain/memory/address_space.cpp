@@ -52,6 +52,11 @@ const process::Mapping* AddressSpace::find(std::uint64_t address) const {
   return &*after;
 }
 
+bool names_shared_memory(std::string_view name) {
+  return name.starts_with("/memfd:") || name.starts_with("/dev/shm/") || name.starts_with("/SYSV") ||
+         name.starts_with("/dev/zero");
+}
+
 void add_run(std::vector<PageRun>& runs, const PageRun& next) {
   if (next.state == PageState::absent || next.range.begin >= next.range.end) return;
   if (!runs.empty() && runs.back().state == next.state && runs.back().range.end == next.range.begin)

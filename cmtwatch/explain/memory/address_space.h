@@ -56,6 +56,9 @@ struct PageRun {
 /// Adds pages of the next addresses to runs.
 void add_run(std::vector<PageRun>& runs, const PageRun& next);
 
+/// Whether the kernel gives this name to memory that processes share, and that no file has.
+bool names_shared_memory(std::string_view name);
+
 /// The mappings, threads and pages of a process at about one moment.
 class AddressSpace {
  public:

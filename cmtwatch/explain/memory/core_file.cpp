@@ -201,6 +201,7 @@ class CoreFile final : public AddressSpace {
     if (const auto file = named_.find(range.begin); file != named_.end() && file->second.end == range.end) {
       mapping.name = file->second.name;
       mapping.offset = file->second.offset;
+      if (names_shared_memory(mapping.name)) mapping.permissions.back() = 's';  // which no segment says
     }
     for (const Thread& thread : threads_) {
       const bool is_first = thread.tid == pid_ || threads_.size() == 1;
@@ -219,7 +220,8 @@ class CoreFile final : public AddressSpace {
       mapping.private_hugetlb_bytes = mapping.resident_bytes;
       mapping.name.clear();
     }
-    if (mapping.name.empty() || mapping.permissions[1] == 'w') mapping.anonymous_bytes = mapping.resident_bytes;
+    const bool is_written = mapping.permissions[1] == 'w' && !mapping.shared();
+    if (mapping.name.empty() || is_written) mapping.anonymous_bytes = mapping.resident_bytes;
   }
 
   const std::string path_;
