@@ -109,7 +109,7 @@ trace2cmt lists them). Without FILE, or for -, it is read from standard input.
                  no transparent huge pages; by default (system) as the machine's
                  mode and the allocator have them
   --timeout=TIME give an allocator up as hanging if no call returns for TIME:
-                 2min (default 60s)
+                 2min (default 60s), or a --command that runs for TIME
   --force        replay also a trace that needs more memory than is available
   --prepared     keep the trace's operations in memory, 8 bytes for an event. By
                  default they are in memory if they take at most half of what is

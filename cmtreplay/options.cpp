@@ -390,6 +390,7 @@ Options parse_options(const CommandLine& line) {
   options.huge_pages_off = line.word("huge-pages", {"system", "off"}) == "off";
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
   options.program.timeout_seconds = options.timeout_seconds;
+  if (line.has("timeout")) options.program.limit_seconds = options.timeout_seconds;
   if (line.has("until")) options.timeout_seconds = 1'000'000;  // a person may think
   options.again = words_again(line, options.file);
   line.refuse_together("stream", {"prepared"});

@@ -190,6 +190,20 @@ class RunningProgram {
   std::int64_t end_ns_ = 0;
 };
 
+/// The moment at which a command, or a server's load, is given up.
+class Limit {
+ public:
+  explicit Limit(unsigned seconds) : seconds_(seconds) {}
+  bool is_over() const {
+    return seconds_ != 0 && process::now_ns() > begin_ns_ + std::int64_t{1'000'000'000} * seconds_;
+  }
+  std::string text() const { return "did not end within " + std::to_string(seconds_) + " s"; }
+
+ private:
+  unsigned seconds_;
+  std::int64_t begin_ns_ = process::now_ns();
+};
+
 bool succeeded(const launch::Ended& ended) { return ended.signal == 0 && ended.status == 0; }
 
 /// Waits until `ready` succeeds. Returns the fault; empty: it did.
@@ -247,9 +261,11 @@ std::string run_load(const ProgramCommand& command, RunningProgram& program, con
   options.words = command_words(command.load);
   options.environment.clear();
   const std::int64_t begin = process::now_ns();
+  const Limit limit(command.limit_seconds);
   launch::ChildProcess load(options);
   while (!load.has_ended()) {
     if (program.step(interrupts)) return "it ended under load: " + ending_text(program.ended());
+    if (limit.is_over()) return "the load " + limit.text();
   }
   wall_ns = static_cast<std::uint64_t>(process::now_ns() - begin);
   if (const launch::Ended ended = load.wait(); !succeeded(ended)) return "the load failed: " + ending_text(ended);
@@ -292,9 +308,13 @@ ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator
   if (command.is_server()) {
     run.fault = run_load(command, program, load, interrupts, run.wall_ns);
   } else {
-    while (!program.step(interrupts)) continue;
-    run.wall_ns = static_cast<std::uint64_t>(program.end_ns() - begin);
-    if (!succeeded(program.ended())) run.fault = ending_text(program.ended());
+    const Limit limit(command.limit_seconds);
+    while (!program.step(interrupts) && run.fault.empty())
+      if (limit.is_over()) run.fault = "it " + limit.text();
+    if (run.fault.empty()) {
+      run.wall_ns = static_cast<std::uint64_t>(program.end_ns() - begin);
+      if (!succeeded(program.ended())) run.fault = ending_text(program.ended());
+    }
   }
   program.fill(run);
   program.check_malloc(run, allocator);

@@ -19,6 +19,7 @@ struct ProgramCommand {
   std::string load = {};          ///< uses the server; empty: the command is no server
   int stop_signal = SIGTERM;      ///< for the server
   unsigned timeout_seconds = 60;  ///< for `ready`, and for the server's end
+  unsigned limit_seconds = 0;     ///< for the command, or a server's load; 0: there is no limit
 
   bool is_server() const { return !load.empty(); }
 };

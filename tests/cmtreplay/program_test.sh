@@ -107,6 +107,14 @@ import json
 bump = json.load(open("report.json"))["allocators"][1]
 assert bump["anonymous_peak"]["predicted_bytes"] > 0 and bump["anonymous_mean"]["predicted_bytes"] is None'
 
+# A command, or a load, that does not end.
+status=0
+cmtreplay --command='sleep 1000' --timeout=1s --runs=2 --json >report.json 2>words || status=$?
+test $status = 1
+grep -qF 'it did not end within 1 s' report.json
+cmtreplay --command='sleep 1000' --load='sleep 2000' --timeout=1s --runs=2 --json >report.json 2>words || status=$?
+grep -qF 'the load did not end within 1 s' report.json
+
 # Wrong use.
 refuses() {  # refuses WORDS ARGUMENT...
   local wanted=$1 status=0
