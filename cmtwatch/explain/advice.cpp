@@ -15,9 +15,6 @@ using output::bytes_text;
 using output::counted;
 using output::with_commas;
 
-constexpr std::uint64_t worth_bytes = 1 << 20;  // less is not worth a line,
-constexpr std::uint64_t worth_share = 20;       // and less than a twentieth of the resident memory neither
-
 /// A thought, and how much memory it is about.
 struct Thought {
   std::uint64_t bytes = 0;
@@ -57,10 +54,6 @@ class Adviser {
   }
 
  private:
-  bool is_worth(std::uint64_t bytes) const {
-    return bytes >= worth_bytes && bytes >= given_.resident_bytes / worth_share;
-  }
-
   // A recording has the call stacks only of blocks that are allocated after its begin. `reader`: prints who holds them.
   std::string recording(const std::string& whom, const std::string& reader) const {
     const std::string begin = "To see who allocates " + whom + ", ";
@@ -88,7 +81,7 @@ class Adviser {
 
   void think_of_trim() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
-    trim_is_idle_ = !is_worth(bytes);
+    trim_is_idle_ = !given_.is_worth(bytes);
     if (trim_is_idle_) return;
     thoughts_.push_back({bytes, "malloc_trim(0) would give back " + bytes_text(bytes) + " now, and leave about " +
                                     bytes_text(given_.resident_bytes - std::min(bytes, given_.resident_bytes)) +
@@ -98,12 +91,12 @@ class Adviser {
   std::string trim_is_idle() const {
     const std::uint64_t bytes = given_.bytes_of(PartKind::trimmable);
     return "malloc_trim(0) would give back " + bytes_text(bytes) +
-           (bytes < worth_bytes ? ": calling it would not help." : ", which is little of it.");
+           (bytes < Explanation::worth_bytes ? ": calling it would not help." : ", which is little of it.");
   }
 
   void think_of_tops() {
     const std::uint64_t bytes = given_.bytes_of(PartKind::arena_tops);
-    if (!is_worth(bytes)) return;
+    if (!given_.is_worth(bytes)) return;
     std::string text = bytes_text(bytes) +
                        " are free at the ends of threads' arenas. malloc_trim does not give these back. glibc does, "
                        "when a large block next to such an end is freed";
@@ -139,7 +132,7 @@ class Adviser {
   void think_of_pinned() {
     const HeapFigures& figures = given_.heap->figures;
     const std::uint64_t bytes = given_.bytes_of(PartKind::pinned);
-    if (!is_worth(bytes)) return;
+    if (!given_.is_worth(bytes)) return;
     const std::string pages =
         given_.hugetlb_bytes != 0 ? "pages, huge ones among them," : counted(figures.partial_pages, "page");
     std::string text = bytes_text(bytes) + " are free on " + pages + " that are partly in use";
@@ -163,8 +156,8 @@ class Adviser {
     if (bytes < given_.resident_bytes / 2) return;
     const std::uint64_t blocks = given_.heap->figures.live_blocks + given_.heap->mapped.blocks;
     const std::uint64_t zeros = given_.huge_zero_bytes.value_or(0);  // most of them may be in these blocks
-    const char* const smaller = is_worth(zeros) ? ""
-                                : !given_.huge_zero_bytes && is_worth(given_.huge_page_bytes)
+    const char* const smaller = given_.is_worth(zeros) ? ""
+                                : !given_.huge_zero_bytes && given_.is_worth(given_.huge_page_bytes)
                                     ? "Huge pages may make it large: --huge-pages counts their pages of zeros. "
                                     : "No setting of malloc makes that smaller. ";
     thoughts_.push_back(
@@ -178,8 +171,9 @@ class Adviser {
   void think_of_anonymous() {
     for (const Part& part : given_.parts) {
       const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, part.bytes));
-      if (part.kind == PartKind::owned && is_worth(bytes)) thoughts_.push_back({bytes, owner_text(part, bytes)});
-      if (part.kind == PartKind::anonymous && is_worth(bytes)) thoughts_.push_back({bytes, anonymous_text(bytes)});
+      if (part.kind == PartKind::owned && given_.is_worth(bytes)) thoughts_.push_back({bytes, owner_text(part, bytes)});
+      if (part.kind == PartKind::anonymous && given_.is_worth(bytes))
+        thoughts_.push_back({bytes, anonymous_text(bytes)});
     }
   }
 
@@ -197,7 +191,7 @@ class Adviser {
 
   void think_of_huge_pages() {
     const std::uint64_t zeros = given_.huge_zero_bytes.value_or(0);
-    if (!is_worth(zeros)) return;
+    if (!given_.is_worth(zeros)) return;
     const bool is_mallocs =
         given_.heap && given_.heap->malloc.parameters && given_.heap->malloc.parameters->thp_page_bytes != 0;
     thoughts_.push_back(
@@ -211,14 +205,14 @@ class Adviser {
   }
 
   void think_of_lazy_free() {
-    if (!is_worth(given_.lazy_free_bytes)) return;
+    if (!given_.is_worth(given_.lazy_free_bytes)) return;
     thoughts_.push_back({given_.lazy_free_bytes, bytes_text(given_.lazy_free_bytes) +
                                                      " were given back already, with MADV_FREE. The kernel takes them "
                                                      "when memory is short. Until then they count as resident."});
   }
 
   void think_of_answers() {
-    if (!given_.allocator || !is_worth(given_.allocator->returnable_bytes)) return;
+    if (!given_.allocator || !given_.is_worth(given_.allocator->returnable_bytes)) return;
     thoughts_.push_back({given_.allocator->returnable_bytes, given_.allocator->allocator + " would give back " +
                                                                  bytes_text(given_.allocator->returnable_bytes) +
                                                                  " now, if the program called " +
@@ -239,12 +233,12 @@ class Adviser {
       return;
     const std::uint64_t free = given_.heap->figures.large_free_resident;
     const bool is_named = trace_ && trace_->matches;
-    if (!is_worth(free) && !is_named) return;
+    if (!given_.is_worth(free) && !is_named) return;
     std::string text =
         "A block of about " + bytes_text(parameters->mmap_threshold) +
         " was freed once. Since then glibc takes blocks up to that size from its heaps, and not from mappings of "
         "their own (it began at 128 KiB).";
-    if (is_worth(free))
+    if (given_.is_worth(free))
       text +=
           " MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps that from happening: estimate, up to " +
           bytes_text(free) + " less, at the cost of page faults for each large block.";

@@ -258,10 +258,9 @@ std::vector<Part> Explanation::parts_by_size() const {
 }
 
 std::vector<FileMemory> Explanation::large_files() const {
-  constexpr std::uint64_t worth_bytes = 1 << 20, worth_share = 20;
   std::vector<FileMemory> large;
   for (const FileMemory& file : files) {
-    if (file.resident_bytes >= std::max(worth_bytes, resident_bytes / worth_share)) large.push_back(file);
+    if (is_worth(file.resident_bytes)) large.push_back(file);
   }
   return large;
 }

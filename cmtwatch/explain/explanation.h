@@ -91,7 +91,10 @@ struct Explanation {
   std::uint64_t bytes_of(PartKind kind) const;
   /// The largest first, as reports list them.
   std::vector<Part> parts_by_size() const;
-  /// The files that are worth a line: at least 1 MiB, and a twentieth of the resident memory.
+  /// Less is not worth a line in a report, nor is less than a twentieth of the resident memory.
+  static constexpr std::uint64_t worth_bytes = 1 << 20;
+  bool is_worth(std::uint64_t bytes) const { return bytes >= worth_bytes && bytes >= resident_bytes / 20; }
+  /// The files that are worth a line.
   std::vector<FileMemory> large_files() const;
 };
 

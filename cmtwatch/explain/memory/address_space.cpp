@@ -15,7 +15,6 @@ namespace cmt::watch::explain {
 
 namespace {
 constexpr std::size_t pages_kept = 4096, kept_bytes = pages_kept * page_bytes;
-constexpr std::uint64_t huge_page_bytes = 2 << 20;
 }  // namespace
 
 // The addresses are apart from the bytes, so that only pages that are kept become resident here: a small process costs

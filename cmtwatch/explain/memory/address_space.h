@@ -18,7 +18,7 @@
 namespace cmt::watch::explain {
 
 /// Pages are those of x86-64.
-inline constexpr std::uint64_t page_bytes = 4096;
+inline constexpr std::uint64_t page_bytes = 4096, huge_page_bytes = 2 << 20;
 constexpr std::uint64_t page_begin(std::uint64_t address) { return address & ~(page_bytes - 1); }
 constexpr std::uint64_t page_end(std::uint64_t address) { return page_begin(address + page_bytes - 1); }
 

@@ -8,7 +8,6 @@
 namespace cmt::watch::explain {
 
 std::optional<std::uint64_t> zero_bytes_in_huge_pages(AddressSpace& memory) {
-  constexpr std::uint64_t huge_page_bytes = 2 << 20;
   static constexpr std::array<std::uint8_t, page_bytes> zeros{};
   std::vector<std::uint8_t> bytes(huge_page_bytes);
   std::uint64_t zero_bytes = 0;
