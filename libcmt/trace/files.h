@@ -46,6 +46,12 @@ inline void lock_against_readers(int fd) {
   ::fcntl(fd, F_OFD_SETLK, &both);
 }
 
+/// Whether a collector has the file open.
+inline bool has_recorder(int fd) {
+  struct flock lock = lock_of(F_RDLCK, recorder_at_work);
+  return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 /// A launcher's status file (toolkit/launch/trace_status.h) has a name of so many digits, in a folder whose name begins
 /// so. The collector removes such a file if the launcher was killed.
 inline constexpr std::string_view status_folder_begin = "cmttrace.";

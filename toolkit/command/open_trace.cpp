@@ -31,6 +31,7 @@
 
 #include "libcmt/trace/source.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/files/regular_file.h"
 #include "toolkit/logs/log_source.h"
 #include "toolkit/output/numbers.h"
 
@@ -328,6 +329,14 @@ std::string memory_text(const Header& header) {
   if (figures["kills"] != 0)
     text += "; the kernel killed " + output::counted(figures["kills"], "process") + " for lack of memory";
   return text;
+}
+
+bool is_being_recorded(const std::string& path) {
+  try {
+    return has_recorder(files::open_regular_file(path).get());
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 bool can_be_read_again(const std::string& path) {

@@ -56,6 +56,9 @@ std::string memory_text(const Header& header);
 /// have no kind. 0 for the traces of others.
 std::uint64_t lost_events(const Header& header, const Repairs& repairs);
 
+/// Whether a trace lacks its end, or has nothing, because its program still runs.
+bool is_being_recorded(const std::string& path);
+
 /// Whether a path names a regular file, which can be read more than once.
 bool can_be_read_again(const std::string& path);
 

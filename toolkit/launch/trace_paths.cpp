@@ -163,8 +163,7 @@ bool is_written(const std::string& path) {
   try {
     const process::Fd file = files::open_regular_file(path, {.follows_links = false});
     check_single(path, status_of(file, path));
-    struct flock lock = lock_of(F_RDLCK, recorder_at_work);
-    return fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return has_recorder(file.get());
   } catch (const std::runtime_error&) {
     return false;
   }

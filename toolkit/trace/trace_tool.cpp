@@ -131,13 +131,19 @@ std::string Trace::part_slices() {
   return std::string(*header().find("slice"));
 }
 
+std::string Trace::missing_end() const {
+  const bool is_recorded = command::is_being_recorded(options_.path);
+  if (truncated())
+    return is_recorded ? "is still being recorded; its part so far was read" : "breaks off before its end";
+  return is_recorded ? "is still being recorded, and has no events yet" : "the trace is empty";
+}
+
 void Trace::say_what_is_missing() const {
   if (progress_) progress_->clear();
-  if (truncated()) say(name() + ": breaks off before its end");
+  if (truncated() || is_empty_) say(name() + ": " + missing_end());
   if (const std::uint64_t lost = lost_events(); lost != 0)
     say(name() + (header().find("slice") ? ": the whole recording lacks " : ": lacks ") +
         output::counted(lost, "event") + " that the recorder has lost");
-  if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
   if (!pools_.is_chosen_known()) {
     const std::string names = pools_.names();
     const std::string none =

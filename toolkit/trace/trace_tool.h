@@ -161,6 +161,7 @@ class Trace {
   }
   std::string place() const;
   std::string name() const;
+  std::string missing_end() const;
   bool begins_late() const;
 
   template <class Visit>
