@@ -92,6 +92,7 @@ bool NamePattern::matches(std::string_view name) {
 bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, const FrameName& name) {
   const auto hands_on = [&] {
     return stacks.frame(frame).module >= handing_on_from_ ||
+           is_recorder(stacks.module(stacks.frame(frame).module).path) ||
            (is_allocation_function(name.function, name.file) && !is_python(stacks, frame));
   };
   return (!raw_ && hands_on()) || skipped_.matches(name.function);

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <string>
 
+#include "analysis/stacks/function_names/allocation_functions.h"
 #include "analysis/stacks/function_names/python_frames.h"
 #include "analysis/stacks/function_names/short_name.h"
 #include "libcmt/call_of_init.h"
@@ -56,7 +57,7 @@ IsScript find_script(const StackTable& table, Key key) {
 }
 
 /// The part that a frame has in a stack with frames of a script.
-enum class Part : std::uint8_t { script, interpreter, c_library, program, other };
+enum class Part : std::uint8_t { script, interpreter, c_library, program, recorder, other };
 
 /// Returns the module that most often calls the script, or else 0.
 ModuleId find_interpreter(const StackTable& table, std::span<const StackNode> nodes, const std::vector<bool>& script) {
@@ -83,6 +84,8 @@ std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> n
       of_modules[id] = Part::interpreter;
     else if (is_c_library(path))
       of_modules[id] = Part::c_library;
+    else if (is_recorder(path))
+      of_modules[id] = Part::recorder;
     else if (file_of(path).starts_with("python3"))
       of_modules[id] = Part::program;  // of a shared libpython3
   }
@@ -116,7 +119,8 @@ class ShownTable {
       const Part part = parts_[frame];
       in_script[id] = part == Part::script || in_script[parent];
       of_start[id] = part != Part::other && of_start[parent];
-      if (in_script[parent] && is_call_of_init(named_, frame)) {
+      const bool is_recorders = part == Part::recorder && parent != 0;
+      if (is_recorders || (in_script[parent] && is_call_of_init(named_, frame))) {
         ends[id] = ends[parent];
         callers[id] = callers[parent];
         continue;

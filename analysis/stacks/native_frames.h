@@ -17,7 +17,8 @@
 /// would not serve, because a program that embeds Python may contain it. The modules of the standard library in C are
 /// of it too, since some builds contain them.
 ///
-/// A frame that only leads from a call of a class to its __init__ is left out too.
+/// A frame that only leads from a call of a class to its __init__ is left out too. So are the recorder's own, which
+/// take the place of the interpreter's allocators (cmttrace --pool).
 ///
 /// The frames further outside than all of Python's are the interpreter's start if each is of the interpreter, of a
 /// program "python3", or of the C library. Then they are left out. In a program that embeds Python only the

@@ -77,6 +77,12 @@ for trace in with without; do
     complain "$trace.cmt: no sums"
 done
 cmp with.json without.json || complain "the pool has changed the sums of malloc"
+# Blocks of malloc that the pool asks for are not charged to the tracer's functions in the pool's place.
+for key in function library line; do
+  lifetimes --by=$key --json with.cmt 2>/dev/null | jq -e '[.contributors[] | .name + (.library // "")] |
+    length > 3 and (any(test("libcmttrace|^pool_|python_pool.c")) | not)' >/dev/null ||
+    complain "by $key: $(lifetimes --by=$key with.cmt 2>&1 | grep -E 'libcmttrace|pool_')"
+done
 trace2cmt --text -o without.trace without.cmt
 grep -q '^pool_' without.trace && complain "a pool was recorded without being asked for"
 
