@@ -285,7 +285,7 @@ int run(const CommandLine& line) {
     if (kept) kept->look(false);  // written after the command's end
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
-    RecordingEnd figures{seconds, ended.signal, options.has_stacks, options.has_trace, options.verbose};
+    RecordingEnd figures{seconds, ended.signal, ended.status, options.has_stacks, options.has_trace, options.verbose};
     figures.node_names = node_names.state;
     const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
     for (const std::string& text : summarise(recorded, figures)) say(text);

@@ -48,14 +48,16 @@ bool takes_options(const std::string& path) {
   return ended.signal == 0 && ended.status == 0;
 }
 
-/// Returns the choice of the last option --perf-basic-prof or --no-perf-basic-prof; not_wanted: there is none. Words
-/// of the command come after NODE_OPTIONS. V8 takes "_" for "-" too, and "--noperf" for "--no-perf".
+/// Returns the choice of the last option --perf-basic-prof or --no-perf-basic-prof. Without one, not_wanted means that
+/// there is no snapshot either. Words of the command come after NODE_OPTIONS. V8 takes "_" for "-" too, and "--noperf"
+/// for "--no-perf".
 NodeNames::State chosen_by(const std::string& node_options, const std::vector<std::string>& command) {
   std::string words = node_options;
   for (const std::string& word : command) words += " " + word;
   std::replace(words.begin(), words.end(), '_', '-');
   const std::size_t last = words.rfind("perf-basic-prof");
-  if (last == words.npos) return NodeNames::State::not_wanted;
+  const bool has_snapshot = words.find("--snapshot-blob") != words.npos || words.find("--build-snapshot") != words.npos;
+  if (last == words.npos) return has_snapshot ? NodeNames::State::snapshot : NodeNames::State::not_wanted;
   const std::string_view before = std::string_view(words).substr(0, last);
   return before.ends_with("--no-") || before.ends_with("--no") ? NodeNames::State::switched_off
                                                                : NodeNames::State::chosen;

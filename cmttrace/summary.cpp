@@ -104,8 +104,9 @@ constexpr RuntimeCompiler runtime_compilers[] = {
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
 /// Empty: there are no such functions.
-std::string names_of(const launch::RecordedFile& file, NodeNames::State node_names) {
+std::string names_of(const launch::RecordedFile& file, const RecordingEnd& recording) {
   using State = NodeNames::State;
+  const State node_names = recording.node_names;
   for (const RuntimeCompiler& compiler : runtime_compilers) {
     if (file.program != compiler.program) continue;
     const std::string list = "/tmp/perf-" + std::to_string(file.process) + ".map", functions(compiler.functions);
@@ -119,6 +120,8 @@ std::string names_of(const launch::RecordedFile& file, NodeNames::State node_nam
     const std::string lacking = functions + " will have no names in call stacks: ";
     if (functions != javascript || node_names == State::not_wanted) return lacking + std::string(compiler.advice);
     if (node_names == State::switched_off) return lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof";
+    if (node_names == State::snapshot)
+      return lacking + "V8's snapshots do not go with " + std::string(node_name_options);
     if (node_names == State::refused) return lacking + "this node does not take " + node_name_options;
     return lacking + "node has not written " + list +
            (node_names == State::added ? ", though NODE_OPTIONS has " + std::string(node_name_options) : "");
@@ -205,8 +208,11 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   }
   if (recording.is_verbose) lines.push_back(details_of(recorded));
   if (!recording.has_trace) return lines;
-  if (std::string names = recording.has_stacks ? names_of(first, recording.node_names) : ""; !names.empty())
+  if (std::string names = recording.has_stacks ? names_of(first, recording) : ""; !names.empty())
     lines.push_back(std::move(names));
+  if (recording.node_names == NodeNames::State::added && (recording.status != 0 || recording.signal != 0))
+    lines.push_back("V8 refuses code caches and snapshots that were made without " + std::string(node_name_options) +
+                    ": if the command failed by that, add --frames=none");
   if (first.events == 0 || !first.is_readable) return lines;
   lines.push_back("next: " + next_command(recorded, recording));
   return lines;

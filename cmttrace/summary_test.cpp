@@ -64,7 +64,14 @@ TEST_CASE("summary: why functions of node have no names") {
   CHECK(advice(State::refused) == lacking + "this node does not take " + options);
   CHECK(advice(State::added) == lacking + "node has not written " + list + ", though NODE_OPTIONS has " + options);
   CHECK(advice(State::switched_off) == lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof");
+  CHECK(advice(State::snapshot) == lacking + "V8's snapshots do not go with " + options);
   CHECK(advice(State::chosen) == lacking + "node has not written " + list);
+  const auto last_of_failed = [&](State state) {
+    return cmt::trace_launcher::summarise(recorded, {.status = 1, .has_stacks = true, .node_names = state}).back();
+  };
+  CHECK(last_of_failed(State::added) == "V8 refuses code caches and snapshots that were made without " + options +
+                                            ": if the command failed by that, add --frames=none");
+  CHECK(last_of_failed(State::chosen) == lacking + "node has not written " + list);
   recorded.files[0].program = "java";
   CHECK(advice(State::added).starts_with("Java methods will have no names in call stacks: with Java 17"));
 }

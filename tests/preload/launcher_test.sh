@@ -94,7 +94,9 @@ runtime_compilers() {
     env REFUSED=0 $own cmttrace -o node.cmt -- ./node x >out 2>err
     ! grep -q -- '--perf-basic-prof' out || complain "names of node, $own: $(cat out)"
   done
-  [ "$(REFUSED=0 cmttrace -o node.cmt -- ./node --perf-basic-prof 2>err)" = "" ] || complain "a node with the option"
+  for option in --perf-basic-prof --snapshot-blob=x --build-snapshot; do
+    [ "$(REFUSED=0 cmttrace -o node.cmt -- ./node $option 2>err)" = "" ] || complain "a node with $option: $(cat err)"
+  done
   off='^cmttrace: JavaScript functions will have no names in call stacks: the command or NODE_OPTIONS has --no-perf-basic-prof$'
   cp "$(command -v perl)" node
   printf NODE_OPTIONS >>node  # what cmttrace recognises node by
