@@ -142,3 +142,19 @@ faulty, libc = json.load(open("hang.json"))["allocators"]
 assert faulty["death"]["hung"] and faulty["death"]["event"] == 2
 assert libc["death"] is None'
 done
+
+# An allocator that refuses the memory of a thread, or leaves no room for the replay, is named. The others are measured.
+lowers=$BUILD/tests/cmtreplay/libfaulty_lowers_limit.so
+for how in --runs=1 --verify; do
+  status=0
+  cmtreplay $how --alloc=$refusing --alloc=libc threads.trace > table 2> words || status=$?
+  test $status = 1
+  cat table words | sed 's/^cmtreplay: //' > all
+  grep -qx "$refusing: died at event [12] of 5: a thread cannot be started: the allocator refused the memory that pthread_create asks for" all
+  grep -q '^libc.* ' table
+done
+status=0
+cmtreplay --verify --alloc=$lowers --alloc=libc threads.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "$lowers: died before the first event: it lowers the limit of its process's memory, and the replay's has no room there" table
+grep -q '^libc: no faults' table
