@@ -158,3 +158,17 @@ cmtreplay --verify --alloc=$lowers --alloc=libc threads.trace > table 2> words |
 test $status = 1
 grep -qx "$lowers: died before the first event: it lowers the limit of its process's memory, and the replay's has no room there" table
 grep -q '^libc: no faults' table
+
+# The text of a search has what was not measured. The status is 1 if an allocator of the command line crashed.
+bump=$BUILD/cmtreplay/libexample_bump.so
+for ((tag = 1; tag <= 100; ++tag)); do echo "malloc(1000) = ${tag}0000<$tag>"; done > some.trace
+{ cat some.trace; echo 'malloc(88888) = 9000000<200>'; } > refused.trace
+{ cat some.trace; echo 'malloc(66666) = 9000000<200>'; } > dies.trace
+cmtreplay --tune=memory --alloc=$bump --alloc=$faulty refused.trace > table 2> words
+grep -qx "cmtreplay: refused: $faulty: refused 1 call" words
+grep -qx "  $faulty: refused: refused 1 call" table
+status=0
+cmtreplay --tune=memory --alloc=$bump --alloc=$faulty dies.trace > table 2> words || status=$?
+test $status = 1
+grep -q "^cmtreplay: dies: $faulty: died at event 101 of 101: signal" words
+grep -q "^  $faulty: dies: died at event 101 of 101: signal" table
