@@ -159,6 +159,15 @@ test $status = 1
 grep -qx "$lowers: died before the first event: it lowers the limit of its process's memory, and the replay's has no room there" table
 grep -q '^libc: no faults' table
 
+# The table of several recordings marks allocators as that of one does.
+{ cat refuse.trace; echo 'malloc(88888) = 90000000<3000>'; } > refuse2.trace
+cmtreplay --same-program --runs=1 --alloc=libc --alloc=$faulty refuse.trace refuse2.trace > table 2> words
+grep -q "^$faulty (refused 1 to 2 calls)  *[0-9]" table
+status=0
+cmtreplay --same-program --runs=1 --alloc=libc --alloc=$faulty refuse.trace t.trace > table 2> words || status=$?
+test $status = 1
+grep -q "^$faulty (died)  *-" table
+
 # The text of a search has what was not measured. The status is 1 if an allocator of the command line crashed.
 bump=$BUILD/cmtreplay/libexample_bump.so
 for ((tag = 1; tag <= 100; ++tag)); do echo "malloc(1000) = ${tag}0000<$tag>"; done > some.trace
