@@ -243,7 +243,7 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
   const std::string& name = allocator.name;
   allocator.preload = preload_path(library);
   const Probe* found = &probe(allocator);
-  if (found->ending.signal != 0)
+  if (found->ending.signal != 0 || (found->objects.empty() && found->messages.empty()))
     throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found->ending));
   if (found->ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages));
   const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };

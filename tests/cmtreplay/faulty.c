@@ -2,6 +2,7 @@
  *
  *     FAULT_none                 loads well, and has no malloc.
  *     FAULT_at_load              ends the process that loads it.
+ *     FAULT_exits                ends it, too, with status 0.
  *     FAULT_at_every_call        refuses every request.
  *     FAULT_lowers_limit         the same, and lowers the limit of the process's address space.
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
@@ -35,6 +36,10 @@ EXPORTED int nothing_to_allocate_with = 1;
 
 #ifdef FAULT_at_load
 __attribute__((constructor)) static void end_process(void) { __builtin_trap(); }
+#endif
+
+#ifdef FAULT_exits
+__attribute__((constructor)) static void end_process(void) { _exit(0); }
 #endif
 
 #ifdef FAULT_lowers_limit
