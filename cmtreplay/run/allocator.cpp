@@ -236,6 +236,10 @@ std::vector<Allocator> AllocatorFinder::find_all(const std::vector<std::string>&
         allocators.push_back(find(each));
     }
   }
+  const auto has_prefix = [](const Allocator& allocator) { return !allocator.prefix.empty(); };
+  if (!prefix_.empty() && std::none_of(allocators.begin(), allocators.end(), has_prefix))
+    throw AllocatorError("--prefix=" + prefix_ + ": " + boost::algorithm::join(names, ", ") +
+                         (names.size() == 1 ? " has no " : " have no ") + prefix_ + "malloc");
   return allocators;
 }
 
