@@ -149,6 +149,7 @@ int verify_until(const ReplaySettings& settings, const Allocator& allocator, con
                 (stop.event > events ? "after the last event"
                                      : "before event " + cmt::output::with_commas(stop.event) + " of " +
                                            cmt::output::with_commas(events)));
+  report_warnings(allocator.name, emulation_warnings(allocator, settings.trace.plan().facts));
   const Verification verified = run_verification(settings, allocator, &stop);
   if (verified.death) return 0;  // the debugger, or SIGTRAP without one, has ended it
   cmt::command::print(verification_text(verified, events, again_text(options, allocator)));
@@ -170,6 +171,7 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
         cmt::command::print(verification_text(all.back(), events, again_text(options, allocator)));
       else if (all.back().death)
         report_death(allocator, *all.back().death, events);
+      report_warnings(allocator.name, emulation_warnings(allocator, settings.trace.plan().facts));
       good = good && all.back().good();
     }
   } catch (const Interrupted&) {

@@ -249,6 +249,7 @@ struct control {
       clock_recorded;    /* the allocator reads the recorded clock (worker/clock/recorded_clock.h); else the system's */
   uint32_t is_debugged;  /* SIGTRAP is a debugger's */
   uint32_t trapped_lane; /* number + 1 of the lane that stops for a debugger before its next word; 0: none */
+  uint64_t limits[2];    /* of address space and data, in bytes (getrlimit) */
   uint32_t address_shift; /* of all that the allocator maps, in units of address_shift_bytes */
 
   /* Written by the worker. */
@@ -262,10 +263,12 @@ struct control {
   uint64_t clock_ticks;                           /* the same duration as wall_ns, to convert ticks */
   uint64_t empty_ticks;                           /* between two readings of the clock */
   uint64_t minor_faults, major_faults;
-  uint32_t faulted_lane; /* number + 1 of the lane in which a signal came */
-  int32_t setup_errno;   /* why the worker could not start; 0: it could */
-  int32_t thread_errno;  /* why a thread could not be started */
-  uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
+  uint32_t faulted_lane;   /* number + 1 of the lane in which a signal came */
+  int32_t setup_errno;     /* why the worker could not start; 0: it could */
+  int32_t thread_errno;    /* why a thread could not be started */
+  uint32_t thread_refused; /* 1: since the allocator refused the memory of its table */
+  uint32_t limits_lowered; /* with setup_errno: a limit of memory is lower than the parent's */
+  uint32_t clock_read;     /* the allocator read a clock, between the first operation and the last */
   uint32_t
       stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/clock/other_clocks.h) */
   uint32_t stamps_read;      /* it read that counter */

@@ -95,6 +95,20 @@ class Tuner : public Meter {
     return std::move(report_);
   }
 
+  /// Reports the allocators of the command line that refused calls. Returns whether one crashed or hung, which was
+  /// reported as it did.
+  bool report_failed() const {
+    bool has_crashed = false;
+    for (const Candidate& plain : candidates_) {
+      for (const Cell& cell : cells_.at(plain.name())) {
+        has_crashed = has_crashed || cell.outcome == outcomes::died || cell.outcome == outcomes::hung;
+        if (cell.outcome == outcomes::refused)
+          command::complain("cmtreplay", cell.trace.name + ": " + plain.allocator + ": " + cell.reason.value_or(""));
+      }
+    }
+    return has_crashed;
+  }
+
   bool is_stored() const { return pool_.is_stored(); }
 
  private:
@@ -262,7 +276,8 @@ class Tuner : public Meter {
       if (cell->reference_fault)
         throw std::runtime_error(cell->trace.name + ": " + cell->reference.name + ", the default, " +
                                  *cell->reference_fault);
-      if (!cell->is_measured()) measured.state = cell->trace.name + ": " + cell->reason.value_or(cell->outcome);
+      const std::string how = cell->outcome == outcomes::refused ? "" : cell->outcome + " ";  // a reason says "refused"
+      if (!cell->is_measured()) measured.state = cell->trace.name + ": " + how + cell->reason.value_or("");
       times.push_back(time_samples(*cell));
       peaks.push_back(memory_samples(*cell, &MemoryFigures::peak));
       means.push_back(memory_samples(*cell, &MemoryFigures::mean));
@@ -402,7 +417,7 @@ int run_tune_command(const Options& options, std::optional<command::Interrupts>&
   try {
     const TuneReport report = tuner.run();
     command::print(options.json ? output::json_text(report) : options.csv ? tune_csv(report) : tune_text(report));
-    return 0;
+    return tuner.report_failed() ? 1 : 0;
   } catch (const TasksDone& done) {
     return done.status;
   } catch (const Interrupted&) {

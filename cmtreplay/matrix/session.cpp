@@ -183,6 +183,7 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
         const Allocator& allocator = plan.allocators[plan.allocator_of(cells[i])];
         show(allocator.name + ", verifying", static_cast<double>(i) / static_cast<double>(cells.size()));
         verify(replay, allocator, results[i]);
+        add_all(*results[i].warnings, emulation_warnings(allocator, trace.plan().facts));
       }
       return true;
     }

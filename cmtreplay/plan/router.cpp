@@ -104,7 +104,8 @@ std::uint32_t Router::lane_of(std::uint32_t thread) {
 
 std::uint32_t Router::start_thread(std::uint32_t thread) {
   if (idle_lanes_.empty()) {
-    if (lanes_.size() == lanes_max) throw std::length_error("more than 65,536 threads live at once");
+    if (lanes_.size() == lanes_max)
+      throw std::length_error("more than 65,536 threads live at once; --threads=1 replays all calls on one thread");
     idle_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));
     lanes_.emplace_back();
   }

@@ -39,7 +39,11 @@ PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const Pr
                                 .stacks = stacks == PreparedTrace::Stacks::yes,
                                 .on_defect = [&source](const Defect& defect) { source.note_defect(defect); }});
   };
-  return PreparedTrace(open, options, progress);
+  try {
+    return PreparedTrace(open, options, progress);
+  } catch (const std::length_error& error) {  // too many threads or blocks
+    throw std::runtime_error(source.name() + ": " + error.what());
+  }
 }
 
 }  // namespace cmt::replay

@@ -34,7 +34,8 @@ class TraceSource {
   off_t begin_ = 0;  ///< standard input may be a file that was partly read
 };
 
-/// Reads and plans the trace of a source, which has to outlive the result.
+/// Reads and plans the trace of a source, which has to outlive the result. Throws std::runtime_error
+/// with the source's name if it has too many threads or blocks.
 PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress);
 
 }  // namespace cmt::replay

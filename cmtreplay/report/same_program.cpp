@@ -56,6 +56,21 @@ std::string spread_text(std::vector<double> figures, std::size_t wanted, const T
 
 std::string size_text(double bytes) { return output::bytes_text(static_cast<std::uint64_t>(bytes)); }
 
+/// The allocator's name, marked as in the table of one recording if it died or refused calls in any of them.
+std::string marked_name(const SameProgram& report, std::size_t index) {
+  const std::string name = report.recordings.front().allocators[index].result.allocator.in_line();
+  std::uint64_t least = unknown, most = 0;
+  for (const ReportFields& recording : report.recordings) {
+    const AllocatorResult& result = recording.allocators[index].result;
+    if (result.death) return name + " (died)";
+    least = std::min(least, refused_calls(result));
+    most = std::max(most, refused_calls(result));
+  }
+  if (most == 0) return name;
+  return name + " (refused " + (least == most ? "" : output::with_commas(least) + " to ") +
+         output::counted(most, "call") + ")";
+}
+
 /// The row of the allocator with this index. Recordings in which it died have none of its figures.
 std::vector<std::string> row_of(const SameProgram& report, std::size_t index) {
   std::vector<double> times, peaks, ends;
@@ -67,8 +82,7 @@ std::vector<std::string> row_of(const SameProgram& report, std::size_t index) {
     ends.push_back(static_cast<double>(result.memory->end_bytes()));
   }
   const std::size_t wanted = report.recordings.size();
-  return {report.recordings.front().allocators[index].result.allocator.in_line(),
-          spread_text(times, wanted, [](double ns) { return output::time_text(ns); }),
+  return {marked_name(report, index), spread_text(times, wanted, [](double ns) { return output::time_text(ns); }),
           spread_text(peaks, wanted, size_text), spread_text(ends, wanted, size_text)};
 }
 

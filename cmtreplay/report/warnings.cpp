@@ -38,6 +38,15 @@ Warning missing_calls(const std::string& calls, bool uses_counterparts) {
               "--give-back=counterpart makes its own calls instead"};
 }
 
+/// How a program fares with a call that its preloaded library lacks. Empty for the C library's reallocarray, which
+/// calls the preloaded realloc.
+std::string in_program_text(const std::string& name) {
+  if (name == "reallocarray") return "";
+  if (name == "free" || name == "realloc")
+    return ". A program would give this library's blocks to the C library's " + name;
+  return ". A program would get such blocks from the C library, and give them to this library's free";
+}
+
 }  // namespace
 
 std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
@@ -118,8 +127,16 @@ std::vector<Warning> allocator_warnings(const AllocatorResult& result, const Tra
     add(warnings, "reads the processor's time stamp counter, which does not tell the recorded time");
   if (result.memory && result.memory->clock_strays != 0)
     add(warnings, "a thread of its own did not sleep by the clock, and was not waited for");
-  for (const std::string& name : replaced_names(result.allocator)) {
-    if (has_call(facts, name)) add(warnings, "has no " + name + "; emulated");
+  for (const Warning& warning : emulation_warnings(result.allocator, facts)) warnings.push_back(warning);
+  return warnings;
+}
+
+std::vector<Warning> emulation_warnings(const Allocator& allocator, const TraceFacts& facts) {
+  std::vector<Warning> warnings;
+  for (const std::string& name : replaced_names(allocator)) {
+    const std::string kind = "has no " + name + "; emulated";
+    if (has_call(facts, name))
+      warnings.push_back({kind, kind + (allocator.prefix.empty() ? in_program_text(name) : "")});
   }
   return warnings;
 }

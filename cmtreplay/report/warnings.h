@@ -36,6 +36,9 @@ std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOpti
 std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts,
                                         const ReplayOptions& options);
 
+/// The calls of the trace that an allocator lacks. For a preloaded library they say what a program would get.
+std::vector<Warning> emulation_warnings(const Allocator& allocator, const TraceFacts& facts);
+
 /// All warnings of a replay, one line each, with the name of the trace or of the allocator before each.
 /// of_tables: those of table_warnings() too.
 std::vector<std::string> warning_lines(const Report& report, bool of_tables = true);

@@ -236,6 +236,10 @@ std::vector<Allocator> AllocatorFinder::find_all(const std::vector<std::string>&
         allocators.push_back(find(each));
     }
   }
+  const auto has_prefix = [](const Allocator& allocator) { return !allocator.prefix.empty(); };
+  if (!prefix_.empty() && std::none_of(allocators.begin(), allocators.end(), has_prefix))
+    throw AllocatorError("--prefix=" + prefix_ + ": " + boost::algorithm::join(names, ", ") +
+                         (names.size() == 1 ? " has no " : " have no ") + prefix_ + "malloc");
   return allocators;
 }
 
@@ -243,7 +247,7 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
   const std::string& name = allocator.name;
   allocator.preload = preload_path(library);
   const Probe* found = &probe(allocator);
-  if (found->ending.signal != 0)
+  if (found->ending.signal != 0 || (found->objects.empty() && found->messages.empty()))
     throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found->ending));
   if (found->ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages));
   const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };

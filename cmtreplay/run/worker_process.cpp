@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,6 +91,7 @@ bool is_clock_recorded(const ReplaySettings& settings, bool memory_run) {
 }
 
 std::string Death::text() const {
+  if (!cause.empty()) return cause;
   if (hung())
     return (began ? "no call has returned for " : "it has not started for ") + std::to_string(timeout_seconds) + " s";
   const std::string killed = ending.signal == SIGKILL ? ", perhaps by the kernel, as memory was short" : "";
@@ -103,6 +105,7 @@ std::string Death::place(std::uint64_t events) const {
 
 WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options)
     : settings_(settings),
+      name_(allocator.name),
       printed_(allocator.printed),
       messages_(options.is_debugged ? Fd() : open_messages()),
       order_(order_for(settings.trace, options)),
@@ -188,6 +191,11 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.clock_recorded = is_clock_recorded(settings_, options.memory) ? 1 : 0;
   control.is_debugged = options.is_debugged ? 1 : 0;
   control.address_shift = options.address_shift;
+  rlimit space{}, data{};
+  getrlimit(RLIMIT_AS, &space);
+  getrlimit(RLIMIT_DATA, &data);
+  control.limits[0] = space.rlim_cur;
+  control.limits[1] = data.rlim_cur;
 }
 
 void WorkerProcess::bind_to_cpus() {
@@ -239,12 +247,18 @@ void WorkerProcess::resume() {
   while (send(socket_.get(), &byte, 1, MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
 }
 
-void WorkerProcess::check_set_up() {
+/// How the allocator has kept the worker from starting, or a thread. Empty: it has not. Throws std::system_error if the
+/// machine has.
+std::string WorkerProcess::set_up_fault() const {
   const control& control = region_->get();
-  if (control.setup_errno != 0)
-    throw std::system_error(control.setup_errno, std::generic_category(), "the worker's memory");
-  if (control.thread_errno != 0)
-    throw std::system_error(control.thread_errno, std::generic_category(), "the worker's threads");
+  const int error = control.setup_errno != 0 ? control.setup_errno : control.thread_errno;
+  if (error == 0) return "";
+  if (control.setup_errno != 0 && control.limits_lowered != 0)
+    return "it lowers the limit of its process's memory, and the replay's has no room there";
+  if (control.setup_errno == 0 && control.thread_refused != 0)
+    return "a thread cannot be started: the allocator refused the memory that pthread_create asks for";
+  throw std::system_error(error, std::generic_category(),
+                          name_ + (control.setup_errno != 0 ? ": the worker's memory" : ": the worker's threads"));
 }
 
 /// Throws Interrupted, or Death if the worker is dead or hangs.
@@ -270,7 +284,7 @@ void WorkerProcess::wait_for_byte() {
     check_worker();
   if (settings_.interrupts.pending()) throw Interrupted();
   if (read(socket_.get(), &byte, 1) != 1) throw_death(false);
-  check_set_up();
+  if (std::string fault = set_up_fault(); !fault.empty()) throw Death{.cause = std::move(fault)};
 }
 
 /// Sleeps until `missing` returns 0. It returns the least number of further changes that it takes until then.
@@ -325,7 +339,7 @@ bool WorkerProcess::is_still() {
 void WorkerProcess::throw_death(bool hung) {
   if (hung) child_->kill();
   Death death{.ending = child_->wait(), .timeout_seconds = hung ? settings_.options.timeout_seconds : 0};
-  check_set_up();
+  death.cause = set_up_fault();
   const auto lanes = std::as_const(*region_).lanes();
   const std::uint32_t faulted = region_->get().faulted_lane;
   const std::uint32_t lane = faulted != 0 ? faulted - 1 : Watchdog::hanging_lane(lanes);

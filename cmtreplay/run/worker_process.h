@@ -66,7 +66,8 @@ struct Death {
   unsigned timeout_seconds = 0;  ///< after which it was killed because no call had returned; 0: it was not
   std::uint64_t event = 0;       ///< counted from 1; 0: before the first event, or if `began` after the last
   bool began = false;
-  bool touched = false;  ///< not in a call: while the replay wrote to or read a large block
+  bool touched = false;    ///< not in a call: while the replay wrote to or read a large block
+  std::string cause = {};  ///< how the allocator kept the replay from going on; empty: it ended the worker, or hung
 
   bool hung() const { return timeout_seconds != 0; }
   /// The end in words: "signal 11 (Segmentation fault)", "no call has returned for 60 s", "signal 9 (Killed), while its
@@ -142,10 +143,11 @@ class WorkerProcess {
   bool is_still();
   double share_done() const;
   void check_worker();
-  void check_set_up();
+  std::string set_up_fault() const;
   [[noreturn]] void throw_death(bool hung);
 
   const ReplaySettings& settings_;
+  std::string name_;
   std::shared_ptr<std::set<std::string>> printed_;
   Fd messages_;  ///< the worker's standard error; -1: ours
   Order order_;

@@ -122,6 +122,15 @@ std::string untried_text(const std::vector<UntriedSetting>& settings, const std:
   return text.empty() ? text : "\n" + title + ":\n" + text;
 }
 
+/// The settings that crashed, hung or refused calls.
+std::vector<UntriedSetting> failed_settings(const TuneReport& report) {
+  std::vector<UntriedSetting> failed;
+  for (const TunedRow& row : report.rows) {
+    if (row.state) failed.push_back({row.title, *row.state});
+  }
+  return failed;
+}
+
 /// A machine on which times vary is worth knowing of: the intervals are wide, and the search takes long.
 std::string deviation_text(const TuneReport& report) {
   constexpr double much = 0.05;
@@ -228,6 +237,7 @@ std::string tune_text(const TuneReport& report) {
         "gives it more\n";
   text += deviation_text(report);
   text += times_text(report);
+  text += untried_text(failed_settings(report), "tried, and not measured");
   text += untried_text(report.ignored, "ignored by the installed library, and not tried");
   text += untried_text(report.unknown, "tried, although the library could not be asked whether it knows them");
   return text + untried_text(report.left_out, "not tried");

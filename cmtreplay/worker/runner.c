@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -181,6 +182,13 @@ static void* run_thread(void* lane) {
   return NULL;
 }
 
+/* Whether the allocator refuses what pthread_create asks it for. */
+static uint32_t refuses_table(void) {
+  enum { table_bytes = 1024 };
+  void* (*volatile const call)(size_t, size_t) = calloc;
+  return call(1, table_bytes) == NULL;
+}
+
 static void join(struct lane* lane) {
   pthread_join((pthread_t)lane->thread.handle, NULL);
   lane->thread.started = 0;
@@ -205,6 +213,7 @@ static void start_thread(struct runner* starter, uint32_t number) {
   const int error = pthread_create(&thread, &attributes, run_thread, lane);
   pthread_attr_destroy(&attributes);
   if (error) {
+    replay->control->thread_refused = refuses_table();
     replay->control->thread_errno = error;
     _exit(1);
   }

@@ -136,6 +136,16 @@ static int set_up_verification(struct replay* replay) {
   return shared == MAP_FAILED ? errno : verify(&replay->calls, control->replaced, shared);
 }
 
+/* Whether the allocator has lowered a limit, so that the replay's memory cannot be mapped. */
+static uint32_t has_lower_limits(const struct control* control) {
+  static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; ++i) {
+    struct rlimit limit;
+    if (getrlimit(limits[i], &limit) == 0 && limit.rlim_cur < control->limits[i]) return 1;
+  }
+  return 0;
+}
+
 static void set_up(struct replay* replay, struct control* control) {
   char* const base = (char*)control;
   *replay = (struct replay){.control = control, .lanes = control_lanes(control), .thread_body = run_lane};
@@ -146,6 +156,7 @@ static void set_up(struct replay* replay, struct control* control) {
   if (control->gives_back && control->target != target_null)
     replay->give_back_calls = target_give_back_calls(control->counterparts);
   if (control->verification_fd >= 0 && control->setup_errno == 0) control->setup_errno = set_up_verification(replay);
+  if (control->setup_errno != 0) control->limits_lowered = has_lower_limits(control);
   const int counts = control->counts_usable && control->target != target_null;
   if (!counts || !count_usable(&replay->calls, &control->usable_bytes)) control->usable_bytes = unknown_usable;
   schedule_open(&replay->schedule, control->spins, (uint32_t*)(void*)(base + control->epochs_offset),

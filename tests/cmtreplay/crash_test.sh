@@ -142,3 +142,42 @@ faulty, libc = json.load(open("hang.json"))["allocators"]
 assert faulty["death"]["hung"] and faulty["death"]["event"] == 2
 assert libc["death"] is None'
 done
+
+# An allocator that refuses the memory of a thread, or leaves no room for the replay, is named. The others are measured.
+lowers=$BUILD/tests/cmtreplay/libfaulty_lowers_limit.so
+for how in --runs=1 --verify; do
+  status=0
+  cmtreplay $how --alloc=$refusing --alloc=libc threads.trace > table 2> words || status=$?
+  test $status = 1
+  cat table words | sed 's/^cmtreplay: //' > all
+  grep -qx "$refusing: died at event [12] of 5: a thread cannot be started: the allocator refused the memory that pthread_create asks for" all
+  grep -q '^libc.* ' table
+done
+status=0
+cmtreplay --verify --alloc=$lowers --alloc=libc threads.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "$lowers: died before the first event: it lowers the limit of its process's memory, and the replay's has no room there" table
+grep -q '^libc: no faults' table
+
+# The table of several recordings marks allocators as that of one does.
+{ cat refuse.trace; echo 'malloc(88888) = 90000000<3000>'; } > refuse2.trace
+cmtreplay --same-program --runs=1 --alloc=libc --alloc=$faulty refuse.trace refuse2.trace > table 2> words
+grep -q "^$faulty (refused 1 to 2 calls)  *[0-9]" table
+status=0
+cmtreplay --same-program --runs=1 --alloc=libc --alloc=$faulty refuse.trace t.trace > table 2> words || status=$?
+test $status = 1
+grep -q "^$faulty (died)  *-" table
+
+# The text of a search has what was not measured. The status is 1 if an allocator of the command line crashed.
+bump=$BUILD/cmtreplay/libexample_bump.so
+for ((tag = 1; tag <= 100; ++tag)); do echo "malloc(1000) = ${tag}0000<$tag>"; done > some.trace
+{ cat some.trace; echo 'malloc(88888) = 9000000<200>'; } > refused.trace
+{ cat some.trace; echo 'malloc(66666) = 9000000<200>'; } > dies.trace
+cmtreplay --tune=memory --alloc=$bump --alloc=$faulty refused.trace > table 2> words
+grep -qx "cmtreplay: refused: $faulty: refused 1 call" words
+grep -qx "  $faulty: refused: refused 1 call" table
+status=0
+cmtreplay --tune=memory --alloc=$bump --alloc=$faulty dies.trace > table 2> words || status=$?
+test $status = 1
+grep -q "^cmtreplay: dies: $faulty: died at event 101 of 101: signal" words
+grep -q "^  $faulty: dies: died at event 101 of 101: signal" table

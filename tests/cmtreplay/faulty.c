@@ -2,7 +2,9 @@
  *
  *     FAULT_none                 loads well, and has no malloc.
  *     FAULT_at_load              ends the process that loads it.
+ *     FAULT_exits                ends it, too, with status 0.
  *     FAULT_at_every_call        refuses every request.
+ *     FAULT_lowers_limit         the same, and lowers the limit of the process's address space.
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
  *     FAULT_at_size              is glibc's malloc except for these sizes:
  *
@@ -16,12 +18,14 @@
  *         99,999      kills the process
  *         3,000,000   gets a block of which only the first page can be written
  *         more than there can be   ends the process */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -34,9 +38,20 @@ EXPORTED int nothing_to_allocate_with = 1;
 __attribute__((constructor)) static void end_process(void) { __builtin_trap(); }
 #endif
 
-#ifdef FAULT_at_every_call
+#ifdef FAULT_exits
+__attribute__((constructor)) static void end_process(void) { _exit(0); }
+#endif
+
+#ifdef FAULT_lowers_limit
+__attribute__((constructor)) static void lower_limit(void) {
+  const struct rlimit limit = {32 << 20, 32 << 20};
+  setrlimit(RLIMIT_AS, &limit);
+}
+#endif
+
+#if defined(FAULT_at_every_call) || defined(FAULT_lowers_limit)
 EXPORTED void* malloc(size_t size) { return (void)size, NULL; }
-EXPORTED void* calloc(size_t count, size_t size) { return (void)count, (void)size, NULL; }
+EXPORTED void* calloc(size_t count, size_t size) { return (void)count, (void)size, errno = ENOMEM, NULL; }
 EXPORTED void* realloc(void* block, size_t size) { return (void)block, (void)size, NULL; }
 EXPORTED void free(void* block) { (void)block; }
 #endif

@@ -58,6 +58,15 @@ assert a[0]["session"] == a[1]["session"] and a[0]["runs"] == a[1]["reference_ru
 rows = list(csv.DictReader(open("run.csv")))
 assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time_ratio"]) == 1'
 
+# A trace with more threads than can be replayed is named, and the others are measured.
+for ((thread = 0; thread <= 65600; ++thread)); do echo "malloc(8) = ${thread}000<$((thread + 1))> thread=$thread"; done > crowd.trace
+status=0
+cmtreplay --runs=1 a.trace crowd.trace > table 2> words || status=$?
+test $status = 1
+grep -q '^a  *1.00' table
+grep -qx 'cmtreplay: crowd.trace: more than 65,536 threads live at once; --threads=1 replays all calls on one thread' words
+cmtreplay --runs=1 --threads=1 crowd.trace > table 2> words
+
 # The board is drawn as a picture, as a page and as Markdown.
 for form in svg md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
 test "$(tail -c 7 board.svg)" = "</svg>"

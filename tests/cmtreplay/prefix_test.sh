@@ -23,6 +23,16 @@ assert own["peak_resident_bytes"] > libc["peak_resident_bytes"] > 0
 END
 cmtreplay --verify --alloc="$library" --prefix=je_ t.trace > lines 2> words
 grep -q ': no faults in 5,000 events' lines
+for call in calloc realloc posix_memalign; do grep -qx "cmtreplay: $library: has no $call; emulated" words; done
+
+# A prefix that no library has is an error; one that some have is none.
+bump=$BUILD/cmtreplay/libexample_bump.so
+status=0
+cmtreplay --alloc=libc --alloc="$bump" --prefix=other_ --runs=1 t.trace > out 2> words || status=$?
+test $status = 1
+test ! -s out
+grep -qx "cmtreplay: --prefix=other_: libc, $bump have no other_malloc" words
+cmtreplay --alloc="$bump" --alloc="$library" --prefix=je_ --runs=1 t.trace > out 2> words
 
 # Packaged allocators work under their prefixed names.
 for pair in jemalloc:je_ mimalloc:mi_ tcmalloc:tc_ libtbbmalloc.so.2:scalable_; do
@@ -30,6 +40,6 @@ for pair in jemalloc:je_ mimalloc:mi_ tcmalloc:tc_ libtbbmalloc.so.2:scalable_; 
     test "$(wc -l < out)" = 3
   else
     echo "skipped: $(tail -1 words)"
-    tail -1 words | grep -qE 'not installed|cannot be loaded|has no malloc and no je_malloc'
+    tail -1 words | grep -qE 'not installed|cannot be loaded|has no malloc and no je_malloc|has no (je|mi|tc)_malloc$'
   fi
 done

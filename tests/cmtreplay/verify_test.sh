@@ -157,6 +157,18 @@ status=0
 cmtreplay --verify --alloc=libc --until=12 t.trace > lines 2> words || status=$?
 test $status = 1
 grep -qx 'cmtreplay: --until: the trace has 10 events; one more stops at its end' words
+
+# Calls that the library lacks are emulated, which a message says. So is what a program gets that preloads the library.
+bump=$BUILD/cmtreplay/libexample_bump.so
+printf 'malloc(8) = 1000<1>\nmemalign(64, 64) = 2000<2>\nfree(2000<2>)\n' > lacks.trace
+lacks="cmtreplay: $bump: has no memalign; emulated. A program would get such blocks from the C library, and give them to this library's free"
+for how in --verify '--verify --json' '--verify --until=2' --runs=1; do
+  cmtreplay $how --alloc="$bump" lacks.trace > lines 2> words || test "$how $?" = '--verify --until=2 133'
+  grep -qxF "$lacks" words || { echo "$how: $(cat words)"; exit 1; }
+done
+cmtreplay --verify --alloc="$bump" ends.trace > lines 2> words
+test ! -s words
+
 if command -v gdb > /dev/null && gdb -nx -batch -ex run --args true 2> /dev/null | grep 'exited normally' > /dev/null; then
   eval "gdb -nx -batch -iex 'set debuginfod enabled off' -ex run -ex bt -ex continue $contents" > lines 2> words || true
   grep -q 'received signal SIGTRAP' lines

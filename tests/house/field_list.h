@@ -37,6 +37,7 @@ constexpr std::string_view type_name() {
   return "text";
 }
 
+/// NaN is written as null, so each number with a fraction may be null.
 class FieldLister {
  public:
   FieldLister(std::vector<FieldDoc>& list, std::string prefix) : list_(list), prefix_(std::move(prefix)) {}
@@ -58,12 +59,14 @@ class FieldLister {
     FieldDoc field{prefix_ + std::string(key), {}, std::string(doc)};
     if constexpr (is_a<T, Omittable>) {
       field.may_be_absent = true;
+      field.may_be_null =
+          std::floating_point<typename IsA<typename IsA<T, Omittable>::Argument, std::optional>::Argument>;
       add<typename IsA<typename IsA<T, Omittable>::Argument, std::optional>::Argument>(std::move(field));
     } else if constexpr (is_a<T, std::optional>) {
       field.may_be_null = true;
       add<typename IsA<T, std::optional>::Argument>(std::move(field));
     } else {
-      field.may_be_null = is_a<T, Nullable>;
+      field.may_be_null = is_a<T, Nullable> || std::floating_point<T>;
       add<T>(std::move(field));
     }
   }

@@ -18,7 +18,7 @@
 #include "analysis/stacks/contributors.h"
 #include "cmtreplay/board/board.h"
 #include "cmtreplay/plan/prepared_trace.h"
-#include "cmtreplay/report/comparison.h"
+#include "cmtreplay/report/report_fields.h"
 #include "cmtreplay/report/same_program.h"
 #include "cmtreplay/report/trims.h"
 #include "cmtreplay/report/verification.h"
@@ -142,34 +142,28 @@ void write_report_of_trace() {
   schema.write(folder);
 }
 
-/// The described parts of the replay's report, and that of --verify, which has the same name.
+/// The report of a replay, and that of --verify, which has the same name. Fields of runs are absent if there were none.
 void write_replay_report() {
   using namespace cmt::replay;
   Schema schema("cmt.replay/1", "cmtreplay --json, cmtreplay --verify --json",
-                "the figures. Beside these the report has mode and machine, and the names and settings of each "
-                "allocator; baseline has the fields of an allocator. With --verify it has verified alone");
+                "baseline has the fields of an allocator. With --verify it has trace and verified alone");
   const auto add = [&](std::vector<FieldDoc> fields) {  // a replay has these, a verification others
     for (FieldDoc& field : fields) {
       field.may_be_absent = true;
-      schema.add(field);
+      if (!field.key.starts_with("baseline.")) schema.add(field);
     }
   };
-  add({{"trace.file", "text", "the file's name without its folder", false, false}});
-  add(cmt::output::list_fields<TraceFacts>("trace."));
-  for (FieldDoc field : cmt::output::list_fields<TimedSample>("allocators[].")) {
-    field.type = "object";
-    field.doc += std::string(field.doc.empty() ? "" : "; ") + "median, min, max and samples[] of the timed runs";
-    add({field});
-  }
-  add(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
+  add(cmt::output::list_fields<ReportFields>());
+  add(cmt::output::list_fields<TimedSpreads>("allocators[]."));
+  add({{"allocators[].warm_up_wall_ns", "number", "of the run before the timed ones; null: there was none", true, true},
+       {"allocators[].wall_ns_median_95", "object", "around the median", false, true},
+       {"allocators[].latency", "object", "how long single calls took", false, true},
+       {"allocators[].counters", "object", "hardware counters, in user mode", false, true}});
   add(cmt::output::list_fields<Interval>("allocators[].wall_ns_median_95."));
+  add(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
+  add(cmt::output::list_fields<CounterMedians>("allocators[].counters."));
   add(cmt::output::list_fields<MemoryRun>("allocators[]."));
-  add(cmt::output::list_fields<MemoryFigures>("allocators[].memory_runs[]."));
-  add(cmt::output::list_fields<Death>("allocators[].death."));
-  add(cmt::output::list_fields<Comparison>("time_comparisons[]."));
-  add(cmt::output::list_fields<Comparison>("peak_comparisons[]."));
-  add({{"verdict", "texts", "both in words, a line each", false, false},
-       {"warnings", "texts", "what was not replayed as recorded, and what stood out, a line each", false, false}});
+  add({{"verified", "objects", "with --verify: the allocators, in the order asked for", false, true}});
   add(cmt::output::list_fields<Verification>("verified[]."));
   schema.write(folder);
 }

@@ -142,6 +142,8 @@ TEST_CASE("fields: the list names every field with those that it is within") {
   CHECK(list[1].key == "rows[].name");
   CHECK(list[1].type == "text");
   CHECK(list[2].may_be_null);
+  CHECK(list[4].key == "rows[].ratio");
+  CHECK(list[4].may_be_null);  // NaN
   CHECK(list[7].key == "inner");
   CHECK(list[7].type == "object");
   CHECK(list[8].key == "inner.blocks");
