@@ -40,11 +40,11 @@ void add_defaults(const CommandLine& line, Options& options) {
 #endif
       {"CMTTRACE_TIME", line.has("sample-bytes") ? "1" : "1ms"},
   };
-  for (const auto& [variable, value] : by_default) {
+  for (const auto& variable : by_default) {
     const bool is_given = std::any_of(options.environment.begin(), options.environment.end(),
-                                      [&](const auto& one) { return one.first == variable; });
-    if (!is_given && !line.has("calls") && std::getenv(variable) == nullptr)
-      options.environment.emplace_back(variable, value);
+                                      [&](const auto& one) { return one.first == variable.first; });
+    if (!is_given && !line.has("calls") && std::getenv(variable.first) == nullptr)
+      options.environment.emplace_back(variable);
   }
 }
 

@@ -36,7 +36,7 @@ void describe(Visitor& field, Trace& trace) {
   field("begin_ns", trace.begin_ns, "the trace's begin, since the watch began");
   field("events", trace.events, "in the trace");
   field("live_bytes_peak", trace.live_bytes_peak, "the most live bytes after any event");
-  field("sampling_interval_bytes", output::Omittable{trace.sampling_interval},
+  field("sampling_interval_bytes", output::omit_if_empty(trace.sampling_interval),
         "of a sampled trace, at its end; live bytes are estimates then");
   field("whole", trace.whole, "false: the trace breaks off");
 }

@@ -287,7 +287,7 @@ HIDDEN int ours_fexecve(int file, char* const* arguments, char* const* environme
 
 // The loader calls the resolver before the program begins (restart.h). musl's loader, which knows no resolvers, finds
 // its own function instead. So this is one that programs seldom call.
-static __typeof__(fexecve)* choose_fexecve(void) {
+__attribute__((used)) static __typeof__(fexecve)* choose_fexecve(void) {
   if (has_sanitizer()) restart_without_us();
   return ours_fexecve;
 }
