@@ -36,7 +36,7 @@ enum AttachState {
   attach_released,
 };
 
-enum { attach_settings_bytes = 16384, attach_message_bytes = 256, attach_wait_ms = 1000 };
+enum { attach_settings_bytes = 16384, attach_message_bytes = 256, attach_program_bytes = 256, attach_wait_ms = 1000 };
 
 #define attach_magic "cmtatt01"
 
@@ -51,6 +51,7 @@ struct Attach {
   char message[attach_message_bytes];    ///< why it failed; while it records, what could not be reached
   char settings[attach_settings_bytes];  ///< variables of libcmttrace(1): "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0"
   uint64_t thread_word_at;               ///< of the library (preload/program/thread.h); 0: as it was
+  char program[attach_program_bytes];    ///< its name, for children; empty: as the library knows it
 };
 
 /// The bytes at the file's end that are mapped. The struct is at their begin.

@@ -51,7 +51,7 @@ std::optional<FoundAttach> find_attach(const remote_call::Target& target) {
 }
 
 AttachFile::AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings,
-                       std::uint64_t thread_word_at) {
+                       const std::string& program, std::uint64_t thread_word_at) {
   const std::size_t begin = (library.size() + 4095) / 4096 * 4096;
   assert(begin % 4096 == 0 && begin >= library.size());
   process::write_all(fd, library, "memfd");
@@ -64,6 +64,7 @@ AttachFile::AttachFile(int fd, const std::string& library, const std::string& bu
   std::memcpy(shared_->build_id, build_id.data(), std::min(build_id.size(), sizeof shared_->build_id));
   if (settings.size() >= sizeof shared_->settings) throw std::system_error(E2BIG, std::generic_category(), "settings");
   std::memcpy(shared_->settings, settings.data(), settings.size());
+  std::memcpy(shared_->program, program.data(), std::min(program.size(), sizeof shared_->program));
   shared_->thread_word_at = thread_word_at;
 }
 

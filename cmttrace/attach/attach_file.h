@@ -38,9 +38,9 @@ std::optional<FoundAttach> find_attach(const remote_call::Target& target);
 class AttachFile {
  public:
   /// Writes both to a file of the target. `library` may be empty: a stub is there. Throws std::system_error.
-  /// `thread_word_at`: struct Attach has it.
+  /// `program` and `thread_word_at`: struct Attach has them.
   AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings,
-             std::uint64_t thread_word_at);
+             const std::string& program, std::uint64_t thread_word_at);
   ~AttachFile();
   AttachFile(const AttachFile&) = delete;
   AttachFile& operator=(const AttachFile&) = delete;

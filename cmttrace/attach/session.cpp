@@ -224,7 +224,8 @@ class AttachRun {
       const process::Fd copy = target_.take_descriptor(fd);
       file_ = std::make_shared<AttachFile>(
           copy.get(), library_, build_id_,
-          settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr), thread_word_at);
+          settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr), program_of(target_.pid()),
+          thread_word_at);
     }
     const remote_call::TargetFunctions& functions = target_.functions();
     const remote_call::Call load{

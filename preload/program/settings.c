@@ -19,6 +19,7 @@ static uint32_t given_paths;  // a bit for each: looking at a template that is n
 static uint32_t trace_paths;
 LARGE_VARIABLE static char folder[output_path_bytes];
 static char program[256] = "program";
+static bool is_named;  // by settings_attach()
 LARGE_VARIABLE static char status_file[output_path_bytes];
 static bool status_exists, reports_children;
 static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
@@ -81,8 +82,17 @@ static const char* const defaults[settings_count] = {
 
 static const char* next_attached(const char* entry) { return entry + strlen(entry) + 1; }
 
-void settings_attach(const char* settings) {
+static void copy(char* out, size_t room, const char* text, size_t length) {
+  must(room != 0);
+  if (length >= room) length = room - 1;
+  memcpy(out, text, length);
+  out[length] = 0;
+}
+
+void settings_attach(const char* settings, const char* name) {
   attached = settings;
+  is_named = *name != 0;
+  if (is_named) copy(program, sizeof program, name, strlen(name));
   trace_paths = 0;
   collector[0] = 0;
   environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
@@ -359,13 +369,6 @@ char** collector_environment(void) {
   return environment;
 }
 
-static void copy(char* out, size_t room, const char* text, size_t length) {
-  must(room != 0);
-  if (length >= room) length = room - 1;
-  memcpy(out, text, length);
-  out[length] = 0;
-}
-
 static void copy_template(uint32_t which, const char* value, size_t length) {
   if (!length) return;
   copy(templates[which], output_path_bytes, value, length);
@@ -405,7 +408,7 @@ static void read_paths(void) {
   // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
-  if (own && *own) copy(program, sizeof program, own, strlen(own));
+  if (!is_named && own && *own) copy(program, sizeof program, own, strlen(own));
   reports_children = !attached && (given_paths >> path_status & 1) && !setting_is_given(setting_child_of);
   status_file[0] = 0;
 }
@@ -481,9 +484,10 @@ bool path_is_given(uint32_t which) {
   return (given_paths >> which & 1) != 0;
 }
 
-// The name of a program may have characters that a launcher reads in no path.
+// The name of a program may have characters that a launcher reads in no path. Where a title has been written over it,
+// it may name another folder.
 static char* put_program(char* out) {
-  for (const char* at = program; *at; at++) *out++ = (unsigned char)*at < ' ' || *at == 0x7f ? '_' : *at;
+  for (const char* at = program; *at; at++) *out++ = (unsigned char)*at < ' ' || *at == 0x7f || *at == '/' ? '_' : *at;
   return out;
 }
 

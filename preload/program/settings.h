@@ -23,8 +23,9 @@ void settings_make_paths_absolute(void);
 const char* settings_fault(void);
 
 /// From here on the settings are these in place of the environment's: "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0".
-/// Borrowed. Paths are not read again until they are asked for.
-void settings_attach(const char* settings);
+/// Borrowed. Paths are not read again until they are asked for. `name`: the program's, in place of the one that a title
+/// may have been written over; empty: it is not known.
+void settings_attach(const char* settings, const char* name);
 
 /// The value, or NULL.
 const char* setting_value(enum Setting setting);

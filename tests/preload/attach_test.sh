@@ -212,6 +212,19 @@ ended 0 "^cmttrace: alone.cmt: [0-9,]+ allocations? by [01] threads?, "
 stop
 [ ! -s target_err ] || complain "on a child's standard error: $(cat target_err)"
 
+# A program has put a title over its name: its children's traces have the name that the attach knows, which is no folder.
+mkfifo titled
+perl -e '$0 = "app: x/../../escaped"; <STDIN>; fork or my @kept = map { "y" x 1000 } 1 .. 3000; wait' <titled &
+target=$! started+=($!)
+exec 3>titled
+until_true 'grep -q "^app: x" "/proc/$target/comm"'
+attach -o 'titled.%n.%p.cmt' --follow=yes
+echo >&3
+exec 3>&-
+ended 0 "^cmttrace: 1 more trace: "
+wait "$target" || complain "a program with a title: $?"
+[ "$(ls titled.perl.*.cmt | wc -l)" = 2 ] || complain "traces of a program with a title: $(ls titled*) $(cat err)"
+
 # One line says why a process cannot be attached to.
 refused() {  # PID PATTERN
   status_of cmttrace --attach="$1" -o refused.cmt

@@ -77,7 +77,9 @@ static int fail(const char* why, const char* detail, int error) {
 
 static const char* read_settings(void) {
   memcpy(settings, shared->settings, attach_settings_bytes);  // two zeros remain after it
-  settings_attach(settings);
+  char name[attach_program_bytes + 1] = {0};
+  memcpy(name, shared->program, attach_program_bytes);
+  settings_attach(settings, name);
   if (setting_is_given(setting_rings)) return "CMTTRACE_RINGS is not for a program that is attached to";
   return settings_fault();
 }
