@@ -424,7 +424,8 @@ def interpreters():
 
 
 def daemons():
-    """Threads that allocate while the interpreter ends. Each may have logged an allocation that it was kept from."""
+    """Threads that allocate while the interpreter ends. Each may have logged an allocation that it was kept from, or that it
+    makes without the interpreter's lock when its frames have been ended."""
     def forever():
         while True: compresses(1), churn(1)
     for _ in range(3): threading.Thread(target=forever, daemon=True).start()
