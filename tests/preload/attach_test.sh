@@ -307,4 +307,52 @@ wait "$target" || complain "overwrites: $?"
 [ "$(cat precious)" = precious ] || complain "a file that the process named: $(ls -l precious; cat precious)"
 trace2cmt --verify overwritten.cmt >verified || complain "overwritten.cmt: $(cat verified)"
 
+# A word of data that began as malloc, and in which the program has stored a function of another library, as the module
+# _decimal of Python does. The calls of this function are seen.
+cat >wrap.c <<'END'
+#include <stdlib.h>
+void* wrapped(size_t size) {
+  void* made = malloc(size);
+  if (!made) abort();
+  return made;
+}
+END
+cat >stored.c <<'END'
+#include <stdlib.h>
+void* wrapped(size_t);
+static void* (*volatile make)(size_t) = malloc;
+void store(void) { make = wrapped; }
+void* made(size_t size) { return make(size); }
+END
+cat >stores.c <<'END'
+#include <stdio.h>
+void store(void);
+void* made(unsigned long);
+int main(void) {
+  int blocks;
+  store();
+  while (scanf("%d", &blocks) == 1) {
+    while (blocks-- > 0) made(60006);
+    puts("made");
+    fflush(stdout);
+  }
+}
+END
+gcc -shared -fPIC -o libwrap.so wrap.c
+gcc -shared -fPIC -o libstored.so stored.c -L. -lwrap "-Wl,-rpath,$PWD"
+gcc -o stores stores.c -L. -lstored -lwrap "-Wl,-rpath,$PWD"
+rm -f in said
+mkfifo in said
+./stores <in >said &
+target=$!
+started+=("$target")
+exec 3>in 4<said
+make_blocks 1
+attach -o stored.cmt
+make_blocks 10
+kill -INT $tracer
+ended 0 '^cmttrace: stored.cmt: [0-9]+ allocations by 1 thread, .*nothing was lost$'
+[ "$(blocks_in stored.cmt)" = 10 ] || complain "a stored function: $(blocks_in stored.cmt) blocks of 10"
+stop
+
 exit $failed

@@ -12,6 +12,7 @@ struct Search {
   int count;
   bool is_after_us;  // the modules from here on count
   int left;          // as many of them; 0: any number
+  int room;          // of find_definitions()
   const char* library;
   const void* code;
   const char* path;
@@ -65,19 +66,21 @@ void* find_one(const char* name, enum FindWhere where) {
   return found;
 }
 
-static int count_definition(struct dl_phdr_info* info, size_t bytes, void* argument) {
+static int look_for_definition(struct dl_phdr_info* info, size_t bytes, void* argument) {
   (void)bytes;
   struct Search* search = argument;
   struct Object object;
-  if (object_read(&object, info) && !object_is_ours(&object) &&
-      object_symbol(&object, object_name(search->wanted->name)))
-    search->count++;
+  if (!object_read(&object, info) || object_is_ours(&object)) return 0;
+  void* const found = object_symbol(&object, object_name(search->wanted->name));
+  if (!found) return 0;
+  if (search->count < search->room) search->wanted->found[search->count] = found;
+  search->count++;
   return 0;
 }
 
-int find_count(const char* name) {
-  struct Search search = {.wanted = &(struct Wanted){.name = name}};
-  dl_iterate_phdr(count_definition, &search);
+int find_definitions(const char* name, void** found, int room) {
+  struct Search search = {.wanted = &(struct Wanted){name, found}, .room = room};
+  dl_iterate_phdr(look_for_definition, &search);
   return search.count;
 }
 

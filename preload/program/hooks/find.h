@@ -30,8 +30,8 @@ void* find_one(const char* name, enum FindWhere where);
 void* find_in_library(const char* library, const char* name);
 void* find_in_module_of(const void* code, const char* name);
 
-/// How many modules but the tracer define a function.
-int find_count(const char* name);
+/// How many modules but the tracer define a function. The first `room` of them come to `found`.
+int find_definitions(const char* name, void** found, int room);
 
 /// The loader's name of the module that has an address; empty for the program, NULL: there is none.
 const char* find_module(const void* address);

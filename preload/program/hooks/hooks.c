@@ -35,12 +35,16 @@ OF_MALLOC(DECLARE)
 OTHERS(DECLARE)
 OF_SYMBOLS(DECLARE)
 
+enum { definitions_max = 8 };
+
 static struct Hook {
   const char* name;
   AnyFunction* ours;
   uint32_t set;
   bool is_of_malloc;  // a module whose calls of it go elsewhere is not seen
   AnyFunction* real;  // NULL: there is none
+  int definitions;    // of malloc's kin: functions of that name
+  void* definition[definitions_max];
 } hooks[] = {
 #define HOOK(symbol) {.name = #symbol, .ours = ours_##symbol, .set = hooks_of_recording},
 #define HOOK_OF_MALLOC(symbol) \
@@ -102,6 +106,8 @@ static void find_real_functions(void) {
   }
   find_all(wanted, hooks_count, real_order);
   find_operators();
+  for (struct Hook* hook = hooks; hook->is_of_malloc; hook++)
+    hook->definitions = find_definitions(hook->name, hook->definition, definitions_max);
 }
 
 static const struct Hook* find_hook(const char* name, uint32_t sets) {
@@ -119,6 +125,7 @@ struct Found {
   AnyFunction** word;
   AnyFunction* value;
   bool is_unbound;
+  bool is_data;  // the program itself may have stored another address there
 };
 
 // False: the relocation is none of those.
@@ -133,14 +140,22 @@ static bool find_word(const struct Object* object, const ElfW(Rela) * relocation
   found->value = __atomic_load_n(found->word, __ATOMIC_RELAXED);
   const uintptr_t value = (uintptr_t)found->value;
   const bool is_own = symbol->st_shndx != SHN_UNDEF && value == object->base + symbol->st_value;
+  found->is_data = type == relocation_absolute;
   found->is_unbound = type == relocation_of_call && object_has(object, value) && !is_own;
   return true;
+}
+
+static bool is_definition(const struct Hook* hook, const void* function) {
+  for (int i = 0; i < hook->definitions && i < definitions_max; i++)
+    if (hook->definition[i] == function) return true;
+  return false;
 }
 
 static bool leads_elsewhere(const struct Object* object, const struct Found* found) {
   const uintptr_t value = (uintptr_t)found->value;
   if (!found->hook->is_of_malloc || found->is_unbound || !value) return false;
   if (found->value == found->hook->real || found->value == found->hook->ours) return false;
+  if (found->is_data && !is_definition(found->hook, (const void*)value)) return false;
   return !object_has(object, value) && !is_program_code((const void*)value);
 }
 
@@ -240,7 +255,7 @@ static int replace_all(struct dl_phdr_info* unused, size_t bytes, void* argument
     return 1;
   }
   find_real_functions();
-  pass->is_deep = pass->is_deep && find_count("malloc") > 1;
+  pass->is_deep = pass->is_deep && hooks[0].definitions > 1;
   dl_iterate_phdr(visit, pass);
   words_forget_unseen();
   if (!pass->report.is_unfinished) {

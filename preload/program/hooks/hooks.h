@@ -15,7 +15,9 @@
 ///
 /// If the symbol has the function's name, and the word has the real function's address, the word gets the address of
 /// ours. A word with another address, of an allocator that is the module's own, stays as it is: blocks of that one must
-/// not come to the real free. A word that is not bound yet would be bound to the real function.
+/// not come to the real free. A word of data may also have an address that the program has stored there since. It shows
+/// another allocator only where a module defines a function of that name at this address. A word that is not bound yet
+/// would be bound to the real function.
 ///
 /// The loader's own words, by which it allocates what it knows of a module, have no relocations. They are the
 /// words of its read-only data that have the address of the real malloc, calloc, realloc or free. They are changed when
