@@ -140,6 +140,17 @@ for depth in 5000 20000; do
     { echo "$version $depth frames: not 300 blocks of hold()" >&2; failed=1; }
 done
 
+# A Python before 3.7, by what it defines, is a version that is not known.
+cat >old.c <<'END'
+#include <stdlib.h>
+const char* Py_GetVersion(void) { return "2.7.18"; }
+int PyEval_EvalFrameEx(void* frame, int thrown) { return (frame = malloc(100)) != NULL && thrown; }
+int main(void) { return PyEval_EvalFrameEx(NULL, 0); }
+END
+gcc -O0 -rdynamic -o old old.c
+CMTTRACE_STACKS=1 CMTTRACE_OUT=old.cmt LD_PRELOAD=$TRACER ./old >out 2>&1 || { echo "an old Python: exit $?" >&2; failed=1; }
+grep -q 'this version of Python is not known' out || { echo "an old Python: $(cat out)" >&2; failed=1; }
+
 # Each offset of the table that the version uses but `finalizing`, when it is wrong, ends in one line, and the program goes on.
 case $version in
   3.8 | 3.9) offsets="" ;;

@@ -58,11 +58,13 @@ static const struct DebugWords words_of_minor[] = {
 };
 enum { minor_first = 13, minor_last = 15, final_release = 0xf0 };
 
+static const char unknown_version[] = "this version of Python is not known";
+
 static const char* read_debug_offsets(uint32_t version) {
   const uint64_t* const words = (const uint64_t*)(const void*)python_symbols.runtime;
   const uint32_t minor = version >> 16 & 255;
   if (minor < minor_first || minor > minor_last || (version & 0xf0) != final_release || words[1] != version)
-    return "this version of Python is not known";
+    return unknown_version;
   if (words[2]) return "this Python has no global interpreter lock";
   const struct DebugWords at = words_of_minor[minor];
   const uint64_t *const thread = words + at.thread, *const frame = words + at.frame;
@@ -88,7 +90,7 @@ static const char* read_table(uint32_t version) {
     python = table[i];
     return NULL;
   }
-  return "this version of Python is not known";
+  return unknown_version;
 }
 
 // A field of objects, as their type lists it.
@@ -132,6 +134,15 @@ static uint32_t version_of(const uint32_t* version, const char* (*text)(void)) {
   return 3u << 24 | minor << 16 | final_release;
 }
 
+// Up to 3.6 there is no _PyRuntime.
+static const char* is_older(uintptr_t address, bool* is_python) {
+  void *loop = NULL, *version = NULL;
+  module_symbol(address, &(struct WantedSymbol){"PyEval_EvalFrameEx", &loop, NULL});
+  if (loop) module_symbol(address, &(struct WantedSymbol){"Py_GetVersion", &version, NULL});
+  *is_python = version != NULL;
+  return version ? unknown_version : NULL;
+}
+
 const char* python_find(uintptr_t address, bool* is_python) {
   struct PythonSymbols* const found = &python_symbols;
   const uint32_t* version = NULL;
@@ -157,7 +168,7 @@ const char* python_find(uintptr_t address, bool* is_python) {
   *is_python = false;
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     module_symbol(address, &wanted[i]);
-    if (!found->runtime) return NULL;
+    if (!found->runtime) return is_older(address, is_python);
   }
   *is_python = true;
   static const char lacks[] = "this Python does not export what is needed";
