@@ -118,6 +118,32 @@ for stacks in "" "--stacks --stacks-of-frees"; do
     complain "blocks that move, $stacks: $(cat sums)"
 done
 
+# Since 3.11 the interpreter has memory for its frames by the functions of arenas. In a deep recursion that is much more.
+cat >deep.py <<'END'
+import os
+import sys
+
+sys.setrecursionlimit(10**6)
+
+
+def descend(depth):
+    if depth:
+        return descend(depth - 1)
+    sys._debugmallocstats()
+    os._exit(0)
+
+
+descend(50000 if sys.version_info >= (3, 11) else 100)
+END
+# With other allocators in its tables, the interpreter does not print this.
+"$python" deep.py 2>&1 | sed -n 's/^[0-9]* arenas \* .*= *//p' | tr -d , >arenas
+cmttrace --pool=python -o deep.cmt -- "$python" deep.py >out 2>messages || complain "$(cat messages)"
+trace2cmt --to=text deep.cmt | awk -F '[(<>,)]' -v plain="$(cat arenas)" '
+  /^pool_malloc.*"python arenas"/ { arena[$5] = $2; held += $2 }
+  /^pool_free.*"python arenas"/ { held -= arena[$3] }
+  END { print held; exit !plain || held < plain - 1048576 || held > plain + 1048576 }' >sums ||
+  complain "arenas: $(cat sums) bytes, not $(cat arenas)"
+
 # The interpreter frees blocks of malloc by the same functions. They may be next to an arena.
 sed '/^small, large/,$d' moves.py >mapped.py
 cat >>mapped.py <<'END'

@@ -46,6 +46,7 @@ static struct Hook hooks[hooks_max];
 static int hooks_used;
 
 static struct ArenaAllocator arena_before;
+static size_t arena_bytes;  // 0: none was made yet
 static bool is_wanted, is_back[domains], has_large_blocks;
 
 // A bit for each piece of memory in which the pool had a block: frees of other blocks are malloc's. Malloc may have
@@ -154,15 +155,20 @@ static void pool_free(void* context, void* block) {
 
 enum { arenas = pool_python_arenas << slot_alignment_shift };
 
+// Since 3.11 the interpreter has memory for its frames by the same functions. It asks for an arena inside of a call of
+// the pool only, and always for as many bytes. An interpreter that ends gives arenas back outside of such a call.
 static void* arena_malloc(void* context, size_t size) {
   void* const arena = arena_before.malloc(context, size);
-  if (arena && is_wanted && recording_is_on())
-    record_pool(kind_pool_malloc | arenas, arena, size, __builtin_frame_address(0));
+  if (!arena || !thread_self.is_in_pool) return arena;
+  __atomic_store_n(&arena_bytes, size, __ATOMIC_RELAXED);
+  if (is_wanted && recording_is_on()) record_pool(kind_pool_malloc | arenas, arena, size, __builtin_frame_address(0));
   return arena;
 }
 
 static void arena_free(void* context, void* arena, size_t size) {
-  if (is_wanted && recording_is_on()) record_pool(kind_pool_free | arenas, arena, 0, __builtin_frame_address(0));
+  const bool is_arena = thread_self.is_in_pool || size == __atomic_load_n(&arena_bytes, __ATOMIC_RELAXED);
+  if (is_arena && is_wanted && recording_is_on())
+    record_pool(kind_pool_free | arenas, arena, 0, __builtin_frame_address(0));
   arena_before.free(context, arena, size);
 }
 
