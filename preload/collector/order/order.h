@@ -29,6 +29,7 @@
 #include "libcmt/trace/writer/event_batch.h"
 #include "libcmt/trace/writer/sink.h"
 #include "preload/collector/drain/ring_events.h"
+#include "preload/collector/drain/start_facts.h"
 #include "preload/collector/order/live_table.h"
 #include "preload/collector/pages/touched_blocks.h"
 
