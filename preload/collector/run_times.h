@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cmt/header.h"
+#include "preload/collector/drain/ring_memory.h"
 #include "preload/protocol.h"
 
 namespace cmt::collector {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cmt/stacks.h"
+#include "preload/collector/drain/start_facts.h"
 #include "preload/collector/profile/stack_profile.h"
 #include "preload/protocol.h"
 
