@@ -38,6 +38,7 @@
 #include "cmtreplay/tune_command.h"
 #include "libcmt/trace/files.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/style.h"
@@ -229,8 +230,10 @@ int replay(const Options& options, Session& session, const std::function<void(co
   });
   line.clear();
   if (!source.first_defect().empty()) print_message(source.first_defect());
-  if (!options.has_warned) report_warnings(source.name(), trace_warnings(trace));
-  if (trace.plan().facts.events == 0) print_message(source.name() + ": the trace is empty: there is nothing to replay");
+  if (!options.has_warned) report_warnings(source.name(), trace_warnings(trace, options.file));
+  if (trace.plan().facts.events == 0)
+    print_message(source.name() + ": " + cmt::command::missing_end(options.file, false, "the trace is empty") +
+                  ": there is nothing to replay");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)

@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -278,14 +279,25 @@ std::vector<command::Option> known_options() {
   return options;
 }
 
+/// Refuses names with a comma, which separates paths: each path of a list has an ending, as in "app.trace,app.cmt".
+void check_outputs(const std::string& output) {
+  if (output.empty()) throw UsageError("--output: a name is missing");
+  refuse_controls("output", output);
+  const auto commas = std::count(output.begin(), output.end(), ',');
+  if (commas >= outputs_max) throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
+  std::istringstream paths(commas != 0 ? output : "");
+  for (std::string path; std::getline(paths, path, ',');) {
+    const std::string ending = std::filesystem::path(path).extension();
+    if (ending.size() < 2 || std::isdigit(static_cast<unsigned char>(ending[1])) != 0)
+      throw UsageError("--output: a comma separates paths, and '" + path + "' has no ending such as .trace");
+  }
+}
+
 Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
-  if (options.output.empty()) throw UsageError("--output: a name is missing");
-  refuse_controls("output", options.output);
+  check_outputs(options.output);
   refuse_controls("pprof", line.value("pprof", ""));
-  if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
-    throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   const std::string follow = line.word("follow", {"auto", "yes", "no"});
   options.follow = follow != "no";
   options.verbose = line.has("verbose");

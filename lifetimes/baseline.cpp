@@ -90,9 +90,8 @@ bool is_json(const std::string& path) {
   return begin.starts_with('{') || (begin.starts_with('[') && !begin.starts_with("[p") && !begin.starts_with("[0"));
 }
 
-bool has_stacks(trace::Options options, const std::string& path) {
-  options.path = path;
-  return trace::Trace(options, false, true).header().has_stacks;
+bool has_stacks(const std::string& path) {
+  return command::open_trace(path, {.addresses = false, .stacks = true}).header().has_stacks;
 }
 
 [[noreturn]] void refuse_lost(const std::string& path, std::uint64_t lost) {
@@ -195,7 +194,7 @@ int judge_phases(const trace::Options& options, const command::CommandLine& line
   for (const std::string& phase : gate.only_after) text += "not judged: " + phase + ": not in the baseline\n";
   command::print(text + output::counted(gate.figures.size(), "figure") +
                  " judged: " + output::with_commas(worse.size()) + " worse\n");
-  if (!worse.empty() && options.path != "-" && has_stacks(options, before_path) && has_stacks(options, options.path)) {
+  if (!worse.empty() && options.path != "-" && has_stacks(before_path) && has_stacks(options.path)) {
     command::print("\n");
     const std::string& phase = *worse.front().phase;
     explain(worse.front(), before.at(phase).begins > 1 || after.at(phase).begins > 1, before_path, options, line);
@@ -252,7 +251,7 @@ int judge_by_baseline(const trace::Options& options, const command::CommandLine&
   std::string text;
   for (const ProgramFigure& figure : gate.figures) text += line_of(figure);
   command::print(text);
-  if (is_worse && has_trace && options.path != "-" && has_stacks(options, path) && has_stacks(options, options.path)) {
+  if (is_worse && has_trace && options.path != "-" && has_stacks(path) && has_stacks(options.path)) {
     command::print("\n");
     StackOptions changes = parse_stack_options(line);
     changes.contributors.metric = metric_of(worse->figure);  // a function that leaks need not be in the peak

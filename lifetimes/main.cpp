@@ -21,6 +21,7 @@
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/trace/trace_tool.h"
 
@@ -157,7 +158,7 @@ Exit status: 0 done, 1 could not, 2 wrong use, 3 worse than the baseline.
 /// Whether a file is a sampled trace. Its summary is the table by size.
 bool is_sampled(const Options& options) {
   return options.path != "-" && options.plot.empty() && options.pool.empty() &&
-         trace::Trace(options, false, false, command::Samples::accepted).header().sampled() != 0;
+         command::open_trace(options.path, {.addresses = false}, command::Samples::accepted).header().sampled() != 0;
 }
 
 void summarise(const Options& options) {

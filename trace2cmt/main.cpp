@@ -73,14 +73,11 @@ void say_left_out(const cmt::logs::LeftOut& left_out) {
 }
 
 void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
-  for (const std::string& path : inputs.truncated_files()) {
-    say("warning: " + path +
-        (cmt::command::is_being_recorded(path) ? ": the trace is still being recorded; its part so far was read"
-                                               : ": the trace breaks off; all that is whole was read"));
-  }
+  for (const std::string& path : inputs.truncated_files())
+    say("warning: " + path + ": " +
+        cmt::command::missing_end(path, true, "the trace breaks off; all that is whole was read"));
   for (const std::string& path : inputs.empty_files())
-    say(path + (cmt::command::is_being_recorded(path) ? ": the trace is still being recorded, and has no events yet"
-                                                      : ": the trace is empty"));
+    say(path + ": " + cmt::command::missing_end(path, false, "the trace is empty"));
   if (repairs.total() == 0) return;
   say(cmt::output::counted(totals.events, "event") + ", " + cmt::output::counted(repairs.total(), "repair") +
       repair_summary(repairs));

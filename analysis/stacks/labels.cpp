@@ -10,6 +10,7 @@
 
 #include "analysis/stacks/function_names/python_frames.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::analysis {
 namespace {
@@ -90,9 +91,10 @@ bool NamePattern::matches(std::string_view name) {
 }
 
 bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, const FrameName& name) {
+  // The recorder's functions take the place of an interpreter's allocators (cmttrace --pool).
   const auto hands_on = [&] {
     return stacks.frame(frame).module >= handing_on_from_ ||
-           is_recorder(stacks.module(stacks.frame(frame).module).path) ||
+           process::is_tracer(stacks.module(stacks.frame(frame).module).path) ||
            (is_allocation_function(name.function, name.file) && !is_python(stacks, frame));
   };
   return (!raw_ && hands_on()) || skipped_.matches(name.function);

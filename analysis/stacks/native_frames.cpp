@@ -10,6 +10,7 @@
 #include "analysis/stacks/function_names/python_frames.h"
 #include "analysis/stacks/function_names/short_name.h"
 #include "libcmt/call_of_init.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::analysis {
 namespace {
@@ -84,7 +85,7 @@ std::vector<Part> parts_of(const StackTable& table, std::span<const StackNode> n
       of_modules[id] = Part::interpreter;
     else if (is_c_library(path))
       of_modules[id] = Part::c_library;
-    else if (is_recorder(path))
+    else if (process::is_tracer(path))
       of_modules[id] = Part::recorder;
     else if (file_of(path).starts_with("python3"))
       of_modules[id] = Part::program;  // of a shared libpython3

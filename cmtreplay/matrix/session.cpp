@@ -172,7 +172,7 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
   for (Cell& cell : results) {
     describe_trace(cell.trace, trace.plan());
     cell.session = session;
-    cell.warnings = trace_warnings(trace);
+    cell.warnings = trace_warnings(trace, file.path);
     if (!has_times && !settings.needs_times)
       cell.warnings->push_back({std::string(no_times_warning), file.name + ": " + std::string(no_times_warning)});
     if (!settings.verifies) add_all(*cell.warnings, memory_warnings(trace, settings.options));

@@ -6,6 +6,7 @@
 
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -49,7 +50,7 @@ std::string in_program_text(const std::string& name) {
 
 }  // namespace
 
-std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
+std::vector<Warning> trace_warnings(const PreparedTrace& trace, const std::string& path) {
   const TraceFacts& facts = trace.plan().facts;
   std::vector<Warning> warnings;
   add_count(warnings, facts.failed_calls, "calls were refused when recorded and are not replayed",
@@ -68,7 +69,8 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
   if (!facts.allocator.empty() && !is_of_libc(facts.allocator))
     warnings.push_back({"was recorded with another allocator than libc's",
                         "was recorded with " + facts.allocator + ": libc is another allocator"});
-  if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
+  if (facts.truncated && facts.events != 0)
+    add(warnings, command::missing_end(path, true, "breaks off before its end; the whole part is replayed"));
   add_count(warnings, facts.lost_events, "events that the recorder has lost are not replayed",
             "event that the recorder has lost is not replayed");
   if (!trace.chunks().kept())
@@ -188,7 +190,7 @@ std::vector<std::string> warning_lines(const Report& report, bool of_tables) {
     for (const Warning& warning : warnings) lines.push_back(of + ": " + warning.text);
   };
   const std::string trace_name = command::input_name(report.options.file);
-  add_lines(trace_name, trace_warnings(report.trace));
+  add_lines(trace_name, trace_warnings(report.trace, report.options.file));
   add_lines(trace_name, memory_warnings(report.trace, report.options));
   add_lines(trace_name, crowd_warnings(report.trace, report.options));
   for (const AllocatorResult& result : report.results.allocators) {

@@ -24,7 +24,7 @@ void describe(Visitor& field, W& warning) {
 }
 
 /// The parts of a trace that are not replayed as they were recorded.
-std::vector<Warning> trace_warnings(const PreparedTrace& trace);
+std::vector<Warning> trace_warnings(const PreparedTrace& trace, const std::string& path);
 
 /// A warning if the replay writes much of which the trace does not say whether the program wrote it.
 std::vector<Warning> memory_warnings(const PreparedTrace& trace, const ReplayOptions& options);

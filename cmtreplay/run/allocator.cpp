@@ -247,7 +247,9 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
   const std::string& name = allocator.name;
   allocator.preload = preload_path(library);
   const Probe* found = &probe(allocator);
-  if (found->ending.signal != 0 || (found->objects.empty() && found->messages.empty()))
+  constexpr int status_of_loader = 127;  // of a process whose libraries the loader cannot load
+  const bool is_loaders = found->ending.status == status_of_loader && !found->messages.empty();
+  if (found->ending.signal != 0 || (found->objects.empty() && !is_loaders))
     throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found->ending));
   if (found->ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found->messages));
   const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };

@@ -190,14 +190,14 @@ class RunningProgram {
   std::int64_t end_ns_ = 0;
 };
 
-/// The moment at which a command, or a server's load, is given up.
+/// The moment at which a command, or a server's start, load or end, is given up.
 class Limit {
  public:
   explicit Limit(unsigned seconds) : seconds_(seconds) {}
   bool is_over() const {
     return seconds_ != 0 && process::now_ns() > begin_ns_ + std::int64_t{1'000'000'000} * seconds_;
   }
-  std::string text() const { return "did not end within " + std::to_string(seconds_) + " s"; }
+  std::string text() const { return "within " + std::to_string(seconds_) + " s"; }
 
  private:
   unsigned seconds_;
@@ -209,15 +209,15 @@ bool succeeded(const launch::Ended& ended) { return ended.signal == 0 && ended.s
 /// Waits until `ready` succeeds. Returns the fault; empty: it did.
 std::string wait_until_ready(const ProgramCommand& command, RunningProgram& program,
                              const command::Interrupts& interrupts) {
-  const std::int64_t until = process::now_ns() + std::int64_t{1'000'000'000} * command.timeout_seconds;
-  while (process::now_ns() < until) {
+  const Limit limit(command.timeout_seconds);
+  while (!limit.is_over()) {
     if (program.step(interrupts)) return "it ended before it was ready: " + ending_text(program.ended());
     if (command.ready.empty()) return "";
     const auto asked =
         run_captured({.words = command_words(command.ready), .has_own_group = true}, command.timeout_seconds);
     if (asked && succeeded(asked->ended)) return "";
   }
-  return "it was not ready for " + std::to_string(command.timeout_seconds) + " s";
+  return "it was not ready " + limit.text();
 }
 
 /// Whether a shell can become the program instead of starting it. Nothing outside of quotes joins commands then, and
@@ -265,16 +265,14 @@ std::string run_load(const ProgramCommand& command, RunningProgram& program, con
   launch::ChildProcess load(options);
   while (!load.has_ended()) {
     if (program.step(interrupts)) return "it ended under load: " + ending_text(program.ended());
-    if (limit.is_over()) return "the load " + limit.text();
+    if (limit.is_over()) return "the load did not end " + limit.text();
   }
   wall_ns = static_cast<std::uint64_t>(process::now_ns() - begin);
   if (const launch::Ended ended = load.wait(); !succeeded(ended)) return "the load failed: " + ending_text(ended);
   kill(program.pid(), command.stop_signal);
-  const std::int64_t until = process::now_ns() + std::int64_t{1'000'000'000} * command.timeout_seconds;
-  while (!program.step(interrupts)) {
-    if (process::now_ns() > until)
-      return "it did not end within " + std::to_string(command.timeout_seconds) + " s of its signal";
-  }
+  const Limit end(command.timeout_seconds);
+  while (!program.step(interrupts))
+    if (end.is_over()) return "it did not end " + end.text() + " of its signal";
   const launch::Ended& ended = program.ended();
   return succeeded(ended) || ended.signal == command.stop_signal ? "" : ending_text(ended);
 }
@@ -310,7 +308,7 @@ ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator
   } else {
     const Limit limit(command.limit_seconds);
     while (!program.step(interrupts) && run.fault.empty())
-      if (limit.is_over()) run.fault = "it " + limit.text();
+      if (limit.is_over()) run.fault = "it did not end " + limit.text();
     if (run.fault.empty()) {
       run.wall_ns = static_cast<std::uint64_t>(program.end_ns() - begin);
       if (!succeeded(program.ended())) run.fault = ending_text(program.ended());

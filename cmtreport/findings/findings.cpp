@@ -97,7 +97,7 @@ class Finder {
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
         callers_(tree_, programs_of(recording)),
-        functions_(totals_by_function(tree_, totals)),
+        functions_(totals_by_function(tree_, totals, changes)),
         staying_(find_staying(tree_, totals)) {
     for (const Function& function : tree_.functions())
       short_names_[analysis::short_name(function.name)].insert(function.name + '\0' + function.library);
@@ -283,7 +283,9 @@ class Finder {
                  "short-lived: freed within " + with_commas(report_.short_lived_max) + " events",
                  "of all allocations are short-lived");
   }
+  /// Adds a finding for a function whose reallocs mostly resize a block that a realloc made.
   void find_reallocated(const FunctionTotals& function) {
+    if (2 * function.resized_again < function.totals.sum[Measure::reallocated_blocks]) return;
     find_calls(function, Measure::reallocated_blocks, "reallocated", least_reallocated, reallocated_weight,
                "reallocs of another block, which grows or shrinks step by step",
                "of all allocations resize a block step by step");

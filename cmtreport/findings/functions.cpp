@@ -13,7 +13,8 @@
 
 namespace cmt::report {
 
-std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals) {
+std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals,
+                                               const ChangesByNode& changes) {
   std::vector<FunctionTotals> found(tree.functions().size());
   for (std::size_t i = 0; i < found.size(); ++i) found[i].function = static_cast<FunctionId>(i);
   totals.for_each([&](CallId node, const NodeTotals& own) {
@@ -22,6 +23,8 @@ std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const Total
     sum.peak_bytes += own.peak_bytes;
     sum.peak_blocks += own.peak_blocks;
   });
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    found[index_of(tree.charged_function(changes.node(i)))].resized_again += changes.resized_again(i);
   return found;
 }
 

@@ -16,10 +16,12 @@ namespace cmt::report {
 struct FunctionTotals {
   FunctionId function{};
   NodeTotals totals{};
+  std::uint64_t resized_again = 0;  ///< as ChangesByNode has it
 };
 
 /// Returns the totals of each function of the tree, by its number.
-std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals);
+std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals,
+                                               const ChangesByNode& changes);
 
 /// Finds the callers that a report names for a node.
 class Callers {

@@ -27,12 +27,13 @@ void TraceModel::count_event(const Event& event) {
   intervals_.start_event(position_, last_time_ns_);
   ++counts_of(event.thread).events;
   const analysis::EndedBlock<Block> ended = fates_->follow(event);
+  const bool is_resized = ended && ended.block->is_resized != 0;
   if (ended)
     end_block(*ended.block, ended.fate);
   else if (event.ends_block() && !fates_->is_made_here(event.old_tag))
     ++unknown_ends_;
   if (event.makes_block())
-    begin_block(event);
+    begin_block(event, is_resized);
   else if (!event.ends_block())
     note_other(event);
 }
@@ -49,11 +50,12 @@ void TraceModel::end_block(const Block& block, const analysis::Fate& fate) {
   ++sizes_[SizeClasses::index(block.size)].lifetimes[LifetimeClasses::index(fate.lifetime)];
 }
 
-void TraceModel::begin_block(const Event& event) {
+void TraceModel::begin_block(const Event& event, bool is_resized_again) {
   const std::uint64_t size = event.bytes();
   const auto size_class = static_cast<KeyId>(SizeClasses::index(size));
   const KeyId key = options_.by_stack ? event.stack : size_class;
-  if (!fates_->begin_block(event, {.key = key})) return;
+  if (!fates_->begin_block(event, {.key = key & 0x7fffffff, .is_resized = event.old_tag != 0})) return;
+  if (is_resized_again) ++resized_again_[key];
   intervals_.begin_block(key, size, event.old_tag != 0);
   samples_.note_live(intervals_.live().bytes);
   sizes_[size_class].allocated.add_block(size);

@@ -112,6 +112,8 @@ class TraceModel {
   /// Returns the threads with an event, by number.
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
   const std::vector<SizeCounts>& sizes() const { return sizes_; }
+  /// Blocks by key that a realloc made of a block that a realloc had made.
+  const tsl::robin_map<KeyId, std::uint64_t, NumberHash>& resized_again() const { return resized_again_; }
   std::uint64_t unknown_ends() const { return unknown_ends_; }
   const ResidentSamples& samples() const { return samples_; }
 
@@ -122,14 +124,15 @@ class TraceModel {
   struct Block {
     Tag tag = 0;
     std::uint64_t size = 0;
-    std::uint64_t born = 0;  // its event
-    KeyId key = 0;
+    std::uint64_t born = 0;            // its event
+    KeyId key : 31 = 0;                // of at most 2^24 stacks
+    std::uint32_t is_resized : 1 = 0;  // a realloc made it
     std::uint32_t thread = 0;
   };
 
   void collect_leaked();
   void end_block(const Block& block, const analysis::Fate& fate);
-  void begin_block(const Event& event);
+  void begin_block(const Event& event, bool is_resized_again);
   void note_other(const Event& event);
   ThreadCounts& counts_of(std::uint32_t thread) {
     if (thread != last_thread_ || last_index_ == ~std::uint32_t{0}) find_thread(thread);
@@ -147,6 +150,7 @@ class TraceModel {
   std::vector<TraceMark> marks_;
   std::uint64_t marks_left_out_ = 0, pauses_ = 0;
   std::vector<SizeCounts> sizes_;
+  tsl::robin_map<KeyId, std::uint64_t, NumberHash> resized_again_;
   std::vector<LeakedBlocks> leaked_;
   std::uint64_t leaked_width_ = 1;
   std::uint64_t position_ = 0;

@@ -46,6 +46,13 @@ ChangesByNode::ChangesByNode(Recording& recording, const PeakPlace& peak) {
     LargestLeaked& largest = largest_leaked_[places[index_of(node)]];
     if (leaked.largest_bytes > largest.bytes) largest = {leaked.largest_bytes, moment};
   });
+  resized_again_.resize(nodes_.size());
+  for (const TraceFigures& trace : recording.traces()) {
+    for (const auto& [key, blocks] : trace.model->resized_again()) {
+      const CallId node = trace.node_of_key[key];
+      if (node != CallTree::left_out) resized_again_[places[index_of(node)]] += blocks;
+    }
+  }
   bytes_.reset(new char[begins_.back()]);  // not set to 0
   std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
   const std::size_t peak_interval = peak.process ? peak_interval_of(recording.traces()[*peak.process]) : 0;

@@ -28,7 +28,7 @@ struct LargestLeaked {
 };
 
 /// The changes of each node's own allocations, by moment. Figures of one node after another, such as sums, so need no
-/// table of all nodes. Memory: some 10 bytes for each moment at which a node changed, and 44 a node.
+/// table of all nodes. Memory: some 10 bytes for each moment at which a node changed, and 52 a node.
 class ChangesByNode {
  public:
   /// Takes the changes out of the recording.
@@ -42,6 +42,9 @@ class ChangesByNode {
 
   /// Returns the largest block of the i-th node that is live at the end; 0 bytes: none is.
   const LargestLeaked& largest_leaked(std::size_t i) const { return largest_leaked_[i]; }
+
+  /// Returns how many blocks of the i-th node a realloc made of a block that a realloc had made.
+  std::uint64_t resized_again(std::size_t i) const { return resized_again_[i]; }
 
   /// Calls `visit(moment, measures)` with the changes of the i-th node between the moment before and this one, as
   /// SparseMeasures. Moments rise; a moment may come several times.
@@ -64,6 +67,7 @@ class ChangesByNode {
   std::vector<std::size_t> begins_{0};  // by place in nodes_, in bytes_; and the end
   std::vector<heap::LiveTotals> at_peak_;
   std::vector<LargestLeaked> largest_leaked_;
+  std::vector<std::uint64_t> resized_again_;
   std::unique_ptr<char[]> bytes_;  // for each change the moment, and the packed measures
 };
 

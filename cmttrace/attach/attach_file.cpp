@@ -42,7 +42,7 @@ std::uint64_t own_number(const std::string& folder_in_proc) {
 
 std::optional<FoundAttach> find_attach(const remote_call::Target& target) {
   for (const process::Mapping& mapping : target.maps()) {
-    if (!mapping.shared() || mapping.name != "/memfd:cmttrace (deleted)") continue;
+    if (!mapping.shared() || mapping.name != process::attached_memory) continue;
     const auto head = target.memory().read<AttachHead>(mapping.begin);
     if (head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0 && is_of_itself(*head, target.pid()))
       return {{mapping.begin, *head}};

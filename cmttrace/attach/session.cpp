@@ -61,7 +61,7 @@ void check_attachable(const remote_call::Target& target) {
   if (target.pid() == getpid()) throw Refused(who + " is this cmttrace, which cannot attach to itself");
   check_callable(target);
   for (const remote_call::Module& module : target.modules()) {
-    if (is_tracer(module) && !is_attached_tracer(module))
+    if (process::is_tracer(module.name) && module.name != process::attached_memory)
       throw Refused(who + " is recorded already: it was started with " + module.name);
   }
   struct statfs proc {};
@@ -139,7 +139,7 @@ std::set<int> memory_files(const remote_call::Target& target) {
   for (const int fd : process::numbers_in(folder)) {
     std::error_code error;
     const auto link = std::filesystem::read_symlink(folder + "/" + std::to_string(fd), error);
-    if (!error && link == "/memfd:cmttrace (deleted)") files.insert(fd);
+    if (!error && link == process::attached_memory) files.insert(fd);
   }
   return files;
 }

@@ -17,6 +17,18 @@ std::int64_t mappings_age_ns(database::Database& database, std::int64_t process,
   return select.step() ? select.time_ns(0) : 0;
 }
 
+/// Sets the name and the command of a process that ran another program at a tick than it did last.
+void set_program(database::Database& database, std::int64_t id, std::int64_t tick, RecordedProcess& process) {
+  if (!has_programs(database)) return;
+  database::Statement select(database,
+                             "select name, coalesce(command, '') from earlier_program where process_id = ? and "
+                             "until_tick > ? order by until_tick limit 1");
+  select.bind(id).bind(tick);
+  if (!select.step()) return;
+  process.name = select.text(0);
+  process.command = select.text(1);
+}
+
 std::vector<RecordedMapping> load_mappings(database::Database& database, std::int64_t process, std::int64_t tick) {
   database::Statement select(
       database, std::string("select ") + mapping_columns + ", " + sql_names<process::Mapping>() +
@@ -134,6 +146,7 @@ Moment load_moment(database::Database& database, std::int64_t tick, PidOrAll pid
   while (processes.step()) {
     RecordedProcess process;
     read_fields(processes, 1, process);
+    set_program(database, processes.number(0), tick, process);
     process.explanation = last_look(database, processes.number(0), tick);
     process.mappings_age_ns = mappings_age_ns(database, processes.number(0), tick);
     if (process.mappings_readable.value_or(false))

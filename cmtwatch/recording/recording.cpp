@@ -103,6 +103,18 @@ std::string kept_schema(const std::string& create) {
 )";
 }
 
+/// The same for the programs that processes ran before their last one.
+std::string program_schema(const std::string& create) {
+  return "\n" + create + R"( earlier_program (
+  process_id integer not null references process,
+  until_tick integer not null,     -- the first at which the process ran the next program
+  name text not null,
+  command text,
+  primary key (process_id, until_tick)
+) strict, without rowid;
+)";
+}
+
 using FigureArray = decltype(KnownMapping::figures);
 
 FigureArray figures_of(const Mapping& mapping) {
@@ -136,6 +148,7 @@ std::vector<std::string> forget_statements() {
       "delete from group_sample where tick_id < ?1",
       "delete from part_sample where tick_id < ?1",
       "delete from kept_sample where tick_id < ?1",
+      "delete from earlier_program where until_tick <= ?1",
       "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
       "delete from mapping_change where mapping_id in "
       "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
@@ -194,6 +207,7 @@ void check_recording(database::Database& database, const std::string& path) {
   if (has_groups(database)) wanted.execute(group_schema("create table"));
   if (has_parts(database)) wanted.execute(part_schema("create table"));
   if (has_kept(database)) wanted.execute(kept_schema("create table"));
+  if (has_programs(database)) wanted.execute(program_schema("create table"));
   database::Statement names(wanted, "select name from sqlite_schema where sql is not null");
   while (names.step()) {
     const std::string name = names.text(0);
@@ -209,6 +223,10 @@ bool has_groups(database::Database& database) {
 
 bool has_kept(database::Database& database) {
   return database.number("select count(*) from sqlite_schema where name = 'kept_sample'") != 0;
+}
+
+bool has_programs(database::Database& database) {
+  return database.number("select count(*) from sqlite_schema where name = 'earlier_program'") != 0;
 }
 
 std::string group_columns() { return "path, version, " + sql_names<GroupReading>(); }
@@ -228,10 +246,12 @@ void prepare_recording(database::Database& database, const std::string& path) {
   database.execute(
       "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -4096; "
       "pragma wal_autocheckpoint = 500");
-  constexpr char if_missing[] = "create table if not exists";
-  if (!empty) return database.execute(group_schema(if_missing) + part_schema(if_missing) + kept_schema(if_missing));
+  const auto added = [](const std::string& create) {
+    return group_schema(create) + part_schema(create) + kept_schema(create) + program_schema(create);
+  };
+  if (!empty) return database.execute(added("create table if not exists"));
   database.execute("begin");
-  database.execute(schema() + group_schema("create table") + part_schema("create table") + kept_schema("create table"));
+  database.execute(schema() + added("create table"));
   database.execute("pragma application_id = " + std::to_string(application_id));
   database.execute("pragma user_version = " + std::to_string(recording_version));
   database.execute("commit");
@@ -261,6 +281,9 @@ RecordingWriter::RecordingWriter(database::Database& database)
                           " from mapping join mapping_change on mapping_id = mapping.id "
                           "where process_id = ? and resident_bytes is not null and tick_id = "
                           "(select max(tick_id) from mapping_change where mapping_id = mapping.id)"),
+      add_program_(database,
+                   "insert or ignore into earlier_program select process.id, ?, text, command from process join name "
+                   "on name.id = name_id where process.id = ?"),
       rename_(database, "update process set name_id = ?, command = ? where id = ?"),
       last_tick_(database, "update process set last_tick = ? where id = ?"),
       add_sample_(database, "insert into process_sample values (?, ?, " + sql_parameters<ProcessSample>() + ")"),
@@ -322,6 +345,7 @@ KnownMappings RecordingWriter::known_mappings(std::int64_t process) {
 }
 
 void RecordingWriter::rename_process(std::int64_t process, const std::string& name, const std::string& command) {
+  add_program_.bind(tick_).bind(process).run();
   rename_.bind(name_id(name)).bind(command).bind(process).run();
 }
 

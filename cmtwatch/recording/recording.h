@@ -16,8 +16,9 @@
 ///     `group_sample`     A row for each control group of the processes and tick: what is charged to it.
 ///     `part`, `part_sample`  The parts of processes' memory (recorded_parts.h).
 ///     `kept_sample`      A row for each process and tick whose mappings were not read: those of an earlier tick count.
+///     `earlier_program`  The name and command of a process up to the tick at which it ran another program.
 ///
-/// Recordings of cmt 0.1.0 lack the last five tables.
+/// Recordings of cmt 0.1.0 lack the last six tables.
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.
@@ -96,6 +97,8 @@ void check_recording(database::Database& database, const std::string& path);
 bool has_groups(database::Database& database);
 /// Whether it has the table of processes whose mappings were not read again.
 bool has_kept(database::Database& database);
+/// Whether it has the table of the programs that processes ran before their last one.
+bool has_programs(database::Database& database);
 
 /// Reads path, version and figures of a group from the columns that group_columns() names, from `column` on.
 std::string group_columns();
@@ -315,8 +318,8 @@ class RecordingWriter {
   std::unordered_map<std::string, process::Disk> disks_;
 
   database::Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_,
-      rename_, last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_,
-      add_system_, add_disk_, add_group_, find_group_, add_group_sample_, add_kept_;
+      add_program_, rename_, last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_,
+      zero_data_, add_system_, add_disk_, add_group_, find_group_, add_group_sample_, add_kept_;
 };
 
 }  // namespace cmt::watch

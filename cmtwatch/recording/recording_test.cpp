@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cmtwatch/recording/moment.h"
+
 using namespace cmt;
 using namespace cmt::watch;
 
@@ -39,6 +41,38 @@ TEST_CASE("recording: a file of other tables than ours is refused") {
   CHECK(refusal("alter table name add column more integer generated always as (length(text))") ==
         refused + "name" + reason);
   CHECK(refusal("drop table disk_sample") == refused + "disk_sample" + reason);
+}
+
+TEST_CASE("recording: a moment has the programs that ran then") {
+  database::Database database(":memory:", database::Database::Mode::write);
+  prepare_recording(database, "x");
+  RecordingWriter writer(database);
+  std::int64_t process = 0;
+  for (const char* const name : {"sh", "python", "app"}) {
+    writer.begin_tick(writer.tick() * 1000, 0);
+    if (process == 0) {
+      process::Stat stat;
+      stat.pid = 7;
+      stat.name = name;
+      process = writer.add_process(stat, std::string(name) + " -x");
+    } else {
+      writer.rename_process(process, name, std::string(name) + " -x");
+    }
+    writer.write_sample(process, {});
+    writer.end_tick(writer.tick() * 1000, 0);
+  }
+  const auto command_at = [&](std::int64_t tick) { return load_moment(database, tick, {}).processes.at(0).command; };
+  CHECK(command_at(1) == "sh -x");
+  CHECK(command_at(2) == "python -x");
+  CHECK(command_at(3) == "app -x");
+  CHECK(load_moment(database, 2, {}).processes.at(0).name == "python");
+  check_recording(database, "x");
+  writer.forget_before(2);
+  CHECK(database.number("select count(*) from earlier_program") == 1);
+  CHECK(command_at(2) == "python -x");
+  database.execute("drop table earlier_program");
+  check_recording(database, "x");
+  CHECK(command_at(2) == "app -x");
 }
 
 TEST_CASE("recording: numbers that no machine has are refused, and triggers do not run") {

@@ -12,6 +12,8 @@ namespace cmt::heap {
 
 namespace {
 
+constexpr Tag last_tag = ~Tag{0};  // no block can be made after it
+
 LiveBlock as_live(const PlacedBlock& block) { return {block.tag, block.address, block.size}; }
 
 }  // namespace
@@ -111,8 +113,8 @@ std::vector<Mender::Item> Mender::take_mended() { return std::exchange(mended_, 
 /// Gives an event its tags and updates the live blocks. If that is impossible, only blocker_ changes.
 Mender::Outcome Mender::apply(Event& event, LiveBlock& given_block) {
   const KindTraits& kind = traits(event.kind);
-  if (event.tag != 0 && event.tag <= newest_) return Outcome::contradiction;
   const bool is_made = kind.allocates && (event.tag != 0 || event.address != 0);
+  if (event.tag != 0 ? event.tag <= newest_ : is_made && newest_ == last_tag) return Outcome::contradiction;
   const bool ends = kind.releases && (!kind.allocates || is_made || event.bytes() == 0);
   if (kind.names) return apply_to_named(event, given_block);
   std::optional<PlacedBlock> given;
@@ -260,7 +262,7 @@ bool Mender::settle(Item& item) {
 
 /// Repairs a free of an address where no block begins.
 void Mender::free_unmatched(const Item& item) {
-  const auto block = has_ids_only_ ? std::nullopt : block_around(item.event.old_address);
+  const auto block = has_ids_only_ || newest_ == last_tag ? std::nullopt : block_around(item.event.old_address);
   Item free = item;
   free.is_dropped = !block;
   free.repair = block ? Repair::misfree : Repair::unmatched_free;

@@ -215,6 +215,10 @@ TEST_CASE("mender: in a trace with tags, events that contradict them are dropped
   CHECK(mended({made(0x10, 1), made(0, 2), ended(0, 1), ended(0x30, 2), ended(0, 2), made(0x10, 3), ended(0, 3)}) ==
         Lines{"malloc(8) = 10<1>", "malloc(8) = <2>", "free(<1>)", "free(30<2>)", "- # 5 contradiction",
               "malloc(8) = 10<3>", "free(<3>)"});
+  const std::string last = "<18446744073709551615>";
+  CHECK(mended({made(0x10, ~Tag{0}), makes(0x20), grows(0x10, 0x30, 9), ends(0x14), ends(0x10)}) ==
+        Lines{"malloc(8) = 10" + last, "- # 2 contradiction", "- # 3 contradiction", "- # 4 unmatched_free",
+              "free(10" + last + ")"});
 }
 
 TEST_CASE("mender: a free from inside a block ends it and begins its head") {

@@ -32,6 +32,16 @@ status=0; overhead nowhere.trace >out 2>err || status=$?
 lifetimes nowhere.trace >out 2>err
 [ ! -s err ]
 
+# A defect is reported once, also where a tool reads the trace twice. A closed output is no file that the tool reads.
+printf 'malloc(8) = 1000<1>\nwords\n' >words.trace
+for tool in lifetimes overhead cmtreport; do
+  "$tool" --summary words.trace >out 2>err || "$tool" words.trace >out 2>err
+  [ "$(cat err)" = "$tool: words.trace:2: expected a call, as in malloc(8): words"$'\n'"$tool: 1 defect in the trace" ]
+done
+status=0
+cmtwatch get $$ >&- 2>err || status=$?
+[ "$status" = 1 ] && [ "$(cat err)" = 'cmtwatch get: writing: Bad file descriptor' ]
+
 # A text with a header that has no end was cut off.
 printf '#cmt text=1\nmalloc(8) = 1000<1>\n' >cut.trace
 for tool in lifetimes overhead; do

@@ -2,7 +2,7 @@
  *
  *     FAULT_none                 loads well, and has no malloc.
  *     FAULT_at_load              ends the process that loads it.
- *     FAULT_exits                ends it, too, with status 0.
+ *     FAULT_exits                ends it, too, with status 0, or with words and EXIT_STATUS (in its environment).
  *     FAULT_at_every_call        refuses every request.
  *     FAULT_lowers_limit         the same, and lowers the limit of the process's address space.
  *     FAULT_set_by_environment   takes WASTE_KIB (in its environment) KiB more with a request for 100 bytes.
@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,7 +40,11 @@ __attribute__((constructor)) static void end_process(void) { __builtin_trap(); }
 #endif
 
 #ifdef FAULT_exits
-__attribute__((constructor)) static void end_process(void) { _exit(0); }
+__attribute__((constructor)) static void end_process(void) {
+  const char* const status = getenv("EXIT_STATUS");
+  if (status) fputs("no licence\n", stderr);
+  _exit(status ? atoi(status) : 0);
+}
 #endif
 
 #ifdef FAULT_lowers_limit

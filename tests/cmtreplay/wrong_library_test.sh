@@ -17,6 +17,7 @@ refused "$none" "$none: has no malloc; it would be that of .*libc.so.6"
 refused "$at_load" "$at_load: ends a process that loads it: signal [0-9]* (.*)"
 exits=$BUILD/tests/cmtreplay/libfaulty_exits.so
 refused "$exits" "$exits: ends a process that loads it: exit status 0"
+for status in 0 7; do EXIT_STATUS=$status refused "$exits" "$exits: ends a process that loads it: exit status $status"; done
 refused ./missing.so './missing.so: cannot be loaded: cannot open shared object file'
 refused missing.so 'missing.so: cannot be loaded: cannot open shared object file; known by name and installed: null, libc.*'
 refused jemaloc 'jemaloc: cannot be loaded: cannot open shared object file; known by name and installed: null, libc.*'

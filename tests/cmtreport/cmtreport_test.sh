@@ -38,6 +38,17 @@ jq -e '.findings[0] | .kind == "leak" and .urgent and .headline == "steady leak 
 jq -e '[.findings[] | select(.urgent) | .kind] == ["leak"]' json >out || complain "more is urgent: $(jq -c '[.findings[] | select(.urgent) | .kind]' json)"
 ! command -v script >out || script -qc 'stty cols 80 rows 24; cmtreport leaky.cmt' /dev/null >terminal && [ "$(wc -l <terminal)" -le 23 ] || complain "more than a screen: $(cat terminal)"
 
+# One function resizes its block three times, another one each of its blocks once.
+{
+  sed -n '1,/^#node 2/p' leaky.trace
+  awk 'BEGIN { for (i = 0; i < 200; ++i) {
+    print "malloc(8) = 1000 stack=1\nrealloc(1000, 16) = 1000 stack=1\nrealloc(1000, 32) = 1000 stack=1\nrealloc(1000, 64) = 1000 stack=1\nfree(1000)"
+    print "malloc(64) = 2000 stack=2\nrealloc(2000, 8) = 2000 stack=2\nfree(2000)" } }'
+  echo '#cmt end=complete'
+} >chains.trace
+cmtreport --json chains.trace >json && jq -e '[.findings[] | select(.kind == "reallocated") | [.figure, .numbers.blocks]] == [["50.0 %", 600]]' json >out ||
+  complain "chains of reallocs: $(jq -c .findings json)"
+
 # A program keeps one small block on each page that a phase has filled.
 {
   sed -n '1,/^#node 2/p' leaky.trace

@@ -39,6 +39,8 @@ make 60005
 until_true "grep -q '^malloc(60005)' t.trace"
 [ "$(lifetimes --summary t.trace 2>&1 >/dev/null)" = 'lifetimes: t.trace: is still being recorded; its part so far was read' ] ||
   complain "while it is recorded: $(lifetimes --summary t.trace 2>&1 >/dev/null)"
+cmtreplay --verify t.trace >err 2>&1
+grep -qx 'cmtreplay: t.trace: is still being recorded; its part so far was read' err || complain "while it is recorded: $(cat err)"
 # Commands that are none, and more of them than are read at once.
 echo $'stopp\n\nmark' >control.$!
 until_true "echo flush >control.$!; grep -q 'mark(\"unknown command: mark\")' t.trace"

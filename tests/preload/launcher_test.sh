@@ -311,6 +311,8 @@ unwritable_outputs() {
   done
   status_of cmttrace -o a,b,c,d,e -- true
   [ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
+  status_of cmttrace -o a,b.cmt -- true
+  [ "$status" = 125 ] && [ ! -e b.cmt ] && grep -q -- "--output: a comma separates paths, and 'a' has no ending" err || complain "a comma: $status $(cat err)"
   ln -s round.cmt round.cmt
   unwritable 'round.cmt: Too many levels of symbolic links' -o round.cmt
   status_of cmttrace -o app.cmt -- ./nowhere

@@ -3,6 +3,7 @@
 
 #include "toolkit/command/command_line.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +150,14 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
 
 const std::map<std::string_view, double> duration_units{{"ns", 1},  {"us", 1e3},   {"ms", 1e6},
                                                         {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
+
+/// Opens the standard streams that are closed, so that no file of the tool takes their place. Writes to them fail as
+/// before. A started program has them closed.
+void hold_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", (stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
 
 }  // namespace
 
@@ -336,6 +345,7 @@ bool is_closed_pipe(const std::exception& error) {
 }
 
 int run(int count, const char* const* arguments, const Tool& tool) {
+  hold_streams();
   ignore_failed_writes();
   const bool launches = tool.operands == CommandLine::Operands::command;
   try {

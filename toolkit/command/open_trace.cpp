@@ -331,12 +331,14 @@ std::string memory_text(const Header& header) {
   return text;
 }
 
-bool is_being_recorded(const std::string& path) {
+std::string missing_end(const std::string& path, bool has_events, const std::string& otherwise) {
   try {
-    return has_recorder(files::open_regular_file(path).get());
-  } catch (const std::exception&) {
-    return false;
+    if (has_recorder(files::open_regular_file(path).get()))
+      return std::string("is still being recorded") +
+             (has_events ? "; its part so far was read" : ", and has no events yet");
+  } catch (const std::exception&) {  // no file
   }
+  return otherwise;
 }
 
 bool can_be_read_again(const std::string& path) {

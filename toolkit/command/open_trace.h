@@ -56,8 +56,9 @@ std::string memory_text(const Header& header);
 /// have no kind. 0 for the traces of others.
 std::uint64_t lost_events(const Header& header, const Repairs& repairs);
 
-/// Whether a trace lacks its end, or has nothing, because its program still runs.
-bool is_being_recorded(const std::string& path);
+/// Why a trace lacks its end, or has no events: "is still being recorded; its part so far was read", or else
+/// `otherwise`.
+std::string missing_end(const std::string& path, bool has_events, const std::string& otherwise);
 
 /// Whether a path names a regular file, which can be read more than once.
 bool can_be_read_again(const std::string& path);

@@ -169,4 +169,14 @@ std::vector<Mapping> read_smaps(int pid, const std::string& root) {
   return mappings;
 }
 
+std::string_view file_name_of(std::string_view mapping_name) {
+  constexpr std::string_view gone = " (deleted)";
+  if (mapping_name.ends_with(gone)) mapping_name.remove_suffix(gone.size());
+  return mapping_name.substr(mapping_name.rfind('/') + 1);
+}
+
+bool is_tracer(std::string_view mapping_name) {
+  return mapping_name == attached_memory || file_name_of(mapping_name) == "libcmttrace.so";
+}
+
 }  // namespace cmt::process

@@ -82,4 +82,13 @@ class SmapsParser {
 /// per mapping.
 std::vector<Mapping> read_smaps(int pid, const std::string& root = "/proc");
 
+/// Returns the name without folders of a mapped file, also of one that is gone: "libc.so.6" of "/lib/libc.so.6
+/// (deleted)".
+std::string_view file_name_of(std::string_view mapping_name);
+
+/// Memory that an attach has put libcmttrace.so in, and the other memory that it shares with a process.
+inline constexpr std::string_view attached_memory = "/memfd:cmttrace (deleted)";
+/// Whether a mapping of code is libcmttrace.so: its file, or such memory.
+bool is_tracer(std::string_view mapping_name);
+
 }  // namespace cmt::process

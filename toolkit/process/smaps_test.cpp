@@ -124,6 +124,14 @@ TEST_CASE("smaps: a text that comes in pieces, cut anywhere, is the same") {
   }
 }
 
+TEST_CASE("smaps: the recorder is known by its name") {
+  for (const char* name :
+       {"/usr/lib/cmt/libcmttrace.so", "/usr/lib/libcmttrace.so (deleted)", "/memfd:cmttrace (deleted)"})
+    CHECK(is_tracer(name));
+  for (const char* name : {"/usr/lib/libcmttrace-pools.so", "/memfd:other (deleted)", "[heap]", ""})
+    CHECK(!is_tracer(name));
+}
+
 TEST_CASE("smaps: the own process has a stack") {
   const auto mappings = read_smaps(getpid());
   const auto is_stack = [](const Mapping& mapping) { return mapping.name == "[stack]"; };

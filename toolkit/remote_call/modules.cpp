@@ -108,12 +108,7 @@ bool is_function(const Elf64_Sym& symbol) {
 
 }  // namespace
 
-std::string_view Module::file_name() const {
-  std::string_view file = name;
-  constexpr std::string_view gone = " (deleted)";
-  if (file.ends_with(gone)) file.remove_suffix(gone.size());
-  return file.substr(file.rfind('/') + 1);
-}
+std::string_view Module::file_name() const { return process::file_name_of(name); }
 
 std::optional<Symbol> find_function(const RemoteMemory& memory, const Module& module, std::string_view name) {
   const DynamicTables tables(memory, module);

@@ -148,7 +148,8 @@ bool Target::has_begun_another_program() const {
 }
 
 const Module* Target::stub() const {
-  const auto found = std::find_if(modules_.begin(), modules_.end(), is_attached_tracer);
+  const auto is_stub = [](const Module& module) { return module.name == process::attached_memory; };
+  const auto found = std::find_if(modules_.begin(), modules_.end(), is_stub);
   return found == modules_.end() ? nullptr : &*found;
 }
 

@@ -132,10 +132,8 @@ std::string Trace::part_slices() {
 }
 
 std::string Trace::missing_end() const {
-  const bool is_recorded = command::is_being_recorded(options_.path);
-  if (truncated())
-    return is_recorded ? "is still being recorded; its part so far was read" : "breaks off before its end";
-  return is_recorded ? "is still being recorded, and has no events yet" : "the trace is empty";
+  return command::missing_end(options_.path, truncated(),
+                              truncated() ? "breaks off before its end" : "the trace is empty");
 }
 
 void Trace::say_what_is_missing() const {

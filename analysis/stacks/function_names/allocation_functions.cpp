@@ -439,9 +439,4 @@ bool is_allocation_function(std::string_view function, std::string_view file) {
   return sorted.has(name) || (!file.empty() && sorted.has(name_by_file(name, file)));
 }
 
-bool is_recorder(std::string_view module_path) {
-  const std::string_view name = module_path.substr(module_path.rfind('/') + 1);
-  return name == "libcmttrace.so" || name.starts_with("memfd:cmttrace");  // the second one by an attach
-}
-
 }  // namespace cmt::analysis

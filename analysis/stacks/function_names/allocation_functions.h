@@ -10,8 +10,4 @@ namespace cmt::analysis {
 /// its code is.
 bool is_allocation_function(std::string_view function, std::string_view file = {});
 
-/// Returns whether a module is the recorder, by its path. Its functions take the place of an interpreter's allocators
-/// (cmttrace --pool), and only hand memory on.
-bool is_recorder(std::string_view module_path);
-
 }  // namespace cmt::analysis

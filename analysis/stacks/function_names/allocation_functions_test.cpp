@@ -102,11 +102,4 @@ TEST_CASE("a function without classes and namespaces is known by its file") {
   CHECK(!is_allocation_function("", "/usr/include/c++/12/bits/hashtable.h"));
 }
 
-TEST_CASE("the recorder's own functions only hand memory on, by the path of its file") {
-  CHECK(is_recorder("/usr/lib/cmt/libcmttrace.so"));
-  CHECK(is_recorder("/memfd:cmttrace (deleted)"));
-  CHECK(!is_recorder("/usr/lib/libcmttrace-pools.so"));
-  CHECK(!is_recorder(""));
-}
-
 }  // namespace cmt::analysis

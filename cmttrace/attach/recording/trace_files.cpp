@@ -17,6 +17,7 @@
 #include "libcmt/trace/files.h"
 #include "preload/text.h"
 #include "toolkit/command/output_path.h"
+#include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::attach {
@@ -140,9 +141,7 @@ std::string program_of(int pid) {
     if (!file.empty() && file.substr(0, name_bytes) == name) return file;
   }
   std::error_code error;
-  std::string file = fs::read_symlink(process::path_of(pid, "exe"), error).filename().string();
-  constexpr std::string_view gone = " (deleted)";
-  if (file.ends_with(gone)) file.resize(file.size() - gone.size());
+  std::string file(process::file_name_of(fs::read_symlink(process::path_of(pid, "exe"), error).native()));
   if (!error && !file.empty()) return file;
   std::replace(name.begin(), name.end(), '/', '_');
   return name;

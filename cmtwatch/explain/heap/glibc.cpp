@@ -24,13 +24,8 @@ struct ModuleData {
 
 bool is_writable(const process::Mapping& mapping) { return mapping.permissions.starts_with("rw"); }
 
-std::string_view without_deleted(std::string_view path) {
-  constexpr std::string_view deleted = " (deleted)";
-  return path.ends_with(deleted) ? path.substr(0, path.size() - deleted.size()) : path;
-}
-
 bool is_libc(std::string_view path) {
-  const std::string_view name = without_deleted(path).substr(path.rfind('/') + 1);
+  const std::string_view name = process::file_name_of(path);
   return name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"));
 }
 

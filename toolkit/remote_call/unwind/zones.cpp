@@ -78,17 +78,11 @@ bool has_name(const Module& module, std::string_view stem) {
 
 bool is_libc(const Module& module) { return has_name(module, "libc"); }
 
-bool is_attached_tracer(const Module& module) { return module.name == "/memfd:cmttrace (deleted)"; }
-
-bool is_tracer(const Module& module) {
-  return is_attached_tracer(module) || module.file_name() == std::string_view("libcmttrace.so");
-}
-
 Zones::Zones(const RemoteMemory& memory, const std::vector<Module>& modules, const EntryPoints& entries) {
   for (const Module& module : modules) {
     if (module.begin == entries.loader) {
       ranges_.push_back({module.begin, module.end, Zone::loader});
-    } else if (is_tracer(module)) {
+    } else if (process::is_tracer(module.name)) {
       ranges_.push_back({module.begin, module.end, Zone::tracer});
     } else {
       add_allocator(memory, module, module.contains(entries.program));

@@ -59,8 +59,4 @@ class Zones {
 /// Libraries of glibc; each has another name in versions before 2.34.
 bool is_libc(const Module& module);
 
-/// libcmttrace.so, as a file or as the memory that an attach has put it in.
-bool is_tracer(const Module& module);
-bool is_attached_tracer(const Module& module);
-
 }  // namespace cmt::remote_call
