@@ -12,6 +12,10 @@
  * writes and reads every byte and costs some 100 ns a call, so it is never timed. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/verify.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "cmtreplay/worker/runner.h"
 
 enum { natural_alignment_max = 16 };
@@ -67,10 +71,11 @@ static const char* not_zero(const char* bytes, uint64_t size) {
 
 static uint64_t bytes_of(const struct block_request* request) { return request->size * request->count; }
 
-/* By C a block is aligned for every object that fits into it. No object needs more than 16. None fits into 0 bytes. */
+/* By C a block is aligned for every object that fits into it. No object needs more than 16. None fits into 0 bytes.
+ * Libraries differ in what they do with an alignment that is no power of two: glibc takes the next one. */
 static uint64_t needed_alignment(const struct block_request* request) {
   if (verify_is_stand_in(request->call) || bytes_of(request) == 0) return 1;
-  if (request->alignment) return request->alignment;
+  if (request->alignment && !(request->alignment & (request->alignment - 1))) return request->alignment;
   uint64_t alignment = natural_alignment_max;
   while (alignment > bytes_of(request)) alignment /= 2;
   return alignment;
@@ -102,6 +107,16 @@ static void insert_block(struct live_block* block, const struct block_request* r
   live_blocks_unlock();
 }
 
+/* Whether a block can have so many usable bytes: those that it was asked for, and no page that is not mapped. */
+static int can_be_usable(const struct live_block* block, uint64_t usable) {
+  if (usable < block->size) return 0;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  if (usable - block->size < page) return 1;
+  unsigned char is_resident;
+  const uintptr_t last = block->begin + usable - 1;
+  return last >= block->begin && mincore((void*)(last & ~(page - 1)), page, &is_resident) == 0;
+}
+
 /* Checks, fills and inserts a block that the allocator has returned. */
 static void check_new_block(void* address, const struct block_request* request) {
   struct live_block block = {
@@ -116,19 +131,16 @@ static void check_new_block(void* address, const struct block_request* request) 
     reported_request.alignment = alignment;
     verify_report(fault_misaligned, &reported_request, address, 0);
   }
-  if (usable_size) {
-    const uint64_t usable = usable_size(address);
-    if (usable < block.size)
-      verify_report(fault_usable, request, address, usable);
-    else
-      block.usable = usable;
-  }
+  const uint64_t usable = usable_size ? usable_size(address) : block.usable;
+  const int is_usable = can_be_usable(&block, usable);
+  if (is_usable) block.usable = usable;
   block.seed = __atomic_fetch_add(&seed_next, (uint64_t)1 << 32, __ATOMIC_RELAXED);
   if (!control_at_end) {
     __atomic_fetch_add(&shared->blocks, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&shared->bytes, block.size, __ATOMIC_RELAXED);
   }
   insert_block(&block, request);
+  if (!is_usable) verify_report(fault_usable, request, address, usable);
   if (block.seed) fill_pattern(address, block.size, block.seed);
 }
 

@@ -87,6 +87,8 @@ static void* cut(size_t alignment, size_t size) {
 #endif
 #ifdef FAULT_usable
   *size_of(last_block) = size == odd_size ? size - 1 : size;
+#elif defined(FAULT_usable_all)
+  *size_of(last_block) = size == odd_size ? SIZE_MAX : size;
 #elif defined(FAULT_usable_other)
   *size_of(last_block) = size == odd_size ? size + 600 : size;
 #elif defined(FAULT_usable_aligned)

@@ -40,6 +40,7 @@ contents=$(sed -n 's/.*: to stop before event 9: gdb -ex run //p' lines)
 broken moved moved 'event 5: realloc(\.\.\., 333) = [0-9a-f]*: byte 50 is not what it was before the realloc (100 bytes, allocated at event 1)'
 broken not_zero not_zero 'event 4: calloc(3, 111) = [0-9a-f]*: byte 0 is not 0'
 broken usable usable_size 'event 2: malloc(333) = [0-9a-f]*: has a usable size of 332'
+broken usable_all usable_size 'event 2: malloc(333) = [0-9a-f]*: has a usable size of 18446744073709551615'
 broken usable_other usable_size 'event 3: aligned_alloc(256, 512) = .*: has usable bytes in common with the live block at .* (333 bytes, allocated at event 2)'
 broken impossible impossible 'after the last event: malloc([0-9]*) = [0-9a-f]*: is not NULL, and nothing can be so large'
 broken product impossible 'after the last event: calloc([0-9]*, 2) = [0-9a-f]*: is not NULL, and nothing can be so large'
@@ -68,6 +69,10 @@ trace=t.trace
 cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libbroken_none.so" --alloc=libc t.trace > lines
 test "$(wc -l < lines)" = 2
 test "$(grep -c ': no faults in 10 events, 7 blocks, ' lines)" = 2
+
+# An alignment that is no power of two has no rule.
+printf 'aligned_alloc(7, 100) = 1000<1>\naligned_alloc(3, 100) = 2000<2>\naligned_alloc(5, 300) = 3000<3>\n' > odd.trace
+cmtreplay --verify --alloc="$BUILD/tests/cmtreplay/libbroken_none.so" --alloc=libc odd.trace > lines
 
 # Allocators in use have no fault, with every kind of event, except:
 #
