@@ -413,7 +413,7 @@ struct Control {
   uint64_t saved_bytes[2][outputs_max];  ///< lengths of the files
   uint64_t clock_stamp;                  ///< the stamp at which the last pass began,
   uint64_t clock_ns;                     ///< and the CLOCK_MONOTONIC of it
-  uint64_t clock_raised_ns;              ///< CLOCK_MONOTONIC when step_clock() was called last; 0: never
+  uint64_t clock_raised_ns;              ///< CLOCK_MONOTONIC when step_clock() began last; 0: never
   uint64_t clock_step_ns;                ///< the longest time without a call
   uint64_t beats;                        ///< steps of the collector's work: threads that wait see that it goes on
   char message[message_bytes];           ///< the reason for verdict_failed

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -78,6 +79,12 @@ struct SessionState {
 
 /// Raises the shared clock once, and notes the longest time between two calls (Control::clock_step_ns).
 void step_clock(RingMemory& memory);
+
+/// The longest time without a rise of the clock until `ended_ns`, when the program ended. `noted_ns`: the longest time
+/// between two calls of step_clock(). On a busy machine the last call may have been long before the end.
+inline std::uint64_t longest_clock_step(std::uint64_t noted_ns, std::uint64_t raised_ns, std::uint64_t ended_ns) {
+  return ended_ns > raised_ns ? std::max(noted_ns, ended_ns - raised_ns) : noted_ns;
+}
 
 /// The clock thread: raises the shared clock, from which the program's threads take coarse stamps. It does so every
 /// `step_ns`, or as often as the kernel lets it, until the process has ended or the session is finished.

@@ -212,22 +212,29 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
   const StartFacts& facts = memory_.start_facts();
   const Totals& totals = outputs_.totals();
   const Repairs& repairs = order_.repairs();
-  const std::uint64_t cpu_ns = state_.cpu_ns(), at_end_ns = state_.cpu_ns_at_end, ended_ns = state_.ended_ns;
-  append_status(facts, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
-                           " bytes=" + std::to_string(outputs_.bytes()) +
-                           " time_ns=" + std::to_string((ended_ns != 0 ? ended_ns : clock_ns()) - facts.start_ns) +
-                           " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
-                           " inversions=" + std::to_string(order_.inversions()) +
-                           " unseen=" + std::to_string(facts.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
-                           stack_fields() + finished_fields() +
-                           " doubts=" + std::to_string(repairs[Repair::order_race]) +
-                           " holders_bytes=" + std::to_string(memory_.control().owners_bytes) + " time_step_ns=" +
-                           std::to_string(state_.time_step_ns) + " wait_status=" + std::to_string(state_.wait_status) +
-                           " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
-                           " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
-                           " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) +
-                           " profile_failed=" + std::to_string(profile_error_) + missing_fields());
+  const std::uint64_t cpu_ns = state_.cpu_ns(), at_end_ns = state_.cpu_ns_at_end;
+  const std::uint64_t ended_ns = state_.ended_ns != 0 ? state_.ended_ns.load() : clock_ns();
+  append_status(
+      facts, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+                 " bytes=" + std::to_string(outputs_.bytes()) +
+                 " time_ns=" + std::to_string(ended_ns - facts.start_ns) + " lost=" + std::to_string(lost_events()) +
+                 " repairs=" + std::to_string(repairs.total()) + " inversions=" + std::to_string(order_.inversions()) +
+                 " unseen=" + std::to_string(facts.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
+                 stack_fields() + finished_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
+                 " holders_bytes=" + std::to_string(memory_.control().owners_bytes) + " time_step_ns=" +
+                 std::to_string(time_step_ns(ended_ns)) + " wait_status=" + std::to_string(state_.wait_status) +
+                 " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
+                 " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
+                 " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_) +
+                 " profile_failed=" + std::to_string(profile_error_) + missing_fields());
   remove_abandoned_status(facts);
+}
+
+/// The time by which coarse stamps may be too early; 0: each event has its own stamp, or none.
+std::uint64_t Encoder::time_step_ns(std::uint64_t ended_ns) const {
+  if (settings_.time_step_ns == 0) return 0;
+  const std::uint64_t raised_ns = __atomic_load_n(&memory_.control().clock_raised_ns, __ATOMIC_RELAXED);
+  return longest_clock_step(state_.time_step_ns, raised_ns != 0 ? raised_ns : memory_.start_facts().start_ns, ended_ns);
 }
 
 /// The fields of a trace that ends before the program.

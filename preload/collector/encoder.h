@@ -71,6 +71,7 @@ class Encoder {
   void report(std::uint64_t drain_cpu_ns) const;
 
  private:
+  std::uint64_t time_step_ns(std::uint64_t ended_ns) const;
   std::string stop_fields() const;
   std::string missing_fields() const;
   std::string stack_fields() const;

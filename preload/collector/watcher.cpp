@@ -229,14 +229,16 @@ class WatchThread {
 
 }  // namespace
 
+// The thread may lose the processor between the clock's reading and the rise. So a step begins before the reading of
+// one rise, and ends after the next rise.
 void step_clock(RingMemory& memory) {
   Control& control = memory.control();
+  const std::uint64_t begin_ns = clock_ns();
   memory.raise_clock(clock_stamp(memory.start_facts()));
-  const std::uint64_t now = clock_ns();
   const std::uint64_t raised_ns =
       control.clock_raised_ns != 0 ? control.clock_raised_ns : memory.start_facts().start_ns;
-  control.clock_step_ns = std::max(control.clock_step_ns, now - raised_ns);
-  control.clock_raised_ns = now;
+  control.clock_step_ns = std::max(control.clock_step_ns, clock_ns() - raised_ns);
+  __atomic_store_n(&control.clock_raised_ns, begin_ns, __ATOMIC_RELAXED);  // the encoder reads it
 }
 
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {

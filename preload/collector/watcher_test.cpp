@@ -1,4 +1,4 @@
-// Checks which waits of a parent process count as a wait for any child.
+// Checks which waits of a parent process count as a wait for any child, and how early times may be.
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -36,4 +36,10 @@ TEST_CASE("parent wait: a wait for one child, without clones, or that does not b
 TEST_CASE("parent wait: a process that runs or does not exist does not wait") {
   CHECK_FALSE(waits_for_only(getpid(), 1));
   CHECK_FALSE(waits_for_only(0x7fffffff, 1));
+}
+
+TEST_CASE("clock: times may be early by the longest step, and by the time from the last step to the end") {
+  CHECK(longest_clock_step(100, 5000, 5050) == 100);
+  CHECK(longest_clock_step(100, 5000, 5700) == 700);
+  CHECK(longest_clock_step(100, 5000, 4000) == 100);  // it was raised after the end
 }

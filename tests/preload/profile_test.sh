@@ -48,6 +48,12 @@ for line in 'types: alloc_objects/count alloc_space/bytes inuse_objects/count in
 done
 grep -qE '^mapping 1: .*/kept id=[0-9a-f]{8,} ----$' text || complain "mappings: $(grep ^mapping text)"
 
+# Its moment is between the command's start and its end.
+begin_ns=$(date +%s%N)
+cmttrace -o now.cmt --pprof=now.pb.gz -- "$kept" 1 1 </dev/null >/dev/null 2>&1
+moment_ns=$(pprof now.pb.gz | sed -n 's/^time: \([0-9]*\) .*/\1/p')
+[ "$moment_ns" -ge "$begin_ns" ] && [ "$moment_ns" -le "$(date +%s%N)" ] || complain "moment $moment_ns, began $begin_ns"
+
 # A mapping is that of the code, from which the viewer finds addresses in the file.
 if command -v readelf >/dev/null; then
   size=$(sed -nE 's/^mapping 1: ([0-9a-f]+)-([0-9a-f]+) .*/\1 \2/p' text | { read -r begin end; echo $((0x$end - 0x$begin)); })

@@ -19,6 +19,7 @@
 
 #include "libcmt/call_of_init.h"
 #include "libcmt/pprof/profile_message.h"
+#include "preload/collector/drain/ring_memory.h"
 #include "preload/collector/outputs.h"
 
 namespace cmt::collector {
@@ -134,7 +135,8 @@ void write_profile(const StackProfile& profile, const StackTable& stacks, const 
     message.put_sample(locations_of(stacks, entry.stack), values);
   }
   put_tables(message, stacks, facts);
-  message.put_time(static_cast<std::int64_t>(facts.start_wall * 1'000'000'000 + ns));
+  const std::uint64_t ago_ns = clock_ns() - facts.start_ns - ns;  // facts.start_wall has whole seconds only
+  message.put_time(static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) - ago_ns));
   message.put_duration(ns);
   const auto comment = [&](const char* name, std::uint64_t value) {
     message.put_comment(name + std::to_string(value));
