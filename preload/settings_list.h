@@ -19,7 +19,7 @@
   X(start, "CMTTRACE_START", "paused", paused, "", "record nothing until a command starts it") \
   X(control, "CMTTRACE_CONTROL", "control", path, "", "the FIFO for commands") \
   X(rings, "CMTTRACE_RINGS", "rings", path, "", "the file of the rings") \
-  X(sample, "CMTTRACE_SAMPLE", "sample", duration, "never", "how often resident memory is recorded") \
+  X(sample, "CMTTRACE_SAMPLE", "sample", time_limit, "never", "how often resident memory is recorded") \
   X(sample_bytes, "CMTTRACE_SAMPLE_BYTES", "sample-bytes", interval, "", "the sampling interval") \
   X(touched, "CMTTRACE_TOUCHED", "touched", touched, "auto", "the least size of blocks whose touched pages are recorded") \
   X(keep, "CMTTRACE_KEEP", "keep", keep, "", "how much a flight recorder keeps") \

@@ -226,6 +226,10 @@ class Finder {
     return counted(live.blocks, "block") +
            (is_in_one ? " (" + bytes_text(live.largest_block) + " of these in one block)" : "");
   }
+  /// "; 7.00 KiB more in blocks that were allocated later".
+  static std::string later_text(const StillLive& live, std::uint64_t all) {
+    return all <= live.bytes ? "" : "; " + bytes_text(all - live.bytes) + " more in blocks that were allocated later";
+  }
   static std::vector<Figure> figures_of(const StillLive& live, std::uint64_t event, std::uint64_t all) {
     std::vector<Figure> figures{
         {"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
@@ -371,7 +375,7 @@ class Finder {
     Finding& finding = add_of_function(
         "leak", series.function, weight_of_end(leak_base + share(live.bytes, peak_bytes_), live.bytes, live.blocks),
         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
-    const std::uint64_t event = report_.moments.event[live.moment];
+    const std::uint64_t event = report_.moments.event[live.last];
     const std::uint64_t all = functions_[index_of(series.function)].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
     const bool is_late = live.begin >= late_leak;
@@ -380,8 +384,8 @@ class Finder {
     finding.urgent = true;
     finding.text = name_of(series.function) + " " + verb("leaks", "leak") +
                    (live.is_by_events ? " steadily, by events: " : " steadily: ") + bytes_text(live.bytes) + " in " +
-                   blocks_text(live) + ", allocated up to " + place_text(live.moment) + ", are " + end_text() +
-                   caller_text(all, " of all " + bytes_text(all));
+                   blocks_text(live) + ", allocated up to " + place_text(live.last) + ", are " + end_text() +
+                   caller_text(all, " of all " + bytes_text(all)) + later_text(live, all);
     if (is_late)
       finding.text += "; it begins after " + output::fixed(100 * live.begin, 0) +
                       " % of the time: a table that the program fills from then on looks the same";
@@ -404,13 +408,13 @@ class Finder {
     Finding& finding =
         add_of_function("live_at_end", series.function, is_pool ? usual : weight_of_end(usual, live.bytes, live.blocks),
                         [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
-    const std::uint64_t event = report_.moments.event[live.moment];
+    const std::uint64_t event = report_.moments.event[live.last];
     const std::uint64_t all = functions_[index_of(series.function)].totals.sum[Measure::leaked_bytes];
     finding.figure = bytes_text(live.bytes);
     finding.headline = end_text() + ", in " + own_code_text(all);
     finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + blocks_text(live) +
-                   ", allocated up to " + place_text(live.moment) + ", " + (live.blocks == 1 ? "is " : "are ") +
-                   end_text() + caller_text(all, " of all " + bytes_text(all));
+                   ", allocated up to " + place_text(live.last) + ", " + (live.blocks == 1 ? "is " : "are ") +
+                   end_text() + caller_text(all, " of all " + bytes_text(all)) + later_text(live, all);
     if (is_pool) finding.text += std::string(pool_text);
     finding.figures = figures_of(live, event, all);
     add_caller(finding);

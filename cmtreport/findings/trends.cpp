@@ -55,6 +55,8 @@ StillLive live_up_to(const FunctionSeries& series, std::size_t moment) {
   found.moment = moment;
   found.bytes = series.leaked_bytes[moment];
   found.blocks = series.leaked_blocks[moment];
+  const auto same = std::find(series.leaked_blocks.begin(), series.leaked_blocks.end(), found.blocks);
+  found.last = static_cast<std::size_t>(same - series.leaked_blocks.begin());
   if (series.largest.moment <= moment) found.largest_block = series.largest.bytes;
   return found;
 }

@@ -22,6 +22,7 @@ MomentPlaces places_of(const Recording& recording, const Moments& moments);
 /// The memory that a function allocated in the first nine tenths of the recording up to `end` and never freed.
 struct StillLive {
   std::size_t moment = 0;  ///< the end of the nine tenths
+  std::size_t last = 0;    ///< the first moment after the allocation of the last of these blocks
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   std::uint64_t largest_block = 0;  ///< bytes of the largest; 0: it was allocated later

@@ -63,6 +63,11 @@ TEST_CASE("trends: a leak is steady if each tenth of the time has its part") {
   CHECK(!by_time({{20, 10, 3}}).up_to_end().is_steady);  // too few moments
 }
 
+TEST_CASE("trends: the last allocation of what is still live is not the end of the nine tenths") {
+  const StillLive live = by_time({{10, 10, 3}, {90, 10, 0}}).up_to_end();
+  CHECK((live.moment == 90 && live.last == 10 && live.blocks == 30));
+}
+
 TEST_CASE("trends: a leak after a long start is steady by events") {
   const StillLive live = by_time({{40, 1, 0}, {60, 100, 3}}).up_to_end();
   CHECK((live.is_steady && live.is_by_events));

@@ -387,7 +387,9 @@ void describe(Visitor& field, F& finding) {
   std::vector<std::uint64_t> values;
   for (const Figure& figure : finding.figures) values.push_back(figure.value);
   const auto name = [&](std::size_t i) -> std::string_view { return finding.figures[i].name; };
-  field("numbers", output::by_name(values, name), "its numbers by name; those that are 0 are left out");
+  field("numbers", output::by_name(values, name),
+        "its numbers by name; those that are 0 are left out. last_event of leak and live_at_end: an event soon after "
+        "the allocation of the last of these blocks");
   field("part", finding.part, "the part of the page that shows it: memory, code, pages");
   field("span", finding.span, "two moments that it lies between; null: the whole recording");
   field("node", finding.node, "the node with most of it; null: none, or it was folded");

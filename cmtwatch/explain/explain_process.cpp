@@ -138,6 +138,7 @@ bool has_ended(int pid) {
 Explanation explain_core(const std::string& path, BlockSites* sites) {
   const auto memory = open_core(path);
   Explanation explanation = explain(*memory, sites);
+  explanation.core_pid = memory->core_pid();
   explanation.program = path.substr(path.rfind('/') + 1);
   return explanation;
 }

@@ -292,8 +292,8 @@ std::string explain_text(const Explanation& explanation, const ExplainForm& form
 }
 
 std::string explain_line(const Explanation& explanation) {
-  std::string line =
-      "pid=" + std::to_string(explanation.pid) + " resident=" + std::to_string(explanation.resident_bytes);
+  std::string line = "pid=" + std::to_string(explanation.pid != 0 ? explanation.pid : explanation.core_pid) +
+                     " resident=" + std::to_string(explanation.resident_bytes);
   for (const Part& part : explanation.parts) {
     if (part.kind != PartKind::owned) line += " " + part_key(part) + "=" + std::to_string(part.bytes);
   }

@@ -65,6 +65,7 @@ std::string part_key(const Part& part);
 
 struct Explanation {
   int pid = 0;                  ///< 0: of a core file
+  int core_pid = 0;             ///< of a core file; 0: not known
   std::string program;          ///< its name
   std::int64_t wall_ns = 0;     ///< when it was looked at, since 1970
   std::int64_t stopped_ns = 0;  ///< how long the process was stopped; 0: it ran

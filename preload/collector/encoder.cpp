@@ -263,7 +263,7 @@ std::string Encoder::missing_fields() const {
   add(" pool_unseen=", memory_.start_facts().forked == 1 ? 0 : order_.unseen_pool_blocks());
   add(" pool_replaced=", order_.replaced_pool_blocks());
   add(" pools_refused=", control.pools_refused);
-  add(" pauses=", control.pauses);
+  add(" pauses=", stopped_by_ == nullptr ? control.pauses : std::min<std::uint64_t>(control.pauses, pauses_written_));
   add(" children_unrecorded=", control.unrecorded.children);
   add(" programs_unrecorded=", control.unrecorded.programs);
   return fields;
@@ -297,6 +297,8 @@ std::size_t Encoder::write_events(EventBatch& batch) {
   outputs_.convert_stamps(batch);
   if (profile_) profile_->add(batch);
   events_ += batch.size();
+  for (const BookedEvent& other : batch.others())
+    pauses_written_ += other.event.kind == Kind::mark && other.event.label == "cmt_pause";
   const std::size_t room = outputs_.write_events(batch);
   assert(events_flushed_ <= events_);
   if (events_ - events_flushed_ >= block_events()) flush();

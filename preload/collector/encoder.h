@@ -120,6 +120,7 @@ class Encoder {
   int profile_error_ = 0;                               // the errno of the last file, or 0
   std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
   std::vector<RunStretch> stretches_;                   // as of the last note_run_times()
+  std::uint64_t pauses_written_ = 0;                    // a limit may end the trace before a pause
   const char* stopped_by_ = nullptr;                    // the limit that ended the trace
   std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time
   int error_ = 0;                                       // the errno that ended the trace, or 0

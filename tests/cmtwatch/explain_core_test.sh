@@ -44,6 +44,8 @@ status_of cmtwatch explain --json --core=core
 [ "$status" = 0 ] && [ "$(jq -c "$figures" out)" = "$(cat live)" ] || complain "a core: $status $(cat err) $(jq -c "$figures" out), not $(cat live)"
 jq -e '.processes[0] | .pid == null and .malloc.is_exact and .malloc.mapped_blocks == 1 and .malloc.live_blocks >= 445 and
   (.parts | map(.bytes) | add) == .resident_bytes' out >/dev/null || complain "the core's figures: $(cat out)"
+status_of cmtwatch explain --brief --core=core
+grep -q "^pid=$target resident=" out || complain "the core's pid: $(cat err out)"
 
 # Files that are no cores.
 : >empty

@@ -540,7 +540,7 @@ bad_options() {
     status_of cmttrace --touched=$bad true
     [ "$status" = 125 ] && grep -q "^cmttrace: --touched: expected a size from 4K on, auto or off, not '$bad'" err || complain "--touched=$bad: $status $(cat err)"
   done
-  for bad in --max-{bytes,events}={0,1X,18446744073709551616} --max-bytes=0K --max-time=0s; do
+  for bad in --max-{bytes,events}={0,1X,18446744073709551616} --max-bytes=0K --max-time=0s --sample=0; do
     status_of cmttrace $bad true
     [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*}: expected a [a-z]* above 0.*, not '${bad#*=}'" err || complain "$bad: $status $(cat err)"
   done

@@ -162,6 +162,8 @@ pauses() {
   record "$BUILD/tests/preload/marked" inside
   [ "$status" = 0 ] || complain "status $status"
   has_line '1 pause in which no calls were recorded'
+  status=0; cmttrace --max-events=1 -o limited.cmt -- "$BUILD/tests/preload/marked" inside >out 2>err || status=$?
+  grep -q 'stopped by --max-events' err && ! grep -q ' pause' err || complain "a pause after the limit: $status $(cat err)"
 }
 
 behaviour "programs that are linked statically are named" static_programs

@@ -117,6 +117,9 @@ class AddressSpace {
   /// short text is whole in one of them. Returns false if it cannot be read any more.
   virtual bool read_file(const std::string& path, const FilePieceVisitor& visit) const = 0;
 
+  /// The number of the process of a core file; 0: not known, or no core file.
+  virtual int core_pid() const { return 0; }
+
   /// The transparent huge pages of a mapping; nullopt if the kernel does not say.
   virtual std::optional<std::vector<Range>> huge_pages(const process::Mapping&) { return std::nullopt; }
 

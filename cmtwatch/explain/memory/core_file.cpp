@@ -110,6 +110,8 @@ class CoreFile final : public AddressSpace {
   // gcore writes absent pages as zeros; the kernel leaves holes, which read as zeros.
   bool knows_sharing() const override { return false; }
 
+  int core_pid() const override { return pid_ == 0 && threads_.size() == 1 ? threads_.front().tid : pid_; }
+
   std::vector<PageRun> runs_of(const process::Mapping& mapping) override {
     static constexpr std::array<std::uint8_t, page_bytes> zeros{};
     std::vector<PageRun> runs;
