@@ -25,8 +25,9 @@ struct DiffUse {
     return *this;
   }
 
-  /// The second trace's figure less the first one's.
-  std::int64_t change(Metric metric) const { return after.metric(metric) - before.metric(metric); }
+  /// The second trace's figure less the first one's; 0 if that is not known.
+  std::int64_t change(Metric metric) const { return knows(metric) ? after.metric(metric) - before.metric(metric) : 0; }
+  bool knows(Metric metric) const { return before.knows(metric) && after.knows(metric); }
 
   /// The change without its sign, so that the largest change sorts first.
   std::int64_t metric(Metric metric) const {

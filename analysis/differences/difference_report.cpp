@@ -97,9 +97,12 @@ output::Columns<DifferenceRow> difference_columns(const Difference& report) {
   const auto shown = [is_inclusive = report.inclusive](const DifferenceRow& row) -> const DiffUse& {
     return is_inclusive ? row.inclusive : row.self;
   };
-  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use.metric(metric), metric); };
+  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use, metric); };
   const auto change_of = [=](Metric metric) {
-    return [=](const DifferenceRow& row) { return change_text(shown(row).change(metric), metric); };
+    return [=](const DifferenceRow& row) {
+      const DiffUse& use = shown(row);
+      return use.knows(metric) ? change_text(use.change(metric), metric) : std::string("-");
+    };
   };
   output::Columns<DifferenceRow> columns;
   columns.add_text(std::string(name(report.by)), [](const DifferenceRow& row) { return row.name; });
@@ -213,9 +216,11 @@ std::string to_text(const Difference& report) {
   if (!report.slice.empty()) text += "  of both " + text::to_line(report.slice) + "\n";
   if (report.contributors.empty() && report.left_out == 0) return text + "no difference\n";
   text += "\n" + changes_table(report);
-  text += "\nsorted by the change of " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") +
-          "; share: of all changes of that figure, without their signs, " +
-          figure_text(static_cast<std::int64_t>(report.change_sum), report.metric) + "\n";
+  text +=
+      "\nsorted by the change of " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") +
+      "; share: of all changes of that figure, without their signs, " +
+      figure_text(static_cast<std::int64_t>(report.change_sum), report.metric) + "\n" +
+      unknown_text(report.total.before.knows(report.metric) ? report.total.after : report.total.before, report.metric);
   return text + chance_text(report) + stacks_text(report) + lifetimes_text(report);
 }
 

@@ -34,6 +34,7 @@ inline bool begins_pause(const Event& event) { return event.kind == Kind::mark &
 struct Fate {
   std::uint64_t lifetime = 0;         ///< in the clock's unit
   std::uint64_t untouched_bytes = 0;  ///< asked for and never touched; 0 if touches were not recorded
+  bool knows_touches = false;         ///< whether it is known which bytes were touched
   bool is_temporary = false;          ///< freed by the next event of the thread that made it; a realloc is no free
   bool is_short_lived = false;        ///< the lifetime is at most short_lived_max()
   bool is_of_other_thread = false;    ///< ended by another thread than the one that made it
@@ -144,6 +145,11 @@ class BlockFates {
     return is_end_unknown_ ? 0 : untouched_.of_block(block.tag, block.size);
   }
 
+  /// Whether it is known which bytes of it were touched.
+  bool knows_touches_of(const Block& block) const {
+    return !is_end_unknown_ && untouched_.knows(block.tag, block.size);
+  }
+
   /// Fetch the memory of a tag into the cache. Call prefetch() first, for the place of the block in the table; later
   /// prefetch_block(), for the block.
   void prefetch(Tag tag) const { live_.prefetch(tag); }
@@ -152,8 +158,10 @@ class BlockFates {
  private:
   Fate fate_of(const Block& block, const Event& end, bool is_temporary) {
     const std::uint64_t lifetime = live_.clock().now() - block.born;
+    const bool knows_touches = untouched_.knows(block.tag, block.size);
     return {.lifetime = lifetime,
             .untouched_bytes = untouched_.end_block(block.tag, block.size),
+            .knows_touches = knows_touches,
             .is_temporary = is_temporary,
             .is_short_lived = lifetime <= short_lived_max_,
             .is_of_other_thread = block.thread != end.thread};

@@ -41,6 +41,7 @@ Use& Use::operator+=(const Use& more) {
   if (__builtin_add_overflow(growth, more.growth, &growth))  // sizes that no memory has
     growth = more.growth < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
   add_known(untouched_bytes, more.untouched_bytes);
+  add_known(untouched_unknown_bytes, more.untouched_unknown_bytes);
   add_known(freed, more.freed);
   add_known(freed_of_others, more.freed_of_others);
   add_known(moved, more.moved);
@@ -167,6 +168,7 @@ void UseCounter::begin_part(std::uint64_t time_ns) {
   for (Counter& counter : counters_) {
     Counter anew{.key = counter.key, .allocated = {}, .live = counter.live};
     anew.untouched_bytes = counter.untouched_bytes;
+    anew.untouched_unknown_bytes = counter.untouched_unknown_bytes;
     counter = anew;
   }
   freed_.assign(freed_.size(), {});
@@ -233,13 +235,23 @@ void UseCounter::count_move(const Event& event, KeyId key, std::uint64_t old_byt
   add_move(event, old_bytes, counter.moved, counter.moved_bytes);
 }
 
+/// Counts the untouched bytes of a block that ends, or that is live at the end.
+void UseCounter::count_touches(const Block& block, bool is_known, std::uint64_t untouched_bytes) {
+  if (touched_min_ == 0 || block.size < touched_min_) return;
+  Counter& counter = counter_of(block.key);
+  if (is_known)
+    add_known(counter.untouched_bytes, untouched_bytes);
+  else
+    add_known(counter.untouched_unknown_bytes, block.size);
+}
+
 void UseCounter::count_end(const Block& block, const Fate& fate) {
   Counter& counter = counter_of(block.key);
   assert(counter.live.now().blocks != 0 && live_total_.blocks != 0);
   counter.live.change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
   if (place_ != Place::inside) return;
-  if (fate.untouched_bytes != 0) counter.untouched_bytes += fate.untouched_bytes;
+  count_touches(block, fate.knows_touches, fate.untouched_bytes);
   counter.other_thread += fate.is_of_other_thread;
   if (block.tag <= made_before_part_) return;
   const std::size_t place = index_[block.key] - std::size_t{1};
@@ -263,7 +275,6 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
   Counter& counter = counter_of(key);
   counter.live.change(peaks_).add_block(size);
   live_total_.add_block(size);
-  if (touched_min_ != 0 && size >= touched_min_) add_known(counter.untouched_bytes, 0);
   if (place_ != Place::inside) return;
   counter.allocated.add_block(size);
   counter.squared_bytes += static_cast<double>(size) * static_cast<double>(size);
@@ -280,9 +291,8 @@ Uses UseCounter::finish(const std::string& path) {
   uses_.end_time_ns = last_time_ns_;
   if (place_ == Place::after) fates_.note_unknown_end();
   for (const EarlyEnd& end : early_ends_) count_age(end.place, end.ended - end.born, end.is_temporary);
-  fates_.for_each_live([this](const Block& block) {
-    if (const std::uint64_t bytes = fates_.untouched_of(block)) counter_of(block.key).untouched_bytes += bytes;
-  });
+  fates_.for_each_live(
+      [this](const Block& block) { count_touches(block, fates_.knows_touches_of(block), fates_.untouched_of(block)); });
   list_entries();
   return std::move(uses_);
 }
@@ -307,6 +317,7 @@ void UseCounter::list_entries() {
     entry.use.other_thread = counter.other_thread;
     entry.use.reallocated = counter.reallocated;
     entry.use.untouched_bytes = counter.untouched_bytes;
+    entry.use.untouched_unknown_bytes = counter.untouched_unknown_bytes;
     entry.use.moved = counter.moved;
     entry.use.moved_bytes = counter.moved_bytes;
     if (is_by_thread_) entry.use.freed = freed.blocks;

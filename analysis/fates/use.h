@@ -44,16 +44,19 @@ struct Use {
   std::uint64_t short_lived = 0;
   std::uint64_t other_thread = 0;
   std::uint64_t reallocated = 0;
-  std::int64_t growth = 0;  ///< bytes live at the end less those at the start
-  std::uint64_t untouched_bytes = unknown;
-  std::uint64_t freed = unknown;            ///< blocks that a thread has ended; only by thread
-  std::uint64_t freed_of_others = unknown;  ///< of these, blocks that other threads made
-  std::uint64_t moved = unknown;            ///< of `reallocated`, those that have another address than the block before
-  std::uint64_t moved_bytes = unknown;      ///< what these moves had to copy at most
+  std::int64_t growth = 0;                          ///< bytes live at the end less those at the start
+  std::uint64_t untouched_bytes = unknown;          ///< of blocks of which it is known
+  std::uint64_t untouched_unknown_bytes = unknown;  ///< bytes of the others of touched_min or more; unknown: none
+  std::uint64_t freed = unknown;                    ///< blocks that a thread has ended; only by thread
+  std::uint64_t freed_of_others = unknown;          ///< of these, blocks that other threads made
+  std::uint64_t moved = unknown;        ///< of `reallocated`, those that have another address than the block before
+  std::uint64_t moved_bytes = unknown;  ///< what these moves had to copy at most
   std::shared_ptr<const SampledUse> sampled{};  ///< the estimates; null: the trace has all blocks
 
   Use& operator+=(const Use& more);
   std::int64_t metric(Metric metric) const;
+  /// Whether the figure of a metric is exact, and not only the least that it can be.
+  bool knows(Metric metric) const { return metric != Metric::untouched || untouched_unknown_bytes == unknown; }
   bool operator==(const Use&) const = default;
 };
 
@@ -73,6 +76,9 @@ void describe_later(Visitor& field, U& use) {
         "of reallocated_blocks, those at another address than the old block; null without a realloc with addresses");
   field("moved_bytes", output::nullable(use.moved_bytes),
         "what these moves copied at most: of each, the smaller of the old and the new size");
+  field("untouched_unknown_bytes", output::nullable(use.untouched_unknown_bytes),
+        "bytes of blocks of touched_min or more of which it is not known whether they were touched: untouched_bytes is "
+        "then the least that it can be; null: none");
 }
 
 template <class Visitor, output::DescribedAs<Use> U>
@@ -95,7 +101,7 @@ void describe_first(Visitor& field, U& use) {
   field("growth_bytes", use.growth, "bytes live at the end less those at the start, of the trace or of the slice");
   field("untouched_bytes", output::nullable(use.untouched_bytes),
         "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded: "
-        "no block has touched_min bytes");
+        "no block has touched_min bytes, or it is known of none");
   field("sampled", output::omit_if_empty(sampled), "the estimates of a sampled trace, with their 95 % intervals");
 }
 
@@ -235,7 +241,7 @@ class UseCounter {
     double squared_bytes = 0;
     std::uint64_t longest_lifetime = 0;
     std::uint64_t temporary = 0, short_lived = 0, other_thread = 0, reallocated = 0;
-    std::uint64_t untouched_bytes = unknown, moved = unknown, moved_bytes = unknown;
+    std::uint64_t untouched_bytes = unknown, untouched_unknown_bytes = unknown, moved = unknown, moved_bytes = unknown;
   };
   struct Freed {
     std::uint64_t blocks = 0, of_others = 0;
@@ -245,6 +251,7 @@ class UseCounter {
   Counter& counter_of(KeyId key);
   void begin_slice();
   void begin_part(std::uint64_t time_ns);
+  void count_touches(const Block& block, bool is_known, std::uint64_t untouched_bytes);
   void count_end(const Block& block, const Fate& fate);
   void count_age(std::size_t place, std::uint64_t age, bool is_temporary);
   void count_block(const Event& event, KeyId key, bool is_reallocated);

@@ -144,10 +144,7 @@ output::Columns<ContributorRow> sampled_columns(const Contributors& report) {
 
 output::Columns<ContributorRow> contributor_columns(const Contributors& report) {
   if (report.sampling) return sampled_columns(report);
-  const auto figure_of = [metric = report.metric](const Use& use) {
-    return metric == Metric::untouched && use.untouched_bytes == unknown ? std::string("-")
-                                                                         : figure_text(use.metric(metric), metric);
-  };
+  const auto figure_of = [metric = report.metric](const Use& use) { return figure_text(use, metric); };
   output::Columns<ContributorRow> columns;
   columns.add_text(std::string(name(report.by)), [](const ContributorRow& row) { return row.name; });
   columns.add("at peak", "peak_bytes", bytes_text);
@@ -212,6 +209,17 @@ std::string figure_text(std::int64_t figure, Metric metric) {
   return (figure < 0 ? "-" : "") + (is_in_bytes(metric) ? bytes_text(size) : with_commas(size));
 }
 
+std::string figure_text(const Use& use, Metric metric) {
+  if (metric == Metric::untouched && use.untouched_bytes == unknown) return "-";
+  return (use.knows(metric) ? "" : ">= ") + figure_text(use.metric(metric), metric);
+}
+
+std::string unknown_text(const Use& all, Metric metric) {
+  if (all.knows(metric)) return {};
+  return ">=: at least; of " + bytes_text(all.untouched_unknown_bytes) +
+         " in other blocks it is not known, since the recorder did not ask (cmttrace --touched=4K always asks)\n";
+}
+
 std::string metric_text(Metric metric) {
   switch (metric) {
     case Metric::bytes:
@@ -240,7 +248,8 @@ std::string metric_text(Metric metric) {
 
 std::string to_text(const Contributors& report) {
   std::string text = head_text(report) + "\n" + table_text(report);
-  text += "\nsorted by " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") + "\n";
+  text += "\nsorted by " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") + "\n" +
+          unknown_text(report.total, report.metric);
   if (report.contributors.empty()) return text;
   const Contributor& first = report.contributors.front();
   if (report.metric == Metric::growth && (report.inclusive ? first.inclusive : first.self).growth <= 0)

@@ -52,6 +52,8 @@ assert summary["kinds"]["touch"] == 5 and summary["kinds"]["resident"] == 1, sum
 of = {each["name"]: each["self"]["untouched_bytes"] for each in by["contributors"]}
 assert of == {"read_all": one + two + six, "make_table": 0}, of
 assert by["total"]["untouched_bytes"] == one + two + six, by["total"]
+not_known = {each["name"]: each["self"]["untouched_unknown_bytes"] for each in by["contributors"]}
+assert not_known == {"read_all": None, "make_table": 20000}, not_known
 sizes = {each["name"]: each["self"]["untouched_bytes"] for each in json.load(open("sizes.json"))["contributors"]}
 assert [bytes for name, bytes in sizes.items() if name.startswith("96 ")] == [None], sizes
 # <1> and <2> share a page. Pages wholly in their block: of <1> and <2> 15 each, of <3> 8 and its start and end, of <5> 4 and its end. At the
@@ -67,6 +69,13 @@ grep -qx '  of that never touched, at least: 114,704 bytes, of blocks from 16.0 
   complain "lifetimes: $(cat out)"
 lifetimes --by=function --sort=untouched pages.cmt >out
 grep -q '^function .*  never touched  with callees$' out && grep -qx 'sorted by asked for, but never touched' out || complain "--by: $(cat out)"
+grep -qE '^make_table .* >= 0 B +>= 0 B$' out && grep -q '^>=: at least; of 19.5 KiB in other blocks it is not known' out || complain "what is not known: $(cat out)"
+
+# A change between what is known and what is not known is none.
+sed '/^resident/d' pages.trace >asked.trace
+lifetimes --by=size --sort=untouched pages.trace | grep -qE '^16384 .* -$' || complain "nothing is known: $(lifetimes --by=size --sort=untouched pages.trace)"
+lifetimes --diff=asked.trace --sort=untouched pages.trace >out
+grep -qE '^all, with 1 more that changed +- +143 KiB +>= 143 KiB$' out && ! grep -q '^make_table' out || complain "--diff: $(cat out)"
 overhead --summary pages.cmt >out
 grep -qx '  of these pages not known to be touched by then: 41, 164 KiB; known: 32.0 KiB' out || complain "overhead: $(cat out)"
 overhead --page-size=2M --json pages.cmt | grep -q '"untouched_pages": 0' || complain "a page of 2 MiB is touched as soon as anything on it"
