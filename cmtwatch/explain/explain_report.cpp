@@ -174,8 +174,8 @@ std::string trim_text(const Explanation& explanation) {
          (fell < 0 ? "The process grew meanwhile by " + size_text(-fell, form)
                    : "It gave back " + size_text(fell, form)) +
          " (predicted: " + size_text(explanation.bytes_of(PartKind::trimmable), form) +
-         "). The resident memory went from " + size_text(trim.resident_before, form) + " to " +
-         size_text(trim.resident_after, form) + ". A thread of the process was kept for " +
+         "): its anonymous memory went from " + size_text(trim.anonymous_before, form) + " to " +
+         size_text(trim.anonymous_after, form) + ". A thread of the process was kept for " +
          output::time_text(static_cast<double>(trim.kept.count())) + ".";
 }
 
