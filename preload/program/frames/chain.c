@@ -37,14 +37,17 @@ __attribute__((always_inline)) static inline uintptr_t line_of(uintptr_t frame, 
   return layout == python_entries ? instruction | *(const volatile uint8_t*)(frame + at.is_entry) : instruction;
 }
 
-static void remember(struct Chain* chain, int number, uintptr_t frame) {
+// Returns false if the entry has the same frame, at the same line, as before: an instruction further on.
+static bool remember(struct Chain* chain, int number, uintptr_t frame) {
   struct PythonFrame* const entry = &chain->frame[number];
-  const uintptr_t instruction = python_instruction(frame);
-  const bool is_shim = python_is_shim(frame);
-  chain->placed[number] = (struct PlacedFrame){frame, line_of(frame, python.layout, line_offsets())};
-  entry->code = is_shim ? 0 : python_code(frame);
-  entry->begins_run = number >= python.base_frames && python_begins_run(frame);
-  entry->index = is_shim ? 0 : find_index(chain, entry->code, instruction);
+  struct PlacedFrame* const placed = &chain->placed[number];
+  const bool begins_run = number >= python.base_frames && python_begins_run(frame);
+  const uintptr_t code = python_is_shim(frame) ? 0 : python_code(frame);
+  const uint32_t index = code ? find_index(chain, code, python_instruction(frame)) : 0;
+  const bool is_other = placed->frame != frame || entry->index != index || entry->begins_run != begins_run;
+  *placed = (struct PlacedFrame){frame, line_of(frame, python.layout, line_offsets())};
+  *entry = (struct PythonFrame){code, index, begins_run};
+  return is_other;
 }
 
 // Whether the frame, which is where it was, is at the same line in the same code. An instruction lies in its code
@@ -66,16 +69,15 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   for (int number = frames - 1; number >= 0; number--, frame = python_word(frame + python.previous)) {
     const bool is_there = number < chain->frames && chain->placed[number].frame == frame;
     if (is_there && is_same(chain, number, python.layout, line_offsets())) continue;
-    remember(chain, number, frame);
-    if (number < first) first = number;
+    const bool is_other = remember(chain, number, frame);
+    if (number < first && (is_other || !is_there)) first = number;
   }
   chain->frames = frames;
   return first;
 }
 
 // Compares the frames from `number` outwards, until one has another caller: then `is_broken` is set. Returns the
-// outermost that is on another line, and was looked up again. A function for each layout, so that the loop has no
-// branches for others.
+// outermost that is on another line. A function for each layout, so that the loop has no branches for others.
 __attribute__((always_inline)) static inline int compare(struct Chain* chain, int number, enum PythonLayout layout,
                                                          bool* is_broken) {
   const struct PlacedFrame* at = &chain->placed[number];
@@ -83,13 +85,14 @@ __attribute__((always_inline)) static inline int compare(struct Chain* chain, in
   const struct LineOffsets offsets = line_offsets();
   int first = number + 1;
   for (; number > 0; number--, at--) {
-    if (__builtin_expect(!is_same(chain, number, layout, offsets), 0)) remember(chain, first = number, at->frame);
+    if (__builtin_expect(!is_same(chain, number, layout, offsets), 0) && remember(chain, number, at->frame))
+      first = number;
     if (__builtin_expect(python_word(at->frame + previous) != at[-1].frame, 0)) {
       *is_broken = true;
       return first;
     }
   }
-  if (!is_same(chain, 0, layout, offsets)) remember(chain, first = 0, at->frame);
+  if (!is_same(chain, 0, layout, offsets) && remember(chain, 0, at->frame)) first = 0;
   *is_broken = python_word(at->frame + previous) != 0;
   return first;
 }

@@ -21,6 +21,7 @@ struct Run {
 struct MixedThread {
   struct Chain chain;
   int32_t runs;
+  bool is_by_cframes;  // place_by_cframes() has found the runs
   struct Run run[chain_frames_max];
   uint32_t at[unwind_frames_max + 1];  // of each native frame: its first mixed one; after the last, all
   uint32_t mixed[mixed_frames_max + unwind_margin];
@@ -293,6 +294,11 @@ static bool has_hidden_frames(const struct MixedThread* mixed, const struct Unwi
 // `native_kept`.
 static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThread* native, int native_kept, int first,
                              int before, uintptr_t state) {
+  const bool is_as_before = first == before && first == mixed->chain.frames && native_kept == native->frames;
+  const bool are_runs_there = mixed->runs > 0 && mixed->run[mixed->runs - 1].native < native_kept;
+  if (is_as_before && are_runs_there && !has_hidden_frames(mixed, native, state))
+    return (struct MixedStack){mixed->at[native_kept], mixed->at[native_kept]};
+  mixed->is_by_cframes = false;
   struct KeptRuns kept = find_runs(mixed, first, before, native_kept);
   const struct Run* last = kept.count ? &mixed->run[kept.count - 1] : NULL;
   const int from = last ? last->native + 1 : 0;
@@ -302,7 +308,7 @@ static struct MixedStack mix(struct MixedThread* mixed, const struct UnwindThrea
       has_runs && (python.layout == python_counted ? place_by_count(mixed, native, kept.count, from)
                                                    : place_by_anchors(mixed, native, kept.count, from, state));
   if (!is_placed && python.layout == python_entries && state && mixed->chain.frames > 0) {
-    is_placed = place_by_cframes(mixed, native, state);
+    is_placed = mixed->is_by_cframes = place_by_cframes(mixed, native, state);
     kept = (struct KeptRuns){0};
     last = NULL;
   }
@@ -392,7 +398,8 @@ struct MixedStack frames_mix(struct MixedThread* mixed, const struct UnwindThrea
   else
     chain_forget(&mixed->chain);
   if (__builtin_expect(first < 0, 0)) return copy_unknown(mixed, native);
-  const struct MixedStack result = mix(mixed, native, stack->kept, first, before, state);
+  const bool is_anew = mixed->is_by_cframes;  // the same frames may have loops of their own now
+  const struct MixedStack result = mix(mixed, native, is_anew ? 0 : stack->kept, is_anew ? 0 : first, before, state);
   check_against_fresh(mixed, result, native, state);
   return result;
 }
