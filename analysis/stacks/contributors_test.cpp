@@ -478,10 +478,10 @@ TEST_CASE("reports are text, JSON and CSV") {
   CHECK(to_csv(report) ==
         "name" + titles("") + titles("inclusive_") +
             ",lifetime_p50,lifetime_p90,lifetime_p99,stack,freed_blocks,freed_other_thread_blocks,"
-            "moved_blocks,moved_bytes\n"
-            "[unknown],1,2,1,2,1,2,0,0,0,0,2,,1,2,1,2,1,2,0,0,0,0,2,,,,,,,,,\n"
-            "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,\n"
-            "main,0,0,0,0,0,0,0,0,0,0,0,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,\n");
+            "moved_blocks,moved_bytes,untouched_unknown_bytes\n"
+            "[unknown],1,2,1,2,1,2,0,0,0,0,2,,1,2,1,2,1,2,0,0,0,0,2,,,,,,,,,,\n"
+            "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,,\n"
+            "main,0,0,0,0,0,0,0,0,0,0,0,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\",,,,,\n");
   CHECK(
       to_text(report).starts_with("app.cmt: 2 events; 2 blocks, 3 B, of 1 stack\n"
                                   "  peak live: 2 blocks, 3 B, at event 2\n"
