@@ -13,8 +13,8 @@
 namespace cmt::analysis {
 
 /// Counts the bytes of live blocks that were asked for, but not touched so far. Resident pages count as touched, since
-/// nobody knows. A block whose pages all are resident by one event is unknown: so a recorder describes a block about
-/// whose pages it did not ask. Memory: the same as TouchedPages, and 16 bytes an unknown block.
+/// nobody knows. A block is unknown if one event reports all of it as resident. Memory: the same as TouchedPages, and
+/// 16 bytes an unknown block.
 class UntouchedBytes {
  public:
   /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: none were.
@@ -24,7 +24,7 @@ class UntouchedBytes {
   void touch(const Event& run, std::uint64_t size) {
     if (!is_watched(size)) return;
     pages_.add(run, heap::bytes_of(run, run.old_address, size), size);
-    if (run.kind == Kind::resident && run.size == 0 && run.count == 0) unknown_.insert(run.old_tag);
+    if (heap::is_of_all_resident(run)) unknown_.insert(run.old_tag);
   }
 
   /// Adds a run of bytes of a live block of this size.

@@ -13,9 +13,9 @@ namespace cmt::analysis {
 
 /// Counts the pages of live blocks that were not touched so far, and those of which nobody knows it. A page counts if
 /// it is wholly in a block whose pages were recorded, and no event reports it as touched or resident. All pages of a
-/// block are unknown if one event reports all as resident: so a recorder describes a block about whose pages it did not
-/// ask. A page at a block's end may contain the allocator's own data, or another block, and does not count. Memory: the
-/// same as TouchedPages, and some 70 bytes for each live block of that size.
+/// block are unknown if one event reports all as resident (heap::is_of_all_resident). A page at a block's end may
+/// contain the allocator's own data, or another block, and does not count. Memory: the same as TouchedPages, and some
+/// 70 bytes for each live block of that size.
 class UntouchedPages {
  public:
   /// `touched_min`: the least size of blocks whose touched pages were recorded; 0: none were.
@@ -53,8 +53,7 @@ class UntouchedPages {
                 const std::uint64_t pages = pages_in(block, begin, end);
                 count_ += added ? pages : 0 - pages;
               });
-    const bool is_of_all = run.kind == Kind::resident && run.size == 0 && run.count == 0;
-    if (!is_of_all) return;
+    if (!heap::is_of_all_resident(run)) return;
     found->second.unknown += before - count_;
     unknown_ += before - count_;
   }

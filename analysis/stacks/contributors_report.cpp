@@ -217,7 +217,8 @@ std::string figure_text(const Use& use, Metric metric) {
 std::string unknown_text(const Use& all, Metric metric) {
   if (all.knows(metric)) return {};
   return ">=: at least; of " + bytes_text(all.untouched_unknown_bytes) +
-         " in other blocks it is not known, since the recorder did not ask (cmttrace --touched=4K always asks)\n";
+         " in other blocks it is not known: the recorder did not ask (cmttrace --touched=4K always asks), or the trace "
+         "ends before them\n";
 }
 
 std::string metric_text(Metric metric) {

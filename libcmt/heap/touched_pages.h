@@ -32,6 +32,12 @@ inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t 
   return {run.size, run.size + run.count * run.alignment - before, false};
 }
 
+/// Whether an event reports all of its block as resident: so a recorder describes a block about whose pages it did not
+/// ask.
+inline bool is_of_all_resident(const Event& run) {
+  return run.kind == Kind::resident && run.size == 0 && run.count == 0;
+}
+
 /// The bytes of its block that an event of the kind discard has given back.
 inline RunBytes discarded_bytes_of(const Event& discard, std::uint64_t size) {
   if (discard.size >= size || discard.count == 0) return {0, 0, true};
