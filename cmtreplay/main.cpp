@@ -231,9 +231,11 @@ int replay(const Options& options, Session& session, const std::function<void(co
   line.clear();
   if (!source.first_defect().empty()) print_message(source.first_defect());
   if (!options.has_warned) report_warnings(source.name(), trace_warnings(trace, options.file));
-  if (trace.plan().facts.events == 0)
-    print_message(source.name() + ": " + cmt::command::missing_end(options.file, false, "the trace is empty") +
+  if (const cmt::replay::TraceFacts& facts = trace.plan().facts; facts.events == 0) {
+    const char* const why = facts.truncated ? "breaks off before its first event" : "the trace is empty";
+    print_message(source.name() + ": " + cmt::command::missing_end(options.file, false, why) +
                   ": there is nothing to replay");
+  }
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)
