@@ -279,7 +279,7 @@ std::vector<command::Option> known_options() {
   return options;
 }
 
-/// Refuses names with a comma, which separates paths: each path of a list has an ending, as in "app.trace,app.cmt".
+/// Refuses a list in which a path has no ending. A name with a comma, such as "a,b.cmt", would become two files.
 void check_outputs(const std::string& output) {
   if (output.empty()) throw UsageError("--output: a name is missing");
   refuse_controls("output", output);

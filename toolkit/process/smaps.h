@@ -86,9 +86,9 @@ std::vector<Mapping> read_smaps(int pid, const std::string& root = "/proc");
 /// (deleted)".
 std::string_view file_name_of(std::string_view mapping_name);
 
-/// Memory that an attach has put libcmttrace.so in, and the other memory that it shares with a process.
+/// The name of each mapping that `cmttrace --attach` shares with a process. One of them contains libcmttrace.so.
 inline constexpr std::string_view attached_memory = "/memfd:cmttrace (deleted)";
-/// Whether a mapping of code is libcmttrace.so: its file, or such memory.
+/// Whether this is the name of libcmttrace.so's file, or of such memory. To be asked of mappings of code.
 bool is_tracer(std::string_view mapping_name);
 
 }  // namespace cmt::process

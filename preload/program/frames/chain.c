@@ -37,7 +37,7 @@ __attribute__((always_inline)) static inline uintptr_t line_of(uintptr_t frame, 
   return layout == python_entries ? instruction | *(const volatile uint8_t*)(frame + at.is_entry) : instruction;
 }
 
-// Returns false if the entry has the same frame, at the same line, as before: an instruction further on.
+// Stores the frame. Returns false if it has only moved to another instruction of the same line.
 static bool remember(struct Chain* chain, int number, uintptr_t frame) {
   struct PythonFrame* const entry = &chain->frame[number];
   struct PlacedFrame* const placed = &chain->placed[number];
