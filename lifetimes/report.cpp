@@ -101,6 +101,13 @@ void describe(Visitor& field, R& row) {
         "the longest lifetime");
   describe_leaks(field, row.size);
   describe_untouched(field, row.size);
+  field("untouched_unknown_bytes", row.size.untouched_unknown_bytes, untouched_unknown_doc);
+}
+
+/// "-" if nothing is known of the class, ">= 8.93 MiB" if that is the least.
+std::string untouched_text(const SizeSummary& size) {
+  if (size.untouched_bytes == unknown || (size.untouched_bytes == 0 && size.untouched_unknown_bytes)) return "-";
+  return (size.untouched_unknown_bytes ? ">= " : "") + output::bytes_text(size.untouched_bytes);
 }
 
 output::Columns<SizeRow> size_columns(const Summary& summary) {
@@ -124,7 +131,9 @@ output::Columns<SizeRow> size_columns(const Summary& summary) {
   columns.add_computed("bytes at peak", [](const SizeRow& row) { return output::bytes_text(row.peak.bytes); });
   columns.add("at end", "end_live_blocks", with_commas);
   columns.add("bytes at end", "end_live_bytes", output::bytes_text);
-  if (summary.untouched_peak_sum() != unknown) columns.add("never touched", "untouched_bytes", output::bytes_text);
+  if (summary.untouched_peak_sum() != unknown) {
+    columns.add_computed("never touched", [](const SizeRow& row) { return untouched_text(row.size); });
+  }
   return columns;
 }
 
@@ -141,7 +150,9 @@ std::string sizes_text(const Summary& summary) {
   }
   const SizeSummary all = summary.total();
   table.add(columns.cells({all, unit, "all", summary.peak_sum()}));
-  return table.text(terminal::table_width());
+  const std::string unknown_touches =
+      all.untouched_unknown_bytes ? "\n" + analysis::unknown_touches_text(*all.untouched_unknown_bytes) : "";
+  return table.text(terminal::table_width()) + unknown_touches;
 }
 
 }  // namespace

@@ -32,9 +32,12 @@ void Summariser::count_event(const Event& event) {
 
 /// Counts the untouched bytes of a block that ends, or that is live at the end. A block that was made up to the last
 /// peak was live at it.
-void Summariser::count_untouched(const Block& block, std::uint64_t bytes) {
+void Summariser::count_untouched(const Block& block, bool is_known, std::uint64_t bytes) {
+  SizeSummary& size = summary_.sizes[SizeClasses::index(block.size)];
+  if (!is_known && block.size >= input_.touched_min)
+    size.untouched_unknown_bytes = size.untouched_unknown_bytes.value_or(0) + block.size;
   if (bytes == 0) return;
-  summary_.sizes[SizeClasses::index(block.size)].untouched_bytes += bytes;
+  size.untouched_bytes += bytes;
   if (block.tag <= peak_tag_) untouched_of_peak_ += bytes;
 }
 
@@ -57,7 +60,7 @@ std::uint32_t Summariser::end_block(const Event& event, const analysis::EndedBlo
   ++size.lifetimes[AgeClasses::index(fate.lifetime)];
   live_by_size_[size_class].change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
-  count_untouched(block, fate.untouched_bytes);
+  count_untouched(block, fate.knows_touches, fate.untouched_bytes);
   if (event.makes_block()) {
     analysis::add_move(event, block.size, summary_.moved, summary_.moved_bytes);
     return block.reallocations + 1;
@@ -94,7 +97,7 @@ void Summariser::count_chain(std::uint32_t reallocations) {
 Summary Summariser::finish(bool truncated) {
   fates_.for_each_live([&](const Block& block) {
     summary_.sizes[SizeClasses::index(block.size)].leaked.add_block(block.size);
-    count_untouched(block, fates_.untouched_of(block));
+    count_untouched(block, fates_.knows_touches_of(block), fates_.untouched_of(block));
     count_chain(block.reallocations);
   });
   for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = live_by_size_[i].at_peak(peaks_);

@@ -41,7 +41,7 @@ class Summariser {
   std::uint32_t end_block(const Event& event, const analysis::EndedBlock<Block>& ended);
   void begin_block(const Event& event, std::uint32_t reallocations);
   void count_chain(std::uint32_t reallocations);
-  void count_untouched(const Block& block, std::uint64_t bytes);
+  void count_untouched(const Block& block, bool is_known, std::uint64_t bytes);
   void save_peak(const Event& event);
 
   command::Complaints& complaints_;

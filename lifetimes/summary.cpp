@@ -20,6 +20,8 @@ void SizeSummary::add(const SizeSummary& other) {
   allocated += other.allocated;
   leaked += other.leaked;
   analysis::add_known(untouched_bytes, other.untouched_bytes);
+  if (other.untouched_unknown_bytes)
+    untouched_unknown_bytes = untouched_unknown_bytes.value_or(0) + *other.untouched_unknown_bytes;
   ended += other.ended;
   temporary += other.temporary;
   short_lived += other.short_lived;

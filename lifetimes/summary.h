@@ -80,6 +80,8 @@ struct SizeSummary {
   Amount allocated;
   Amount leaked;
   std::uint64_t untouched_bytes = unknown;  ///< never touched by the block's end or the trace's
+  /// Bytes of blocks of which it is not known whether they were touched; empty: none.
+  std::optional<std::uint64_t> untouched_unknown_bytes{};
   std::uint64_t ended = 0;
   std::uint64_t temporary = 0;
   std::uint64_t short_lived = 0;
@@ -120,6 +122,9 @@ void describe_untouched(Visitor& field, S& size) {
   field("untouched_bytes", output::nullable(size.untouched_bytes),
         "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
 }
+inline constexpr const char* untouched_unknown_doc =
+    "bytes of blocks of touched_min or more of which it is not known whether they were touched: untouched_bytes is "
+    "the least that was not";
 template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe_quantiles(Visitor& field, S& size, const std::string& prefix) {
   field(prefix + "p50", size.lifetime_quantile(0.5), "half of the ended blocks lived no longer; up to 12.5 % too high");
@@ -132,6 +137,7 @@ void describe(Visitor& field, S& size) {
   describe_counts(field, size);
   describe_leaks(field, size);
   describe_untouched(field, size);
+  field("untouched_unknown_bytes", output::omit_if_empty(size.untouched_unknown_bytes), untouched_unknown_doc);
   field("lifetime_max", size.lifetime_max, "the longest lifetime");
   describe_quantiles(field, size, "lifetime_");
   field("lifetimes", output::by_class<AgeClasses>(size.lifetimes), "ended blocks: [lifetime_min, blocks]");

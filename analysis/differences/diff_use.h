@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct DiffUse {
   /// The second trace's figure less the first one's; 0 if that is not known.
   std::int64_t change(Metric metric) const { return knows(metric) ? after.metric(metric) - before.metric(metric) : 0; }
   bool knows(Metric metric) const { return before.knows(metric) && after.knows(metric); }
+  std::optional<std::int64_t> known_change(Metric metric) const {
+    return knows(metric) ? std::optional(change(metric)) : std::nullopt;
+  }
 
   /// The change without its sign, so that the largest change sorts first.
   std::int64_t metric(Metric metric) const {

@@ -28,6 +28,7 @@ void set_changes(Difference& report, const GroupOptions<DiffUse>& options) {
   });
   for (ChangedContributor& each : report.contributors) {
     each.change = chosen(each).change(options.metric);
+    each.is_change_known = chosen(each).knows(options.metric);
     if (report.change_sum != 0) each.share = static_cast<double>(each.change) / static_cast<double>(report.change_sum);
     each.is_new = is_nothing(each.inclusive.before) && !is_nothing(each.inclusive.after);
     each.is_gone = !is_nothing(each.inclusive.before) && is_nothing(each.inclusive.after);

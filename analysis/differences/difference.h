@@ -20,9 +20,10 @@ namespace cmt::analysis {
 struct ChangedContributor : GroupOf<DiffUse> {
   Lifetimes before{};  ///< of its own blocks that have ended
   Lifetimes after{};
-  std::int64_t change = 0;  ///< of the figure that is sorted by
-  double share = 0;         ///< of the sum of all changes, those taken without their signs
-  bool is_new = false;      ///< it is in no stack of the first trace that allocates
+  std::int64_t change = 0;      ///< of the figure that is sorted by
+  bool is_change_known = true;  ///< not so of untouched bytes that are not known in both: then the change is 0
+  double share = 0;             ///< of the sum of all changes, those taken without their signs
+  bool is_new = false;          ///< it is in no stack of the first trace that allocates
   bool is_gone = false;
   double squared_bytes = 0;  ///< of its own blocks, in both
   bool is_maybe_chance = false;
@@ -51,7 +52,10 @@ void describe_lifetimes(Visitor& field, const Lifetimes& before, const Lifetimes
 template <class Visitor>
 void describe(Visitor& field, const ChangedContributor& contributor) {
   field("status", status_of(contributor), "new: not in the first trace; gone: not in the second; or changed");
-  field("change", contributor.change, "of the figure of sorted_by: the second trace's less the first one's");
+  field(
+      "change", contributor.is_change_known ? std::optional(contributor.change) : std::nullopt,
+      "of the figure of sorted_by: the second trace's less the first one's; null: of untouched bytes, where these are "
+      "not known in both");
   std::optional<std::int64_t> low, high;
   if (contributor.range) {
     low = std::llround(contributor.range->low);
@@ -158,7 +162,8 @@ void describe(Visitor& field, const Difference& report) {
   field("unseen_below_bytes", output::omit_if_empty(report.unseen_below),
         "of sampled traces: below this a contributor can be without a sample in one of them: with 5 % or more");
   field("total", report.total, "of all stacks");
-  field("change", report.change, "of the total, of the figure of sorted_by");
+  field("change", report.total.known_change(report.metric),
+        "of the total, of the figure of sorted_by; null: not known");
   field("change_sum", report.change_sum, "the sum of the changes of all contributors' own, without their signs");
   field("dispersion", report.dispersion,
         "how much the figure of the median contributor varies between the traces, as a variance over that of "

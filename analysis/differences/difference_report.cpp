@@ -39,7 +39,7 @@ std::string trace_text(const DiffTrace& trace, const Use& total) {
 struct DifferenceRow {
   std::string name;
   std::string status;
-  std::int64_t change;
+  std::optional<std::int64_t> change;
   std::optional<double> share;
   std::optional<bool> is_maybe_chance;
   const DiffUse& self;
@@ -74,7 +74,7 @@ void describe(Visitor& field, R& row) {
 DifferenceRow row_of(const ChangedContributor& each) {
   return {text::to_line(each.name),
           std::string(status_of(each)),
-          each.change,
+          each.is_change_known ? std::optional(each.change) : std::nullopt,
           each.share,
           each.is_maybe_chance,
           each.self,
@@ -88,7 +88,7 @@ DifferenceRow row_of(const ChangedContributor& each) {
 /// The row of a caller, or of the sum of all.
 DifferenceRow row_of(const std::string& name, const DiffUse& use, Metric metric) {
   static const Lifetimes none;
-  DifferenceRow row{name, "", use.change(metric), {}, {}, use, use, none, none};
+  DifferenceRow row{name, "", use.known_change(metric), {}, {}, use, use, none, none};
   if (use.before.sampled) row.range = change_range(use, metric);
   return row;
 }

@@ -125,7 +125,9 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
 std::string figure_text(std::int64_t figure, Metric metric);
 /// The same of a use: "-" if nothing is known, ">= 8.93 MiB" if that is the least.
 std::string figure_text(const Use& use, Metric metric);
-/// Explains ">=", and how all is known; empty if the figure of all is exact.
+/// Explains ">=" of untouched bytes, and how all is known.
+std::string unknown_touches_text(std::uint64_t unknown_bytes);
+/// The same; empty if the figure of all is exact.
 std::string unknown_text(const Use& all, Metric metric);
 /// Returns what the metric counts, to follow a number: "live at the peak".
 std::string metric_text(Metric metric);

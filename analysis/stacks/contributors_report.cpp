@@ -214,11 +214,14 @@ std::string figure_text(const Use& use, Metric metric) {
   return (use.knows(metric) ? "" : ">= ") + figure_text(use.metric(metric), metric);
 }
 
-std::string unknown_text(const Use& all, Metric metric) {
-  if (all.knows(metric)) return {};
-  return ">=: at least; of " + bytes_text(all.untouched_unknown_bytes) +
+std::string unknown_touches_text(std::uint64_t unknown_bytes) {
+  return ">=: at least; of " + bytes_text(unknown_bytes) +
          " in other blocks it is not known: the recorder did not ask (cmttrace --touched=4K always asks), or the trace "
          "ends before them\n";
+}
+
+std::string unknown_text(const Use& all, Metric metric) {
+  return all.knows(metric) ? std::string() : unknown_touches_text(all.untouched_unknown_bytes);
 }
 
 std::string metric_text(Metric metric) {

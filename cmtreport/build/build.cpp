@@ -182,6 +182,7 @@ Process total_of(const Recording& recording) {
     total.lost.unknown_ends += more.lost.unknown_ends;
     total.lost.unknown_stack_blocks += more.lost.unknown_stack_blocks;
     total.lost.cut_stack_bytes += more.lost.cut_stack_bytes;
+    total.lost.unknown_touch_bytes += more.lost.unknown_touch_bytes;
     total.lost.marks += more.lost.marks;
     total.lost.pauses += more.lost.pauses;
   }

@@ -306,9 +306,11 @@ class Finder {
       return;
     Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
                                        [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
+    const bool is_least = report_.total.lost.unknown_touch_bytes != 0;
     finding.figure = bytes_text(bytes);
-    finding.headline = "never touched, in " + own_code_text(bytes);
-    finding.text = name_of(function.function) + ": " + bytes_text(bytes) + " asked for were never touched, " +
+    finding.headline = (is_least ? "or more never touched, in " : "never touched, in ") + own_code_text(bytes);
+    finding.text = name_of(function.function) + ": " + (is_least ? "at least " : "") + bytes_text(bytes) +
+                   " asked for were never touched, " +
                    percent_text(bytes, function.totals.sum[Measure::allocated_bytes]) + " of what it asked for" +
                    caller_text(bytes);
     finding.figures = {{"bytes", bytes},

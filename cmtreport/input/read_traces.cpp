@@ -238,6 +238,7 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
                   .repairs = trace.totals() ? trace.totals()->repairs.total() : 0,
                   .defects = trace.complaints().count(),
                   .unknown_ends = model.unknown_ends(),
+                  .unknown_touch_bytes = model.unknown_touch_bytes(),
                   .marks = model.marks_left_out(),
                   .pauses = model.pauses()};
   process.pools_not_counted = trace.pools().not_counted();

@@ -47,7 +47,12 @@ void TraceModel::end_block(const Block& block, const analysis::Fate& fate) {
   measures[Measure::short_lived_blocks] += fate.is_short_lived;
   measures[Measure::other_thread_blocks] += fate.is_of_other_thread;
   measures[Measure::untouched_bytes] += fate.untouched_bytes;
+  count_unknown_touches(block, fate.knows_touches);
   ++sizes_[SizeClasses::index(block.size)].lifetimes[LifetimeClasses::index(fate.lifetime)];
+}
+
+void TraceModel::count_unknown_touches(const Block& block, bool is_known) {
+  if (!is_known && options_.touched_min != 0 && block.size >= options_.touched_min) unknown_touch_bytes_ += block.size;
 }
 
 void TraceModel::begin_block(const Event& event, bool is_resized_again) {
@@ -95,6 +100,7 @@ void TraceModel::finish() {
     sizes_[SizeClasses::index(block.size)].leaked.add_block(block.size);
     if (const std::uint64_t bytes = fates_->untouched_of(block))
       intervals_.measures_of(block.key)[Measure::untouched_bytes] += bytes;
+    count_unknown_touches(block, fates_->knows_touches_of(block));
   });
   intervals_.finish();
   samples_.finish();

@@ -115,6 +115,8 @@ class TraceModel {
   /// Blocks by key that a realloc made of a block that a realloc had made.
   const tsl::robin_map<KeyId, std::uint64_t, NumberHash>& resized_again() const { return resized_again_; }
   std::uint64_t unknown_ends() const { return unknown_ends_; }
+  /// Bytes of blocks of touched_min or more of which it is not known whether they were touched.
+  std::uint64_t unknown_touch_bytes() const { return unknown_touch_bytes_; }
   const ResidentSamples& samples() const { return samples_; }
 
   /// The longest lifetime that is short, in events.
@@ -132,6 +134,7 @@ class TraceModel {
 
   void collect_leaked();
   void end_block(const Block& block, const analysis::Fate& fate);
+  void count_unknown_touches(const Block& block, bool is_known);
   void begin_block(const Event& event, bool is_resized_again);
   void note_other(const Event& event);
   ThreadCounts& counts_of(std::uint32_t thread) {
@@ -155,7 +158,7 @@ class TraceModel {
   std::uint64_t leaked_width_ = 1;
   std::uint64_t position_ = 0;
   std::uint64_t last_time_ns_ = unknown;
-  std::uint64_t unknown_ends_ = 0;
+  std::uint64_t unknown_ends_ = 0, unknown_touch_bytes_ = 0;
   ResidentSamples samples_;
 };
 

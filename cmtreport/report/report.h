@@ -37,6 +37,7 @@ struct Lost {
   std::uint64_t unknown_ends = 0;
   std::uint64_t unknown_stack_blocks = 0;
   std::uint64_t cut_stack_bytes = 0;
+  std::uint64_t unknown_touch_bytes = 0;
   std::uint64_t marks = 0;
   std::uint64_t pauses = 0;
 };
@@ -53,6 +54,9 @@ void describe(Visitor& field, L& lost) {
   field("unknown_stack_blocks", lost.unknown_stack_blocks, "blocks made whose call stack is not known");
   field("cut_stack_bytes", lost.cut_stack_bytes,
         "bytes of blocks whose call stack is known only up to a caller: frame [cut] has them");
+  field("unknown_touch_bytes", lost.unknown_touch_bytes,
+        "bytes of blocks of touched_min_bytes or more of which it is not known whether they were touched: "
+        "untouched_bytes has the others");
   field("marks", lost.marks, "marks beyond the first 1,000 of a process, which are left out here");
   field("pauses", lost.pauses, "pauses of the recording while blocks were live: those freed in a pause count as live");
 }

@@ -38,6 +38,10 @@ for file in pages.trace pages.cmt; do
   lifetimes --by=function --json $file >by.json
   lifetimes --by=size --json $file >sizes.json
   lifetimes --by=size --sort=untouched $file | grep '^96 ' >row && grep -q ' -$' row || complain "untouched bytes that are not known: $(cat row)"
+  lifetimes --summary $file >text
+  grep -q '^16384-20479 .* -$' text && grep -q '^ *all .* >= ' text && grep -q '^>=: at least; of 19.5 KiB ' text || complain "classes: $(cat text)"
+  cmtreport --text $file >text
+  grep -q 'KiB  or more never touched, in read_all' text || complain "a finding of bytes never touched: $(cat text)"
   overhead --json $file >overhead.json
   python3 - <<'END_OF_CHECK' || complain "figures of $file"
 import json
@@ -48,6 +52,8 @@ assert (first["touched_min_bytes"], first["peak_event"]) == (16384, 6), first
 assert first["peak_untouched_bytes"] == one + two, first
 untouched = {size["size_bytes_min"]: size["untouched_bytes"] for size in summary["sizes"]}
 assert untouched == {96: None, 16384: 0, 28672: six, 32768: 0, 65536: one + two}, untouched
+unknown = {size["size_bytes_min"]: size.get("untouched_unknown_bytes") for size in summary["sizes"]}
+assert unknown == {96: None, 16384: 20000, 28672: None, 32768: None, 65536: None}, unknown
 assert summary["kinds"]["touch"] == 5 and summary["kinds"]["resident"] == 1, summary["kinds"]
 of = {each["name"]: each["self"]["untouched_bytes"] for each in by["contributors"]}
 assert of == {"read_all": one + two + six, "make_table": 0}, of
@@ -130,6 +136,7 @@ import json
 merged = json.load(open("merged.json"))
 assert [each["peak_untouched_bytes"] for each in merged["inputs"]] == [None, None, 114704], merged["inputs"]
 assert [s["untouched_bytes"] for s in merged["sizes"] if s["size_bytes_min"] == 65536] == [114704], merged["sizes"]
+assert [s.get("untouched_unknown_bytes") for s in merged["sizes"] if s["size_bytes_min"] == 16384] == [20000], merged["sizes"]
 END_OF_CHECK
 lifetimes --summary other.trace | grep -q touched && complain "a trace without touched pages has answers"
 overhead --summary other.trace | grep -q touched && complain "a trace without touched pages has estimates"
