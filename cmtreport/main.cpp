@@ -77,7 +77,8 @@ lists them).
                  malloc's or the system's memory, instead of malloc's: python
                  has CPython's objects
 
-  --focus=REGEX  show only stacks with a matching function, file or library
+  --focus=REGEX  show only stacks with a matching function, file, line
+                 (rows.py:41) or library
   --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions that match, too; may be given
                  more than once. Functions that only hand memory on (operator

@@ -97,8 +97,9 @@ Who allocates:
                  count only what happens from FROM to TO, in events, in time
                  (1.5s:2s), between marks (@load:@done), or from a mark to the
                  next (@load)
-  --focus=REGEX  count only stacks with a matching function, file or library
-  --ignore=REGEX leave out stacks with a matching function, file or library
+  --focus=REGEX  count only stacks with a matching function, file, line
+                 (rows.py:41) or library
+  --ignore=REGEX leave out such stacks
   --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions that match, too; may be given
                  more than once. Functions that only hand memory on (operator

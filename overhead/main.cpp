@@ -90,8 +90,9 @@ Who holds the pages:
                  0 with --json and --csv
   --min=SHARE    leave out rows below this share of the total, for example 2.5%.
                  The default is 0, or 1% with --by=caller
-  --focus=REGEX  count only stacks with a matching function, file or library
-  --ignore=REGEX leave out stacks with a matching function, file or library
+  --focus=REGEX  count only stacks with a matching function, file, line
+                 (rows.py:41) or library
+  --ignore=REGEX leave out such stacks
   --hide=REGEX   remove functions that match from the stacks
   --skip=REGEX   charge the callers of functions that match, too; may be given
                  more than once. Functions that only hand memory on (operator

@@ -40,7 +40,7 @@ struct FunctionOptions {
   analysis::ChargeRule charges{};
   std::string hidden{};  ///< functions that are left out of stacks
   analysis::NativeFrames native = analysis::NativeFrames::fold;
-  std::string focus{};  ///< only stacks with a function, file or library that matches
+  std::string focus{};  ///< only stacks with a function, file, line or library that matches
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their

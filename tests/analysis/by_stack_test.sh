@@ -139,7 +139,7 @@ END
 behaviour "--slice with --sort=growth sorts by the bytes that the slice adds" of_slice
 
 focused() {
-  rows --by=function --focus='app.cpp:20|list\.h' | same /dev/fd/3 3<<'END'
+  rows --by=function --focus='app.cpp:20$' | same /dev/fd/3 3<<'END'
 list::push(int) 300/300
 fill 0/300
 main 0/300
@@ -150,7 +150,7 @@ behaviour "--focus keeps the stacks with a function or line that matches" focuse
 mistyped() {
   for regex in prase parse; do
     rows --by=function --focus=$regex >/dev/null 2>messages || complain "$regex: $(cat messages)"
-    [ "$(grep -c 'lifetimes: no stack has a function, file or library that is asked for' messages)" = "$([ $regex = prase ] && echo 1 || echo 0)" ] ||
+    [ "$(grep -c 'lifetimes: no stack has a function, file, line or library that is asked for' messages)" = "$([ $regex = prase ] && echo 1 || echo 0)" ] ||
       complain "$regex: $(cat messages)"
   done
 }

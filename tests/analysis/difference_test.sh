@@ -102,7 +102,7 @@ main 400 400 changed
 old<b> -300 -300 gone
 END
 lifetimes --diff=before.trace --by=function --focus=nowhere after.trace >/dev/null 2>messages
-grep -qF 'no stack has a function, file or library that is asked for' messages
+grep -qF 'no stack has a function, file, line or library that is asked for' messages
 lifetimes --diff=before.trace --by=caller --csv after.trace 2>messages | cut -d, -f1-6 | same "CSV" /dev/fd/3 3<<'END'
 name,status,change,share,may_be_chance,before_allocated_blocks
 grow,new,700,0.6666666666666666,false,0

@@ -379,7 +379,7 @@ cmtreport pins.trace ./pins.trace >out 2>err && [ "$(grep -c ': is given more th
 # A mistyped focus.
 for options in --focus=keep --focus=kep; do
   cmtreport $options pins.trace >out 2>err || complain "$options: $(cat err)"
-  [ "$(grep -c 'no stack has a function, file or library that is asked for' err)" = "$([ $options = --focus=keep ] && echo 0 || echo 1)" ] || complain "$options: $(cat err)"
+  [ "$(grep -c 'no stack has a function, file, line or library that is asked for' err)" = "$([ $options = --focus=keep ] && echo 0 || echo 1)" ] || complain "$options: $(cat err)"
 done
 changed() { cp real.db changed.db && sqlite "$1" && refused 1 "$2" --watch=changed.db leaky.cmt; }
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect("changed.db"); c.executescript(sys.argv[1]); c.commit()' "$1"; }
