@@ -107,7 +107,8 @@ std::vector<Warning> memory_warnings(const PreparedTrace& trace, const ReplayOpt
 
 std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options) {
   if (!more_threads_than_cpus(trace, options)) return {};
-  const std::string kind = "threads at once, more than CPUs: the times are not meaningful";
+  const std::string kind =
+      "threads at once, more than CPUs: the times are not meaningful, and a peak depends on how threads overlap";
   return {{kind, "up to " + std::to_string(trace.plan().lanes) + " " + kind}};
 }
 
