@@ -1,6 +1,7 @@
 // cmttrace: runs a command with the tracer loaded into it, and sums up the recording at the end.
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +24,12 @@
 #include "cmttrace/options.h"
 #include "cmttrace/short_processes.h"
 #include "cmttrace/summary.h"
+#include "preload/protocol.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/launch/launch.h"
 #include "toolkit/launch/shared_collector.h"
+#include "toolkit/launch/trace_paths.h"
 #include "toolkit/launch/trace_status.h"
 #include "toolkit/launch/tracer.h"
 
@@ -172,14 +175,32 @@ bool serves_short_processes(const launch::Launch& launch) {
 /// Whether a path in CMTTRACE_OUT names one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
 
-/// Refuses to replace a file that is the command or an argument of it: -o probably got the wrong word.
+/// Whether a descriptor leads to the regular file at a path.
+bool is_file_of(int descriptor, const std::string& path) {
+  struct stat named, open;
+  return stat(path.c_str(), &named) == 0 && fstat(descriptor, &open) == 0 && S_ISREG(named.st_mode) &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+/// Refuses to replace a file that is the command or an argument of it, where -o probably got the wrong word, or one to
+/// which the command writes.
 void check_distinct(const std::string& path, const std::vector<std::string>& command) {
+  if (is_file_of(STDOUT_FILENO, path)) throw std::runtime_error(path + ": it is the command's standard output");
+  if (is_file_of(STDERR_FILENO, path)) throw std::runtime_error(path + ": it is the command's standard error");
   std::error_code error;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string file = i == 0 ? launch::find_in_path(command[0]) : command[i];
     if (std::filesystem::equivalent(path, file, error))
       throw std::runtime_error(path + ": it is a file of the command");
   }
+}
+
+/// Throws if the tracer would refuse a path for its length.
+void check_length(const std::string& path) {
+  constexpr std::size_t limit = output_path_bytes / 2;
+  if (launch::absolute_template(path).size() >= limit)
+    throw std::runtime_error(std::filesystem::path(path).filename().string() + ": its path has " +
+                             std::to_string(limit) + " bytes or more");
 }
 
 /// Throws if the tracer cannot create a FIFO by this name, or use it.
@@ -195,6 +216,8 @@ std::string prepare_outputs(const Options& options) {
   std::vector<std::string> paths;
   try {
     for (const auto& [variable, value] : options.environment) {
+      if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF")
+        check_length(value);
       if (variable == "CMTTRACE_CONTROL") check_fifo(value);
       if (variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF") command::check_folder(value);
       if (variable == "CMTTRACE_PPROF" && is_fixed(value)) command::make_room(value);
@@ -208,6 +231,7 @@ std::string prepare_outputs(const Options& options) {
         check_distinct(path, options.command);
         command::check_regular(path);
       }
+      check_length(path);
       paths.push_back(path);
     }
     for (const std::string& path : paths) {
@@ -285,7 +309,13 @@ int run(const CommandLine& line) {
     if (kept) kept->look(false);  // written after the command's end
     if (const std::string_view why = launch::obstacle_of(options.command[0]); !why.empty())
       recorded.unrecorded.insert(recorded.unrecorded.begin(), {options.command[0], std::string(why), 1});
-    RecordingEnd figures{seconds, ended.signal, ended.status, options.has_stacks, options.has_trace, options.verbose};
+    RecordingEnd figures{.seconds = seconds,
+                         .signal = ended.signal,
+                         .status = ended.status,
+                         .process = launched.pid(),
+                         .has_stacks = options.has_stacks,
+                         .has_trace = options.has_trace,
+                         .is_verbose = options.verbose};
     figures.node_names = node_names.state;
     const bool is_listed = list_processes(options, launched.pid(), recorded, figures);
     for (const std::string& text : summarise(recorded, figures)) say(text);

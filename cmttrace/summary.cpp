@@ -198,7 +198,8 @@ std::vector<std::string> summarise(const launch::RecordedTraces& recorded, const
   std::string line =
       figures_of(first, recorded.files.size() == 1) + "; " + output::time_text(recording.seconds * 1e9) + "; ";
   if (const char* const name = recording.signal == 0 ? nullptr : ::sigabbrev_np(recording.signal))
-    line += "ended by SIG" + std::string(name) + "; ";
+    line +=
+        (first.process == recording.process ? "ended by SIG" : "the command ended by SIG") + std::string(name) + "; ";
   std::vector<std::string> lines{line + interpreter_lines_of(recorded) + losses_of(recorded)};
   if (std::string others = others_of(recorded, recording); !others.empty()) lines.push_back(std::move(others));
   for (const launch::BegunTrace& trace : recorded.traces) {

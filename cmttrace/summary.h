@@ -25,6 +25,7 @@ struct RecordingEnd {
   double seconds = 0;  ///< for how long it went on
   int signal = 0;      ///< the one that ended the command; 0: none
   int status = 0;      ///< of the command's exit
+  int process = 0;     ///< the command's
   bool has_stacks = false;
   bool has_trace = true;  ///< or the files are profiles
   bool is_verbose = false;

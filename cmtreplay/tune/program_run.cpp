@@ -119,7 +119,9 @@ class RunningProgram {
   explicit RunningProgram(const launch::SpawnOptions& options) : pid_(launch::spawn_traced(options)), memory_(pid_) {}
   ~RunningProgram() {
     kill(-pid_, SIGKILL);
-    if (!ended_) waitpid(pid_, nullptr, 0);
+    // A traced process also stops on its way out of a SIGKILL, and then keeps its ports until it is resumed.
+    for (int status = 0; !ended_ && waitpid(pid_, &status, 0) == pid_ && WIFSTOPPED(status);)
+      launch::resume_traced(pid_, status);
   }
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -135,6 +137,7 @@ class RunningProgram {
   }
 
   pid_t pid() const { return pid_; }
+  bool has_ended() const { return ended_.has_value(); }
   const launch::Ended& ended() const { return *ended_; }
   std::int64_t end_ns() const { return end_ns_; }
 
@@ -253,7 +256,7 @@ std::string last_line(int file) {
   return text::to_line(end.substr(end.find_last_of("\r\n") + 1));
 }
 
-/// Runs the load on a server and stops the server. Returns the fault; empty: there was none.
+/// Runs the load on a server. Returns the fault; empty: there was none.
 std::string run_load(const ProgramCommand& command, RunningProgram& program, const launch::SpawnOptions& streams,
                      const command::Interrupts& interrupts, std::uint64_t& wall_ns) {
   if (std::string fault = wait_until_ready(command, program, interrupts); !fault.empty()) return fault;
@@ -268,7 +271,12 @@ std::string run_load(const ProgramCommand& command, RunningProgram& program, con
     if (limit.is_over()) return "the load did not end " + limit.text();
   }
   wall_ns = static_cast<std::uint64_t>(process::now_ns() - begin);
-  if (const launch::Ended ended = load.wait(); !succeeded(ended)) return "the load failed: " + ending_text(ended);
+  const launch::Ended ended = load.wait();
+  return succeeded(ended) ? "" : "the load failed: " + ending_text(ended);
+}
+
+/// Stops a server, which then may keep its data. Returns the fault; empty: there was none.
+std::string stop_server(const ProgramCommand& command, RunningProgram& program, const command::Interrupts& interrupts) {
   kill(program.pid(), command.stop_signal);
   const Limit end(command.timeout_seconds);
   while (!program.step(interrupts))
@@ -305,6 +313,8 @@ ProgramRun run_program(const ProgramCommand& command, const Allocator& allocator
   RunningProgram program(options);
   if (command.is_server()) {
     run.fault = run_load(command, program, load, interrupts, run.wall_ns);
+    const std::string stopped = program.has_ended() ? "" : stop_server(command, program, interrupts);
+    if (run.fault.empty()) run.fault = stopped;
   } else {
     const Limit limit(command.limit_seconds);
     while (!program.step(interrupts) && run.fault.empty())

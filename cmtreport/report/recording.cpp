@@ -38,8 +38,12 @@ std::size_t Recording::moment_of(const TraceFigures& trace, std::size_t interval
 }
 
 std::optional<std::size_t> Recording::moment_after(const TraceFigures& trace) const {
-  const std::size_t count = trace.model->intervals().intervals().size();
-  return unit_ != AxisUnit::share && count < last_moment_ ? std::optional(count + 1) : std::nullopt;
+  const IntervalCollector& intervals = trace.model->intervals();
+  const std::size_t last = intervals.intervals().size();
+  if (unit_ == AxisUnit::share || last == 0) return std::nullopt;
+  // It may end within its last interval, in which another process may begin.
+  if (intervals.end_position() < std::min(last * width_, end_position_)) return last;
+  return last < last_moment_ ? std::optional(last + 1) : std::nullopt;
 }
 
 double Recording::place_of(const TraceFigures& trace, std::uint64_t position) const {

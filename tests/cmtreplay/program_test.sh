@@ -72,7 +72,7 @@ test "$(grep -c 'left out' table)" = 0
 
 # A server: it is ready, gets its load, and ends by its signal.
 cat > server << 'END'
-trap 'exit 0' USR1
+trap 'touch stopped; exit 0' USR1
 touch up
 while :; do sleep 0.02; done
 END
@@ -85,6 +85,22 @@ assert run["fault"] == "" and run["wall_ns"] >= 200_000_000
 assert run["output_sha256"] == hashlib.sha256(b"done\n").hexdigest()'
 serve --load=false --stop=USR1 > report.json || true
 grep -qF 'the load failed: exit status 1' report.json
+# A server whose load has failed, or which is not ready, ends by its signal, too. So the next run has its port.
+rm stopped
+serve --load=false --stop=USR1 > report.json || true
+test -e stopped
+cat > bound << 'END'
+import signal, socket, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open("port") as port: number = int(port.read())
+server = socket.socket()
+server.bind(("127.0.0.1", number))
+with open("port", "w") as port: port.write(str(server.getsockname()[1]))
+time.sleep(1000)
+END
+echo 0 > port
+cmtreplay --command='/usr/bin/python3 bound' --ready=false --load=/bin/true --timeout=1s --runs=2 > table || true
+grep -qxF 'libc: 2 runs of 2 left out: it was not ready within 1 s' table
 cmtreplay --command='/bin/false' --ready='test -e never' --load=/bin/true --runs=1 > table || true
 grep -qF 'it ended before it was ready: exit status 1' table
 cmtreplay --command='printf "one\ntw\033o\n\n" >&2; exit 3' --runs=2 > table || true

@@ -212,6 +212,12 @@ cmtreport --json early.trace late.trace >clocks || complain "two clocks: $?"
 grep -q '"axis": "time"' clocks || complain "two clocks: $(grep '"axis"' clocks)"
 expect clocks duration_ns 94000
 
+# Two of three processes run one after the other within one interval: they have nothing live together.
+apart() { printf '#cmt text=1\n#cmt start_monotonic_ns=%s\nmalloc(1000000) = 1000<1> time=1000000\nmalloc(1) = f00000<2> time=10000000\n#cmt end=complete\n' "$2" >"$1"; }
+apart first.trace 1000000000; apart second.trace 1020000000; apart third.trace 101000000000
+cmtreport --json first.trace second.trace third.trace >apart 2>err || complain "processes that run one after the other: $(cat err)"
+jq -e '.peak.live_bytes == 1000001 and (.moments.live_bytes | max) <= 1000001' apart >out || complain "the peak of processes that run one after the other: $(jq .peak.live_bytes apart)"
+
 # Two traces have no common clock if a start is beyond the axis, or if their clocks disagree (another boot or host).
 #
 # start NAME MONOTONIC WALL: writes a trace of one event.

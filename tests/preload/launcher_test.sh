@@ -298,6 +298,10 @@ unwritable_outputs() {
   mkfifo pipe.cmt
   unwritable 'pipe.cmt: a trace is a regular file, and this is none' -o pipe.cmt
   unwritable 'none/x: No such file or directory' --rings=none/x
+  local deep
+  deep=$(printf 'd/%.0s' $(seq 1100))
+  mkdir -p "$deep"
+  unwritable 'x.cmt: its path has 2048 bytes or more' -o "${deep}x.cmt"
   unwritable 'none/x: No such file or directory' --control=none/x
   unwritable 'folder.cmt: commands come through a FIFO, and this is none' --control=folder.cmt
   echo kept >kept.cmt
@@ -308,6 +312,10 @@ unwritable_outputs() {
     chmod 755 kept.sh
     status_of cmttrace -o kept.sh -- $words
     [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- 'cannot write kept.sh: it is a file of the command (the program was not started)' err || complain "-o and $words: $status $(cat err)"
+  done
+  for place in /dev/stdout said.cmt; do
+    cmttrace -o $place -- echo said >said.cmt 2>err && status=0 || status=$?
+    [ "$status" = 125 ] && [ ! -s said.cmt ] && grep -q "said.cmt: it is the command's standard output (the program was not started)" err || complain "-o $place: $status $(cat err)"
   done
   status_of cmttrace -o a,b,c,d,e -- true
   [ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
@@ -382,6 +390,9 @@ longjmp() {
 ending_signal() {
   status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
   [ "$status" = 143 ] && grep -q ' killed.trace: .*ended by SIGTERM' err || complain "SIGTERM: $status $(cat err)"
+  # Here the first line is of a child, which no signal has ended.
+  status_of cmttrace -o shell.cmt -- sh -c 'perl -e "my @a = map { q(x) x 100 } 1..5000"; kill -TERM $$'
+  grep -q ' shell\.[0-9]*\.cmt (perl): .*; the command ended by SIGTERM; ' err || complain "SIGTERM of a parent: $(cat err)"
   status_of cmttrace --calls --touched=off -o killed.cmt -- sh -c 'kill -TERM $$'
   for trace in killed.trace killed.cmt; do
     trace2cmt --info $trace | grep -qE '^ +ended by +SIGTERM$' || complain "--info: $(trace2cmt --info $trace)"
