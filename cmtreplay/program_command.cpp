@@ -98,8 +98,7 @@ int run_program_command(const Options& options, std::optional<command::Interrupt
   report.recorded_ns = recorded_ns(options);
   fill_rows(report, predictions);
   command::print(options.json ? output::json_text(report) : program_text(report));
-  const auto has_runs = [](const ProgramRow& row) { return row.good_runs() != 0; };
-  return std::all_of(report.rows.begin(), report.rows.end(), has_runs) ? 0 : 1;
+  return has_runs_of_all(report) ? 0 : 1;
 }
 
 }  // namespace cmt::replay

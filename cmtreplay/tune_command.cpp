@@ -390,7 +390,10 @@ class Tuner : public Meter {
     if (traces_.size() > 1) predictions.clear();  // which of them is the command's is not known
     fill_rows(*report_.program, predictions);
     for (auto& [aim, recommendation] : recommendations) {
-      if (recommendation.title) confirm(aim, recommendation, report_.program->rows[rows.at(*recommendation.title)]);
+      if (!recommendation.title) continue;
+      recommendation.is_unproved = report_.program->rows.front().good_runs() == 0;
+      if (!recommendation.is_unproved)
+        confirm(aim, recommendation, report_.program->rows[rows.at(*recommendation.title)]);
     }
   }
 
@@ -417,7 +420,8 @@ int run_tune_command(const Options& options, std::optional<command::Interrupts>&
   try {
     const TuneReport report = tuner.run();
     command::print(options.json ? output::json_text(report) : options.csv ? tune_csv(report) : tune_text(report));
-    return tuner.report_failed() ? 1 : 0;
+    const bool is_proved = !report.program || has_runs_of_all(*report.program);
+    return tuner.report_failed() || !is_proved ? 1 : 0;
   } catch (const TasksDone& done) {
     return done.status;
   } catch (const Interrupted&) {

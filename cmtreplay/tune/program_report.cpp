@@ -198,6 +198,11 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
   }
 }
 
+bool has_runs_of_all(const ProgramReport& report) {
+  return std::all_of(report.rows.begin(), report.rows.end(),
+                     [](const ProgramRow& row) { return row.good_runs() != 0; });
+}
+
 std::string program_text(const ProgramReport& report) {
   output::Table table({"program", "wall", "ratio", "interval", "CPU", "ratio", "peak", "anonymous", "ratio",
                        "predicted", "mean", "predicted", "faults", "runs"});

@@ -112,6 +112,8 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
 std::string ratio_cell(const Ratio& ratio);
 std::string interval_cell(const Ratio& ratio);
 
+/// Whether the program has run well at least once with each allocator.
+bool has_runs_of_all(const ProgramReport& report);
 std::string program_text(const ProgramReport& report);
 
 }  // namespace cmt::replay

@@ -36,6 +36,7 @@ TEST_CASE("program: ratios are of rounds in which both ran well, and a run with 
   CHECK(report.rows[1].cpu.high == doctest::Approx(2));
   CHECK(report.rows[1].peak.ratio == doctest::Approx(0.8));
   CHECK(report.rows[1].good_runs() == 5);
+  CHECK(has_runs_of_all(report));
   CHECK(report.rows[1].warnings == std::vector<std::string>{"1 run of 6 left out: exit status 1"});
 }
 
@@ -43,6 +44,7 @@ TEST_CASE("program: runs with another output are left out, unless the default's 
   ProgramReport report = report_of(run_of(100, 50, 1000, "a"), run_of(50, 100, 800, "b"), 3);
   fill_rows(report, {});
   CHECK(report.rows[1].good_runs() == 0);
+  CHECK_FALSE(has_runs_of_all(report));
   CHECK_FALSE(report.rows[1].wall.is_known());
   report = report_of(run_of(100, 50, 1000, "a"), run_of(50, 100, 800, "b"), 3);
   report.rows[0].runs[1].output_sha256 = "c";

@@ -88,6 +88,7 @@ struct Recommendation {
   SettingLines lines = {};
   std::vector<TunedLoss> losses = {};
   std::string refuted = {};
+  bool is_unproved = false;
 };
 
 template <class Visitor, output::DescribedAs<Recommendation> R>
@@ -105,6 +106,8 @@ void describe(Visitor& field, R& recommendation) {
   field("losses", recommendation.losses, "of several traces, by one setting for all");
   field("refuted", recommendation.refuted,
         "a setting that is best in the replay, and that the program of --command did not confirm; empty: none");
+  field("is_unproved", recommendation.is_unproved,
+        "whether the program of --command failed in each run with the default, so that nothing is proved");
 }
 
 /// A setting that was not tried, or that the library does not answer for.

@@ -411,11 +411,14 @@ ctrl_c() {
 # It passes on a signal that it gets itself.
 passed_on_signal() {
   mkfifo ready
-  cmttrace -o usr1.trace -- perl -e '$SIG{USR1} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' 2>err &
-  : <ready
-  kill -USR1 $!
-  wait $! && status=0 || status=$?
-  [ $status = 9 ] && grep -q ' usr1.trace: ' err || complain "SIGUSR1: $status $(cat err)"
+  for signal in USR1 ALRM PROF IO PWR RTMIN RTMAX; do
+    cmttrace -o got.trace -- perl -e '$SIG{$ARGV[0]} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' \
+      $signal 2>err &
+    : <ready
+    kill -$signal $!
+    wait $! && status=0 || status=$?
+    [ $status = 9 ] && grep -q ' got.trace: ' err || complain "SIG$signal: $status $(cat err)"
+  done
 }
 
 # Standard streams that are closed stay so.

@@ -13,11 +13,13 @@
 #include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 
 #include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
@@ -27,9 +29,29 @@
 namespace cmt::launch {
 namespace {
 
-/// SIGCHLD, and the signals that are passed on.
+/// SIGCHLD, and the signals that are passed on: all but those that a fault of our own raises, and those that nothing
+/// can block.
 sigset_t awaited() {
-  return command::signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
+  sigset_t signals = command::signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT,
+                                          SIGWINCH, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGSTKFLT});
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigaddset(&signals, signal);
+  return signals;
+}
+
+/// Whether the kernel has sent it for the terminal, and so to the command, too. A timer that was set before an exec is
+/// ours alone.
+bool is_of_terminal(const signalfd_siginfo& info) {
+  const sigset_t timers = command::signal_set({SIGALRM, SIGVTALRM, SIGPROF});
+  return info.ssi_code == SI_KERNEL && sigismember(&timers, static_cast<int>(info.ssi_signo)) == 0;
+}
+
+/// Sends a signal with the value that came with it.
+void pass_on(pid_t process, const signalfd_siginfo& info) {
+  const int signal = static_cast<int>(info.ssi_signo);
+  if (info.ssi_code == SI_QUEUE)
+    sigqueue(process, signal, {.sival_ptr = reinterpret_cast<void*>(static_cast<std::uintptr_t>(info.ssi_ptr))});
+  else
+    kill(process, signal);
 }
 
 void raise_unblocked(int signal) {
@@ -67,7 +89,7 @@ LaunchEvent RunningCommand::handle() {
   while (const auto info = signals_.take_info()) {
     const int signal = static_cast<int>(info->ssi_signo);
     if (signal == SIGCHLD) continue;
-    if (info->ssi_code != SI_KERNEL && !is_reaped_) kill(pid_, signal);
+    if (!is_of_terminal(*info) && !is_reaped_) pass_on(pid_, *info);
     if (signal == SIGTSTP)
       stop();
     else if (!asks_to_end(event.signal))
