@@ -2,6 +2,7 @@
 import dataclasses
 import functools
 import os
+import re
 import struct
 import subprocess
 
@@ -25,6 +26,19 @@ def compile_sampler(folder):
     path = folder + "/own_maps.so"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE + "/programs/own_maps.c", "-o", path], check=True)
     return path
+
+
+@functools.lru_cache
+def libraries_of(allocator, program):
+    """File names of an allocator, and of the libraries that only it brings along: libjemalloc needs libstdc++."""
+    return (allocator, *(loaded(program, allocator) - loaded(program, ""))) if allocator else ()
+
+
+def loaded(program, preloaded):
+    """The file names of what the loader would load for a program."""
+    environment = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": preloaded}
+    listed = subprocess.run([program], env=environment, stdout=subprocess.PIPE, text=True, check=False).stdout
+    return {os.path.basename(name) for name in re.findall(r"(\S+) \(0x", listed)}
 
 
 def read_samples(path, library):
