@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -39,7 +40,7 @@ void __assert_fail(const char* assertion, const char* file, unsigned line, const
 #define REAL_OPTIONAL_FUNCTIONS(X) \
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \
   X(free_sized) X(free_aligned_sized) \
-  X(execveat) X(posix_spawn) X(posix_spawnp) X(pthread_setname_np) \
+  X(execveat) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(pthread_setname_np) \
   X(madvise) X(malloc_trim) X(mallopt) X(mallctl) X(mallctlbymib) X(mallctlnametomib)
 // clang-format on
 

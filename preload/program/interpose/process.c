@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -242,6 +243,29 @@ OURS(execveat);
   }
 SPAWN(posix_spawn, false)
 SPAWN(posix_spawnp, true)
+
+// The C library starts the shell by calls of its own, which cannot be seen.
+static enum Announcement announce_shell(void) {
+  return execs_announce(&(struct Execution){AT_FDCWD, "/bin/sh", false, environ});
+}
+
+EXPORT int system(const char* command) {
+  real_find_required();
+  if (!real.system) return -1;
+  const enum Announcement announcement = command ? announce_shell() : announced_nowhere;
+  const int status = real.system(command);
+  if (status == -1) execs_take_back(announcement);
+  return status;
+}
+
+EXPORT FILE* popen(const char* command, const char* mode) {
+  real_find_required();
+  if (!real.popen) return NULL;
+  const enum Announcement announcement = announce_shell();
+  FILE* const stream = real.popen(command, mode);
+  if (!stream) execs_take_back(announcement);
+  return stream;
+}
 
 // execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of the further ones.
 #define LISTED(first, arguments, rest)                                               \
