@@ -61,7 +61,12 @@
 
     fileName(what) { return `${plain(this.model.report.name || "report")}-${this.state.values.measure}-${what}`; }
 
-    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : plain(this.model.report.program || "all")) : this.model.functions[id].short; }
+    rootName() {
+      const {processes = [], program, name} = this.model.report;
+      return this.state.values.tree === "bottom-up" ? "all allocations" : plain((processes.length > 1 ? name : program) || "all");
+    }
+
+    name({id}) { return id < 0 ? this.rootName() : this.model.functions[id].short; }
 
     placeOf(id) {
       const {library, file, line} = this.model.functions[id];
