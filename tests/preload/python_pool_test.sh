@@ -78,11 +78,17 @@ for trace in with without; do
 done
 cmp with.json without.json || complain "the pool has changed the sums of malloc"
 # Blocks of malloc that the pool asks for are not charged to the tracer's functions in the pool's place.
-for key in function library line; do
-  lifetimes --by=$key --json with.cmt 2>/dev/null | jq -e '[.contributors[] | .name + (.library // "")] |
-    length > 3 and (any(test("libcmttrace|^pool_|python_pool.c")) | not)' >/dev/null ||
-    complain "by $key: $(lifetimes --by=$key with.cmt 2>&1 | grep -E 'libcmttrace|pool_')"
-done
+#
+# not_charged TRACE
+not_charged() {
+  for key in function library line; do
+    lifetimes --by=$key --json "$1" 2>messages | jq -e '[.contributors[] | .name + (.library // "")] |
+      length > 0 and (any(test("cmttrace|^pool_|python_pool.c|/proc/|^[0-9]+[+]")) | not)' >/dev/null ||
+      complain "$1 by $key: $(lifetimes --by=$key "$1" 2>&1)"
+    ! grep -E 'cmttrace|/proc/' messages >&2 || complain "$1: names of the tracer's functions"
+  done
+}
+not_charged with.cmt
 trace2cmt --text -o without.trace without.cmt
 grep -q '^pool_' without.trace && complain "a pool was recorded without being asked for"
 
@@ -225,6 +231,7 @@ attached() {
     wait $recorder || complain "$* $(cat messages)"
     ! grep 'another Python' messages >&2 || complain "a second attach takes the interpreter for another one"
     grep -q 'pools: [0-9,]* blocks allocated' messages || complain "a second attach records no pool: $(cat messages)"
+    not_charged again.cmt
   fi
   echo >&5
   wait $program || complain "$* the program failed after the recording"

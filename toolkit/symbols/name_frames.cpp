@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "toolkit/process/smaps.h"
 #include "toolkit/symbols/module_file.h"
 #include "toolkit/symbols/modules_ahead.h"
 #include "toolkit/symbols/perf_map.h"
@@ -132,6 +133,7 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
     const Frame& frame = stacks.frame(id);
     if (id == 0 || has_function(stacks.names(id), stacks.module(frame.module).path)) continue;
     if (stacks.module(frame.module).is_interpreter()) continue;
+    if (stacks.module(frame.module).path == process::attached_memory) continue;  // no file has these names any more
     ++counts.frames;
     if (frame.module == 0) {
       of_no_module.push_back({frame.instruction(), id});

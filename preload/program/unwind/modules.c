@@ -190,9 +190,13 @@ void module_symbol(uintptr_t address, const struct WantedSymbol* wanted) {
   if (found && wanted->bytes) *wanted->bytes = object_symbol_bytes(&object, object_name(wanted->name));
 }
 
+extern ElfW(Dyn) _DYNAMIC[] HIDDEN;
+
 static const char* path_of(const struct LoadedModule* module) {
   const struct link_map* map = module->link_map;
   if (is_program(map)) return modules.program;
+  // An attach has loaded us by a descriptor, whose number means nothing to the reader of the trace.
+  if (map->l_ld == _DYNAMIC && strncmp(map->l_name, "/proc/", 6) == 0) return "/memfd:cmttrace (deleted)";
   return module->begin == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : map->l_name;
 }
 
