@@ -223,6 +223,8 @@ attached() {
   kill -INT $recorder
   wait $recorder || complain "$* $(cat messages)"
   held attached.cmt
+  # Its blocks may be in arenas from before.
+  lifetimes --summary attached.cmt 2>&1 | grep -q 'arenas have' && complain "arenas that are not all known: $(lifetimes --summary attached.cmt 2>&1)"
   if [ "${!#}" = again ]; then
     record again.cmt
     echo >&5

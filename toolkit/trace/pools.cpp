@@ -82,6 +82,7 @@ std::string Pools::line_of(const PoolCount& pool) const {
   if (pool.arena_bytes.value_or(0) != 0)
     line += "; its arenas have " + counted(*pool.arena_bytes, "byte") + ", of which " +
             output::percent_text(pool.live_bytes, *pool.arena_bytes) + " are in live blocks";
+  if (pool.has_earlier_arenas) line += "; its arenas from before the recording are not known";
   return line + (chosen_.empty() ? " (--pool=\"" + pool.name + "\")" : "");
 }
 
@@ -93,7 +94,9 @@ std::vector<PoolCount> Pools::asked() const {
     const std::string name = arenas_of(pool.name);
     const auto arenas = std::find_if(pools_.begin(), pools_.end(), [&](auto& each) { return each.name == name; });
     asked.push_back(pool);
-    if (arenas != pools_.end()) asked.back().arena_bytes = arenas->live_bytes;
+    if (arenas == pools_.end()) continue;
+    asked.back().has_earlier_arenas = has_earlier_arenas_;
+    if (!has_earlier_arenas_) asked.back().arena_bytes = arenas->live_bytes;
   }
   return asked;
 }

@@ -21,6 +21,7 @@ struct PoolCount {
   std::string name;
   std::uint64_t events = 0, live_blocks = 0, live_bytes = 0, peak_bytes = 0;
   std::optional<std::uint64_t> arena_bytes{};  ///< empty: not recorded
+  bool has_earlier_arenas = false;             ///< there may be others, from before the recording
 };
 
 template <class Visitor, output::DescribedAs<PoolCount> P>
@@ -30,7 +31,7 @@ void describe(Visitor& field, P& pool) {
   field("live_blocks", pool.live_blocks, "its blocks that are live at the end");
   field("live_bytes", pool.live_bytes, "bytes asked for by them");
   field("peak_live_bytes", pool.peak_bytes, "the most live bytes");
-  field("arena_bytes", pool.arena_bytes, "of its arenas at the end; null where these were not recorded");
+  field("arena_bytes", pool.arena_bytes, "of its arenas at the end; null where not all of these were recorded");
 }
 
 /// Counts the events of pools, in some 40 bytes for each of their live blocks. Sums of pools and of malloc are never
@@ -39,6 +40,9 @@ class Pools {
  public:
   /// `chosen`: the pool whose events view() returns; empty: it returns those of malloc.
   explicit Pools(std::string chosen = {}) : chosen_(std::move(chosen)) {}
+
+  /// To be called first where the process had run before its recording: its arenas from then are in no event.
+  void note_earlier_arenas() { has_earlier_arenas_ = true; }
 
   /// Counts an event, if it is of a pool.
   void count(const Event& event) {
@@ -51,9 +55,9 @@ class Pools {
     return view_chosen(event);
   }
   bool has_chosen() const { return !chosen_.empty(); }
-  /// The live bytes of the chosen pool's arenas; empty if none were recorded so far.
+  /// The live bytes of the chosen pool's arenas; empty if none were recorded so far, or not all of them.
   std::optional<std::uint64_t> arena_bytes() const {
-    return arenas_ == none ? std::nullopt : std::optional(pools_[arenas_].live_bytes);
+    return arenas_ == none || has_earlier_arenas_ ? std::nullopt : std::optional(pools_[arenas_].live_bytes);
   }
 
   /// Whether the chosen pool, if there is one, has events.
@@ -78,6 +82,7 @@ class Pools {
   std::string line_of(const PoolCount& pool) const;
 
   std::string chosen_;
+  bool has_earlier_arenas_ = false;
   Event event_;  // as view() returned it
   std::vector<PoolCount> pools_;
   std::size_t last_ = 0;       // of the event before, in pools_

@@ -77,6 +77,7 @@ Trace::Trace(const Options& options, bool addresses, bool stacks, command::Sampl
       reader_(open(addresses, stacks, samples)),
       reopen_([=, this] { return open(addresses, stacks, samples); }) {
   complaints_.set_place([this] { return place(); });
+  if (header().find("origin").value_or("start") != "start") pools_.note_earlier_arenas();
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
 }
