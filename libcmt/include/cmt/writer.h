@@ -40,6 +40,7 @@ class Writer {
   /// Writes an event. Returns false and writes nothing if the event's kind is unknown, its label has more than
   /// 4,096 bytes, or it names touched pages but no block. It does the same if the event
   ///
+  /// - has a `tag` although its kind makes no block, or an `old_tag` although its kind is given none,
   /// - makes a block whose tag is not above all tags before,
   /// - is given a block of this trace that is not alive, or
   /// - is of a kind of sampled traces, and the header is not that of one, or the interval falls.

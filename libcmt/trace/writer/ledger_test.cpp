@@ -102,6 +102,8 @@ TEST_CASE("writer: what the ledger refuses is not written, and neither is a labe
   CHECK(writer.add(malloc_of(1)));
   CHECK(!writer.add(malloc_of(1)));
   CHECK(!writer.add(free_of(2)));
+  CHECK(!writer.add({.kind = Kind::free, .tag = 2}));  // the block is in the wrong member
+  CHECK(!writer.add({.kind = Kind::malloc, .size = 8, .tag = 2, .old_tag = 1}));
   const std::string label(4097, 'x');
   CHECK(!writer.add({.kind = Kind::mark, .label = label}));
   CHECK(writer.add({.kind = Kind::mark, .label = std::string_view(label).substr(1)}));

@@ -53,6 +53,8 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 bool Writer::add(const Event& event) {
   if (event.label.size() > text::label_limit || !is_known(event.kind)) return false;
   if (is_about_pages(event.kind) && event.old_tag == 0) return false;
+  const KindTraits& kind = traits(event.kind);
+  if ((event.tag != 0 && !kind.allocates) || (event.old_tag != 0 && !kind.is_given())) return false;
   if (is_of_sampling(event.kind) && !impl_->takes_sampling(event)) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
   if (entry.accepted) impl_->sink_->add_event({event, entry.old});
