@@ -28,6 +28,7 @@
 #include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
 #include "toolkit/files/temporary_folder.h"
+#include "toolkit/process/proc_mount.h"
 
 namespace cmt::replay {
 namespace {
@@ -89,7 +90,7 @@ bool is_same_library(const std::string& loaded, const std::string& library) {
 }  // namespace
 
 std::string find_worker() {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path folder = process::own_program().parent_path();
   for (const fs::path& path : {folder / "cmtreplay-worker", folder / CMT_WORKER_FOLDER / "cmtreplay-worker"}) {
     if (access(path.c_str(), X_OK) == 0) return path.lexically_normal();
   }
