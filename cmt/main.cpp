@@ -15,6 +15,7 @@
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/suggest.h"
+#include "toolkit/process/proc_mount.h"
 
 namespace cmt::driver {
 namespace {
@@ -94,7 +95,7 @@ const Command* find_command(std::string_view name) {
   throw command::UsageError("unknown command '" + name + "'" + command::did_you_mean(name, names));
 }
 
-fs::path own_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+fs::path own_folder() { return process::own_program().parent_path(); }
 
 /// The tool beside this program; in a build, in the folder of its own.
 fs::path path_of(const std::string& tool) {

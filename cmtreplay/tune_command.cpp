@@ -2,12 +2,15 @@
 //
 // Each candidate is a column of the matrix, under the name that --alloc takes. So its cell has ratios to the default
 // from the same rounds. With --results each cell is a file: the same command continues an interrupted search, and
-// processes of a cluster share the cells of a stage (--tasks). Later stages depend on the cells of earlier ones only.
+// processes of a cluster share the cells of a stage (--tasks). Later stages depend on the cells of earlier ones, and on
+// the decisions of the clock, which are kept beside them (tune/decisions.h).
 #include "cmtreplay/tune_command.h"
 
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -20,11 +23,14 @@
 #include "cmtreplay/matrix/matrix.h"
 #include "cmtreplay/matrix/session.h"
 #include "cmtreplay/program_command.h"
+#include "cmtreplay/tune/decisions.h"
 #include "cmtreplay/tune/search.h"
 #include "cmtreplay/tune/tune_report.h"
 #include "cmtreplay/tune/understood.h"
 #include "libcmt/text/utf8.h"
+#include "toolkit/files/sha256.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::replay {
@@ -58,7 +64,30 @@ class CellPool {
   }
   bool is_stored() const { return store_.has_value(); }
 
+  /// The decisions of all searches whose files have this name, for any budget.
+  std::vector<SearchDecisions> read_decisions(const std::string& name) const {
+    std::vector<SearchDecisions> kept;
+    if (!store_) return kept;
+    for (const auto& entry : std::filesystem::directory_iterator(store_->folder())) {
+      const std::string path = entry.path().string(), file = entry.path().filename().string();
+      if (!file.starts_with(name) || !file.ends_with(decisions_ending)) continue;
+      if (std::optional<SearchDecisions> decisions = parse_decisions(process::read_file(path)))
+        kept.push_back(std::move(*decisions));
+      else
+        complain_of({{path, path + ": not the decisions of a search"}}, ": counts as missing");
+    }
+    return kept;
+  }
+  void keep(const std::string& name, const SearchDecisions& decisions) {
+    std::string text = decisions_text(decisions);
+    if (!store_ || text == kept_text_) return;
+    store_->store_other(name + std::to_string(decisions.budget_ms) + "ms" + decisions_ending, text);
+    kept_text_ = std::move(text);
+  }
+
  private:
+  static constexpr const char* decisions_ending = ".decisions";
+
   void add(Cell cell) {
     std::string key = cell_key(cell);
     cells_.insert_or_assign(std::move(key), std::move(cell));
@@ -66,6 +95,7 @@ class CellPool {
 
   std::optional<CellStore> store_;
   std::map<std::string, Cell> cells_;
+  std::string kept_text_;
 };
 
 /// Measures candidates as cells, and fills in the report.
@@ -86,11 +116,21 @@ class Tuner : public Meter {
     }
     report_.reference = candidates_.front().allocator;
     report_.machine = this_machine();
+    search_name_ = search_name();
+    const double milliseconds = std::round(1000 * search_seconds());
+    decisions_ = decisions_for(pool_.read_decisions(search_name_), static_cast<std::uint64_t>(milliseconds));
   }
 
   TuneReport run() {
-    const SearchResult result = search(candidates_, options_.tune.aims, *this);
+    DecidedMeter meter(*this, decisions_, [this] {
+      if (!has_tasks()) pool_.keep(search_name_, decisions_);
+    });
+    const SearchResult result = search(candidates_, options_.tune.aims, meter);
     line_.clear();
+    const bool is_whole = result.all.size() >= result.asked;
+    decisions_.end = is_whole ? SearchEnd::whole : SearchEnd::early;
+    pool_.keep(search_name_, decisions_);
+    if (has_tasks()) do_none();
     fill_report(result);
     return std::move(report_);
   }
@@ -121,6 +161,25 @@ class Tuner : public Meter {
     return options_.tune.budget_seconds * (options_.program.command.empty() ? 1 : search_share);
   }
   bool has_tasks() const { return options_.matrix.lists_tasks || options_.matrix.tasks.last != 0; }
+
+  /// The same for each search of these traces, allocators, options and aims by this build, whatever the budget.
+  std::string search_name() const {
+    const Options options = options_of(1);
+    const MatrixPlan plan = plan_of(candidates_, settings_of(options));
+    std::string key;
+    for (const Cell& cell : plan.cells) key += cell_key(cell) + "\n";
+    for (const Aim aim : options_.tune.aims) key += name_of(aim) + "\n";
+    return "tune-" + files::sha256(key).substr(0, 8) + "-";
+  }
+
+  MatrixSettings settings_of(const Options& options) const {
+    return {.worker = worker_,
+            .options = options,
+            .trace = options.trace,
+            .interrupts = interrupts_,
+            .force = options.force,
+            .needs_times = false};
+  }
 
   Allocator allocator_of(const Candidate& candidate) const {
     Allocator allocator = bases_.at(candidate.allocator);
@@ -172,10 +231,10 @@ class Tuner : public Meter {
     return static_cast<double>(candidates + 2) * (options.runs + 2.0 * std::min(options.runs, options.memory_runs));
   }
 
-  std::size_t affordable(unsigned runs, double share) const override {
-    if (units_ == 0 || has_tasks()) return SIZE_MAX;  // nothing had to be run
+  std::size_t affordable(unsigned runs, double share) override {
+    if (decisions_.units == 0 || has_tasks()) return SIZE_MAX;  // nothing had to be run
     const double left = share * search_seconds() - seconds();
-    const double count = left * units_ / run_seconds_ / units(1, options_of(runs)) * 3 - 2;
+    const double count = left * decisions_.units / decisions_.run_seconds / units(1, options_of(runs)) * 3 - 2;
     return static_cast<std::size_t>(std::clamp(count, 0.0, 1e6));
   }
 
@@ -200,8 +259,8 @@ class Tuner : public Meter {
     const bool is_whole = run_cells(plan, missing, settings);
     line_.clear();
     if (!is_whole) throw Interrupted();
-    units_ += units(missing.size(), options_of(settings.options.runs));
-    run_seconds_ += seconds() - before;
+    decisions_.units += units(missing.size(), options_of(settings.options.runs));
+    decisions_.run_seconds += seconds() - before;
   }
 
   /// Lists or runs the cells of this stage if --tasks or --task asks for them and some are missing.
@@ -230,16 +289,17 @@ class Tuner : public Meter {
     throw TasksDone{0};
   }
 
+  /// --tasks lists nothing once the search has ended, so that a script that repeats it ends.
+  [[noreturn]] void do_none() const {
+    if (!options_.matrix.lists_tasks) command::print("the search has ended: no cell is open\n");
+    throw TasksDone{0};
+  }
+
   std::vector<Measured> measure(const std::string& stage, const std::vector<Candidate>& candidates, unsigned runs,
                                 double share) override {
     constexpr std::size_t batch = 8;  // in one session; after each the budget is looked at
     const Options options = options_of(runs);
-    const MatrixSettings settings{.worker = worker_,
-                                  .options = options,
-                                  .trace = options.trace,
-                                  .interrupts = interrupts_,
-                                  .force = options.force,
-                                  .needs_times = false};
+    const MatrixSettings settings = settings_of(options);
     if (has_tasks() && !candidates.empty()) {
       const MatrixPlan plan = plan_of(candidates, settings);
       do_tasks(plan, missing_of(plan), settings, stage);
@@ -408,7 +468,8 @@ class Tuner : public Meter {
   std::map<std::string, Allocator> bases_;          ///< by name
   std::map<std::string, std::vector<Cell>> cells_;  ///< of each candidate by its name: its last ones, one a trace
   TuneReport report_;
-  double units_ = 0, run_seconds_ = 0;  ///< of all sessions: their work, and the time that it took
+  std::string search_name_;
+  SearchDecisions decisions_;
   terminal::LiveView line_{STDERR_FILENO};
   Clock::time_point begin_ = Clock::now();
 };

@@ -254,9 +254,13 @@ void parse_detach(const CommandLine& line, Options& options) {
   options.detach = static_cast<int>(line.number("detach", 0, 1, pid_max));
 }
 
-void refuse_controls(const std::string& option, const std::string& templates) {
-  if (launch::has_controls(launch::absolute_templates(templates)))
+/// Refuses a name of `option`, or its default, of which no launcher would learn.
+void refuse_controls(const std::string& option, const std::string& templates, bool is_given) {
+  if (!launch::has_controls(launch::absolute_templates(templates))) return;
+  if (launch::has_controls(templates))
     throw UsageError("--" + option + ": a name, or its folder's, has control characters");
+  throw UsageError((is_given ? "--" + option + ": " : "") + "the current folder's name has control characters; " +
+                   (is_given ? "give an absolute path" : "give -o /FOLDER/NAME, in another folder"));
 }
 
 }  // namespace
@@ -280,9 +284,9 @@ std::vector<command::Option> known_options() {
 }
 
 /// Refuses a list in which a path has no ending. A name with a comma, such as "a,b.cmt", would become two files.
-void check_outputs(const std::string& output) {
+void check_outputs(const std::string& output, bool is_given) {
   if (output.empty()) throw UsageError("--output: a name is missing");
-  refuse_controls("output", output);
+  refuse_controls("output", output, is_given);
   const auto commas = std::count(output.begin(), output.end(), ',');
   if (commas >= outputs_max) throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   std::istringstream paths(commas != 0 ? output : "");
@@ -296,8 +300,8 @@ void check_outputs(const std::string& output) {
 Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
-  check_outputs(options.output);
-  refuse_controls("pprof", line.value("pprof", ""));
+  check_outputs(options.output, line.has("output"));
+  refuse_controls("pprof", line.value("pprof", ""), true);
   const std::string follow = line.word("follow", {"auto", "yes", "no"});
   options.follow = follow != "no";
   options.verbose = line.has("verbose");

@@ -90,4 +90,10 @@ bool CellStore::store(const Cell& cell) {
   return true;
 }
 
+void CellStore::store_other(const std::string& name, const std::string& text) const {
+  const std::string path = folder_ + "/" + name, part = part_name(path);
+  write_whole(part, text);
+  if (rename(part.c_str(), path.c_str()) != 0) fail_at(path);
+}
+
 }  // namespace cmt::replay

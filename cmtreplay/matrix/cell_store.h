@@ -48,6 +48,9 @@ class CellStore {
   /// Returns false if the cell is there already. Replaces a damaged file. Throws std::system_error.
   bool store(const Cell& cell);
 
+  /// Writes or replaces a file that is no cell. Its name does not end with .json. Throws std::system_error.
+  void store_other(const std::string& name, const std::string& text) const;
+
   /// The damaged files that are still there.
   const std::set<std::string>& damaged() const { return damaged_; }
 

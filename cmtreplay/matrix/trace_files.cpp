@@ -17,6 +17,7 @@
 #include "toolkit/command/open_trace.h"
 #include "toolkit/files/sha256.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/process/proc_mount.h"
 
 namespace cmt::replay {
 namespace {
@@ -120,7 +121,7 @@ ManifestRow row_of(const std::vector<std::string>& cells, const Columns& columns
 fs::path suite_folder() {
   if (const char* const given = std::getenv("CMT_CORPUS"); given != nullptr && *given != '\0') return given;
   std::error_code error;
-  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path bin = process::own_program().parent_path();
   const fs::path installed = (bin / CMT_CORPUS_FROM_BIN).lexically_normal();
   if (fs::exists(installed / manifest_name, error)) return installed;
   // In a build tree, the sources are in a folder above.

@@ -28,6 +28,7 @@
 #include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
 #include "toolkit/files/temporary_folder.h"
+#include "toolkit/process/proc_mount.h"
 
 namespace cmt::replay {
 namespace {
@@ -89,7 +90,7 @@ bool is_same_library(const std::string& loaded, const std::string& library) {
 }  // namespace
 
 std::string find_worker() {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path folder = process::own_program().parent_path();
   for (const fs::path& path : {folder / "cmtreplay-worker", folder / CMT_WORKER_FOLDER / "cmtreplay-worker"}) {
     if (access(path.c_str(), X_OK) == 0) return path.lexically_normal();
   }
@@ -260,19 +261,23 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
                          (is_path ? "" : "; known by name and installed: null, " + installed_text()));
   }
   allocator.library = allocator.preload == library ? *object : library;  // the loader knows the link of preload_path()
-  if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
+  if (const std::string file = prefix_.empty() ? "" : file_of_malloc(allocator, prefix_); !file.empty()) {
     allocator.prefix = prefix_;
+    if (!is_same_library(file, allocator.library)) allocator.library = file;
     found = &probe(allocator);
   }
-  if (!is_same_library(found->origin("malloc"), library))
+  if (!is_same_library(found->origin("malloc"), allocator.prefix.empty() ? library : allocator.library))
     throw AllocatorError(name + ": " + why_no_malloc(allocator, *found));
   allocator.replaced = missing_calls(*found, allocator);
   return allocator;
 }
 
-bool AllocatorFinder::has_malloc(Allocator allocator, const std::string& prefix) const {
+/// The file with PREFIXmalloc: the library or one of its dependencies, in the order of dlsym(3). The C library, which
+/// all depend on, does not count: its names have prefixes too, as __libc_malloc has. Returns "" if there is none.
+std::string AllocatorFinder::file_of_malloc(Allocator allocator, const std::string& prefix) const {
   allocator.prefix = prefix;
-  return is_same_library(probe(allocator).origin("malloc"), allocator.library);
+  const std::string file = probe(allocator).origin("malloc");
+  return file == probe({}).origin("malloc") ? "" : file;
 }
 
 /// The message for a library without a malloc of its own, with a prefix that would do.
@@ -280,7 +285,7 @@ std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, const Pro
   const std::string words = "has no malloc; it would be that of " + found.origin("malloc");
   if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
   for (const char* prefix : {"scalable_", "je_", "mi_", "tc_"}) {
-    if (has_malloc(allocator, prefix)) return words + "; it has " + prefix + "malloc: --prefix=" + prefix;
+    if (!file_of_malloc(allocator, prefix).empty()) return words + "; it has " + prefix + "malloc: --prefix=" + prefix;
   }
   return words;
 }

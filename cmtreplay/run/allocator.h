@@ -117,7 +117,7 @@ class AllocatorFinder {
   const Probe& probe(const Allocator& allocator) const;
   Allocator find_packaged(const Allocator& allocator, const std::string& name, const std::vector<std::string>& files);
   Allocator find_library(Allocator allocator, const std::string& library);
-  bool has_malloc(Allocator allocator, const std::string& prefix) const;
+  std::string file_of_malloc(Allocator allocator, const std::string& prefix) const;
   bool is_loaded(const std::string& file, Allocator allocator) const;
   std::string why_no_malloc(const Allocator& allocator, const Probe& found) const;
   std::string preload_path(const std::string& path);

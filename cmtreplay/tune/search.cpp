@@ -110,8 +110,8 @@ void replace(std::vector<Measured>& all, std::vector<Measured> better) {
 }
 
 /// The runs after which a ratio is known to `precision`, as far as the budget pays for them for `count` candidates.
-unsigned runs_for(double deviation, double precision, unsigned least, unsigned most, const Meter& meter,
-                  std::size_t count, double share) {
+unsigned runs_for(double deviation, double precision, unsigned least, unsigned most, Meter& meter, std::size_t count,
+                  double share) {
   const double wanted = std::pow(deviation / precision, 2);
   unsigned runs = wanted >= most ? most : std::max(least, static_cast<unsigned>(std::ceil(wanted)));
   while (runs > least && meter.affordable(runs, share) < count) runs = std::max(least, runs * 3 / 4);

@@ -74,7 +74,7 @@ class Meter {
   virtual std::vector<Measured> measure(const std::string& stage, const std::vector<Candidate>& candidates,
                                         unsigned runs, double share) = 0;
   /// How many candidates with so many runs a share of the budget pays for, less what is spent.
-  virtual std::size_t affordable(unsigned runs, double share) const = 0;
+  virtual std::size_t affordable(unsigned runs, double share) = 0;
   /// The candidates with one setting of an allocator. It is called after the first stage.
   virtual std::vector<Candidate> singles_of(const Candidate& plain) = 0;
 };

@@ -59,7 +59,7 @@ struct MadeUp : Meter {
     }
     return all;
   }
-  std::size_t affordable(unsigned, double) const override { return pays_for; }
+  std::size_t affordable(unsigned, double) override { return pays_for; }
   std::vector<Candidate> singles_of(const Candidate& allocator) override {
     return single_choices(allocator.allocator, allocator.allocator);
   }

@@ -28,6 +28,7 @@
 #include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/process/proc_mount.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -352,6 +353,7 @@ SamplingCost record_until_end(RecordingSession& session, const Pace& pace, const
 
 int record_command(const command::CommandLine& line) {
   const RecordOptions options = parse_record(line, Operands::command);
+  process::need_proc(options.folders.proc);
   std::optional<RecordingSession> session(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
@@ -382,6 +384,7 @@ int record_command(const command::CommandLine& line) {
 
 int record_processes(const command::CommandLine& line) {
   const RecordOptions options = parse_record(line, Operands::pids);
+  process::need_proc(options.folders.proc);
   for (const int pid : options.pids) check_measurable(pid, options.folders.proc, options.pause);
   RecordingSession session(options);
   for (const int pid : options.pids) {

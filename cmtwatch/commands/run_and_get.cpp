@@ -20,6 +20,7 @@
 #include "toolkit/command/interrupts.h"
 #include "toolkit/launch/launch.h"
 #include "toolkit/launch/tracer.h"
+#include "toolkit/process/proc_mount.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
@@ -220,6 +221,7 @@ WatchOptions parse_run(const command::CommandLine& line) {
 
 int run(const command::CommandLine& line) {
   const WatchOptions options = parse_run(line);
+  process::need_proc();
   Destination destination(options.output, STDERR_FILENO);
   WatchReport report(options, destination);
   Guard guard("cmtwatch run", [&] { report.columns().clear(); });

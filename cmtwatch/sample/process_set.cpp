@@ -13,6 +13,7 @@
 
 #include "cmtwatch/sample/pause.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/process/proc_mount.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
@@ -28,6 +29,7 @@ bool means_forbidden(const std::system_error& error) {
 }
 
 void check_process(int pid, const std::string& root) {
+  process::need_proc(root);
   const std::string number = std::to_string(pid);
   process::Stat stat;
   try {

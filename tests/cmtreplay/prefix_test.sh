@@ -25,6 +25,16 @@ cmtreplay --verify --alloc="$library" --prefix=je_ t.trace > lines 2> words
 grep -q ': no faults in 5,000 events' lines
 for call in calloc realloc posix_memalign; do grep -qx "cmtreplay: $library: has no $call; emulated" words; done
 
+# The calls may be in a dependency. The C library is one of every library, and does not count.
+below=$BUILD/tests/cmtreplay/libprefixed_below.so
+cmtreplay --alloc="$below" --prefix=je_ --runs=1 --json t.trace > report.json 2> words
+grep -qx "cmtreplay: $below: has no calloc; emulated" words
+jq -e --arg own "$library" '.allocators[0].library == $own and .allocators[0].prefix == "je_"' report.json > out
+status=0
+cmtreplay --alloc="$below" --prefix=__libc_ --runs=1 t.trace > out 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $below: has no malloc and no __libc_malloc" words
+
 # A prefix that no library has is an error; one that some have is none.
 bump=$BUILD/cmtreplay/libexample_bump.so
 status=0
@@ -35,7 +45,8 @@ grep -qx "cmtreplay: --prefix=other_: libc, $bump have no other_malloc" words
 cmtreplay --alloc="$bump" --alloc="$library" --prefix=je_ --runs=1 t.trace > out 2> words
 
 # Packaged allocators work under their prefixed names.
-for pair in jemalloc:je_ mimalloc:mi_ tcmalloc:tc_ libtbbmalloc.so.2:scalable_; do
+for pair in jemalloc:je_ mimalloc:mi_ tcmalloc:tc_ libtbbmalloc.so.2:scalable_ tbb:scalable_ \
+  libtbbmalloc_proxy.so.2:scalable_; do
   if cmtreplay --alloc=${pair%:*} --prefix=${pair#*:} --runs=1 --csv t.trace > out 2> words; then
     test "$(wc -l < out)" = 3
   else

@@ -72,6 +72,22 @@ assert [row["alloc"] for row in rows] == [row["alloc"] for row in first["candida
 assert float(rows[0]["peak_ratio"]) == first["candidates"][0]["peak"]["ratio"]
 END
 grep -q '^libc (default) ' table
+
+# A script that repeats --tasks and --task ends, as a finished search has no cells to list.
+tune --tasks > tasks
+test ! -s tasks
+tune --task=1 > words
+printf 'the search has ended: no cell is open\n' | cmp - words
+test "$(ls res | wc -l)" = "$cells"
+
+# The decisions of the clock are kept beside the cells. A damaged file is reported, and counts as missing.
+grep -qx 'end whole' res/tune-*-600000ms.decisions
+head -c 100 res/tune-*-600000ms.decisions > damaged
+cat damaged > res/tune-*-600000ms.decisions
+tune > again 2> words
+grep -qx 'cmtreplay: res/tune-[0-9a-f]*-600000ms.decisions: not the decisions of a search: counts as missing' words
+test "$(ls res | wc -l)" = "$cells"
+grep -qx 'end whole' res/tune-*-600000ms.decisions
 grep -q "^least memory within 2 % of the default's time: " table
 grep -qx 't: has no recorded times, so settings that give memory back after a time cannot be judged; record with cmttrace --time' table
 

@@ -202,6 +202,15 @@ control_characters() {
   [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --output: a name, or its folder's, has control characters" ] || complain "$status $(cat err)"
   status_of cmttrace --pprof=$'a\tb.pb.gz' -o /dev/null -- true
   [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --pprof: a name, or its folder's, has control characters" ] || complain "$status $(cat err)"
+  mkdir $'new\nline'
+  cd $'new\nline'
+  status_of cmttrace -- true
+  [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: the current folder's name has control characters; give -o /FOLDER/NAME, in another folder" ] || complain "$status $(cat err)"
+  status_of cmttrace -o a.cmt -- true
+  [ "$status" = 125 ] && [ "$(head -n 1 err)" = "cmttrace: --output: the current folder's name has control characters; give an absolute path" ] || complain "$status $(cat err)"
+  status_of cmttrace -o "${PWD%/*}/elsewhere.cmt" -- true
+  [ "$status" = 0 ] || complain "$status $(cat err)"
+  cd ..
   cp "$(command -v perl)" $'a\nb'
   status_of cmttrace -o %n.cmt -- $'./a\nb' -e 1
   [ "$status" = 0 ] && grep -q '^cmttrace: a_b.cmt: .*; nothing was lost$' err || complain "$status $(cat err)"

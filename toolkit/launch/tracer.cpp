@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "toolkit/launch/program_file.h"
+#include "toolkit/process/proc_mount.h"
 
 namespace cmt::launch {
 namespace {
@@ -83,7 +84,7 @@ std::string why_not_seen(const ProgramFile& program) {
 }  // namespace
 
 std::string tracer_path() {
-  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path own = process::own_program().parent_path();
   // An installed program must not load what is in /usr/preload: only a build folder has this cache.
   const bool is_built = fs::exists(own / "../CMakeCache.txt");
   const fs::path candidate = own / (is_built ? "../preload/libcmttrace.so" : CMT_TRACER_FROM_BIN);
@@ -120,7 +121,7 @@ std::string collector_path() {
 }
 
 std::string tool_path(const std::string& name) {
-  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path own = process::own_program().parent_path();
   for (const fs::path& candidate : {own / name, own / ".." / name / name}) {
     if (fs::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0) return fs::weakly_canonical(candidate);
   }

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "toolkit/process/proc_mount.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/stopping/traceable.h"
 
@@ -25,7 +26,10 @@ namespace {
 /// Throws Refused.
 process::Fd open_process(int pid) {
   process::Fd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (fd.get() >= 0) return fd;
+  if (fd.get() >= 0) {
+    if (!process::is_proc_mounted()) throw Refused(process::proc_is_missing);
+    return fd;
+  }
   const std::string who = std::to_string(pid);
   if (errno == ESRCH) throw Refused("there is no process " + who);
   if (errno == EINVAL) throw Refused(who + " is a thread, not a process");
