@@ -17,7 +17,7 @@ refused() {
 for i in $(seq 200); do mapping "$i"000-"$i"800 rw-p "/a/name/of/its/own/$i" 8 "$i"; done >many
 write proc/7/smaps "$(cat many)"
 status=0
-( ulimit -f 200; cmtwatch record --root=proc -o full.db --interval=1ms --max-cost=100 --measure=mappings 7 2>err ) &
+( ulimit -f 400; cmtwatch record --root=proc -o full.db --interval=1ms --max-cost=100 --measure=mappings 7 2>err ) &
 recorder=$!
 for round in $(seq 1000); do
   sed "s/^Rss: .*/Rss: $round kB/" many >changed
