@@ -20,9 +20,16 @@ double gamma_quantile(double shape, double quantile) {
   return root <= 0 ? 0 : shape * root * root * root;
 }
 
+/// The lower end; `fewer`: how many samples it leaves out.
+double low_of(double sum, double variance, double fewer) {
+  if (variance <= 0) return sum;
+  const double each = variance / sum, left = sum - fewer * each;
+  return left <= each * 1e-9 ? 0 : each * gamma_quantile(left / each, -z);
+}
+
 /// `further`: the weight of the further sample that the upper end counts.
-Range range_of(double sum, double variance, double further) {
-  const double low = variance <= 0 ? sum : variance / sum * gamma_quantile(sum * sum / variance, -z);
+Range range_of(double sum, double variance, double further, bool is_at_peak) {
+  const double low = low_of(sum, variance, is_at_peak ? 1 : 0);
   const double with_further = sum + further, its_variance = variance + further * further;
   if (its_variance <= 0) return {low, sum};
   return {low, its_variance / with_further * gamma_quantile(with_further * with_further / its_variance, z)};
@@ -74,17 +81,19 @@ Estimate& Estimate::operator+=(const Estimate& more) {
   blocks += more.blocks;
   bytes_variance += more.bytes_variance;
   blocks_variance += more.blocks_variance;
+  is_at_peak |= more.is_at_peak;
   return *this;
 }
 
 Range interval95(const Estimate& estimate) {
   if (estimate.samples == 0) return {0, unseen_below(estimate.interval)};
-  return range_of(estimate.bytes, estimate.bytes_variance, static_cast<double>(estimate.interval));
+  return range_of(estimate.bytes, estimate.bytes_variance, static_cast<double>(estimate.interval), estimate.is_at_peak);
 }
 
 Range blocks_interval95(const Estimate& estimate) {
   if (estimate.samples == 0) return {};
-  return range_of(estimate.blocks, estimate.blocks_variance, estimate.blocks_variance / estimate.blocks);
+  return range_of(estimate.blocks, estimate.blocks_variance, estimate.blocks_variance / estimate.blocks,
+                  estimate.is_at_peak);
 }
 
 Range change95(const Estimate& before, const Estimate& after, bool of_blocks) {

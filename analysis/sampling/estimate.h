@@ -9,8 +9,8 @@
 ///     1 MiB    512 KiB  0.865    1,212,700  1.16
 ///     16 MiB   512 KiB  1        16 MiB     1           surely a sample, so the estimate is exact
 ///
-/// These sums have no bias (Horvitz and Thompson 1952). An Estimate also sums the variances, from which interval95()
-/// follows.
+/// These sums have no bias (Horvitz and Thompson 1952), except at the moment where they are highest. An Estimate also
+/// sums the variances, from which interval95() follows.
 #pragma once
 
 #include <cmath>
@@ -40,6 +40,7 @@ struct Estimate {
   double blocks = 0;
   double bytes_variance = 0;   ///< in bytes^2
   double blocks_variance = 0;  ///< in blocks^2
+  bool is_at_peak = false;     ///< of the blocks that were live at the peak of the estimated live bytes
 
   void add(const Weight& sample);
   /// Removes a sample that was added. Without samples, the sums are exactly 0.
@@ -62,6 +63,9 @@ struct Range {
 /// contained the truth in 3 to 95 of 100 cases. The upper end counts a further sample of one interval, as Fay and Feuer
 /// (1997) do for weighted sums. So a caller whose blocks are all large may have small ones that are not seen. Without a
 /// sample the range is 0 to unseen_below().
+///
+/// At a peak the lower end leaves out one sample. A peak is a moment at which a sample is added, the highest of many.
+/// So a function whose blocks live for some instructions often has one sample there.
 Range interval95(const Estimate& estimate);
 /// Returns the same of the blocks. Without a sample nothing is known, and the range is 0 to 0.
 Range blocks_interval95(const Estimate& estimate);
@@ -85,10 +89,10 @@ template <class Visitor>
 void describe(Visitor& field, const Estimate& estimate) {
   const Range bytes = interval95(estimate), blocks = blocks_interval95(estimate);
   const auto of_blocks = [&](double end) { return estimate.samples == 0 ? std::nullopt : std::optional(whole(end)); };
-  field("bytes", whole(estimate.bytes), "the estimate, without a bias");
+  field("bytes", whole(estimate.bytes), "the estimate, without a bias except at the peak");
   field("bytes_low", whole(bytes.low), "the lower end of its 95 % interval");
   field("bytes_high", whole(bytes.high), "the upper end");
-  field("blocks", whole(estimate.blocks), "the estimate, without a bias");
+  field("blocks", whole(estimate.blocks), "the estimate, without a bias except at the peak");
   field("blocks_low", of_blocks(blocks.low), "as of bytes; null without a sample");
   field("blocks_high", of_blocks(blocks.high), "as of bytes; null without a sample");
   field("samples", estimate.samples, "on which the estimate rests");

@@ -64,6 +64,21 @@ TEST_CASE("the interval of small blocks is that of Garwood") {
   CHECK(unseen_below(1'000'000) == doctest::Approx(2'995'732));
 }
 
+TEST_CASE("at a peak, the interval's lower end leaves out one sample, but none that is surely one") {
+  const auto at_peak = [](Estimate sum) {
+    sum.is_at_peak = true;
+    return interval95(sum);
+  };
+  CHECK(at_peak(of_samples(1, 1)).low == 0);
+  for (const unsigned count : {2, 5, 100}) {
+    const Range one_fewer = interval95(of_samples(count - 1, 1)), found = at_peak(of_samples(count, 1));
+    CHECK(found.low == doctest::Approx(one_fewer.low).epsilon(0.001));
+    CHECK(found.high == interval95(of_samples(count, 1)).high);
+  }
+  const Estimate large = of_samples(3, 100 * estimate_interval);
+  CHECK(at_peak(large).low == doctest::Approx(large.bytes).epsilon(0.001));
+}
+
 TEST_CASE("beside blocks that are surely samples there may be small ones without a sample") {
   const Range range = interval95(of_samples(3, 100 * estimate_interval));
   CHECK(range.low == doctest::Approx(300 * estimate_interval));

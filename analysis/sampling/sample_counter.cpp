@@ -107,6 +107,7 @@ Uses SampleCounter::finish(const std::string& path) {
     if (counter.allocated.samples == 0 && slice_ && counter.at_begin.samples == 0) continue;
     SampledUse sums{counter.allocated, counter.live.at_peak(peaks_), counter.live.now(), counter.at_begin};
     for (Estimate* const each : {&sums.allocated, &sums.peak, &sums.live}) each->interval = live_.interval;
+    sums.peak.is_at_peak = true;
     if (slice_) sums.at_begin.interval = live_.interval;
     Uses::Entry& entry = uses_.entries.emplace_back();
     entry.key = key;

@@ -234,6 +234,10 @@ def main():
     if options.base and os.path.realpath(options.base) == os.path.realpath(options.out):
         parser.error("--out would replace the baseline")
     options.allow = re.sub(r"\+0(?=,|$)", "+0%", options.allow.replace(" ", ""))
+    asked = subprocess.run(["lifetimes", "--baseline=/dev/null", "--fail-if=" + options.allow, "/dev/null"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    if asked.returncode == 2:
+        parser.error(asked.stderr.splitlines()[0].replace("lifetimes: --fail-if", "--allow"))
     try:
         return gate(options)
     except CannotJudge as error:

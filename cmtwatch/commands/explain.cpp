@@ -85,18 +85,26 @@ std::vector<int> pids_of(const ExplainOptions& options) {
   return set.refresh_pids();
 }
 
-std::vector<explain::Explanation> look(const ExplainOptions& options, explain::BlockSites* sites) {
+/// Throws if there is no such process, or it may not be read.
+void check_living(int pid) { check_process(explain::has_ended(pid) ? pid : explain::living_thread(pid), "/proc"); }
+
+/// `*status`: set to 1 if one of several processes cannot be explained, which is reported.
+std::vector<explain::Explanation> look(const ExplainOptions& options, explain::BlockSites* sites, int* status) {
   std::vector<explain::Explanation> found;
   if (!options.core.empty()) {
     found.push_back(explain::explain_core(options.core, sites));
     return found;
   }
   for (const int pid : pids_of(options)) {
+    const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
     try {
+      if (is_named && options.pids.size() > 1) check_living(pid);
       found.push_back(explain::explain_process(pid, options.rights, sites));
-    } catch (const std::runtime_error&) {
-      const bool is_named = std::find(options.pids.begin(), options.pids.end(), pid) != options.pids.end();
-      if (is_named || !explain::has_ended(pid)) throw;
+    } catch (const std::runtime_error& error) {
+      if (!is_named && explain::has_ended(pid)) continue;
+      if (options.pids.size() == 1) throw;
+      command::complain("cmtwatch explain", error.what());
+      *status = 1;
     }
   }
   return found;
@@ -181,8 +189,7 @@ int watch_parts(const ExplainOptions& options, Destination& destination,
 
 int explain_memory(const command::CommandLine& line) {
   const ExplainOptions options = parse_explain(line);
-  for (const int pid : options.pids)
-    check_process(explain::has_ended(pid) ? pid : explain::living_thread(pid), "/proc");
+  if (options.pids.size() == 1) check_living(options.pids.front());
   Destination destination(options.output, STDOUT_FILENO,
                           options.interval_ns ? Destination::Names::at_once : Destination::Names::whole);
   std::optional<picture::PictureFile> picture;
@@ -194,7 +201,7 @@ int explain_memory(const command::CommandLine& line) {
   if (options.interval_ns) {
     status = watch_parts(options, destination, found);
   } else {
-    found = look(options, sites ? &*sites : nullptr);
+    found = look(options, sites ? &*sites : nullptr, &status);
     write(destination, found, options);
     destination.commit();
   }

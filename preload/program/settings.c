@@ -210,16 +210,20 @@ static const char* line_about(const struct Form* form, const char* name, size_t 
 static const char* fault_of(const char* entry) {
   size_t length = strcspn(entry, "=");
   const char* value = entry + length + (entry[length] == '=');
+  const char* why = " is not a variable that the tracer knows";
   if (length > shown_bytes_max) length = shown_bytes_max;
   for (int setting = 0; setting < settings_count; setting++) {
     const struct Form* form = &forms[form_of_setting[setting]];
     if (strlen(setting_names[setting]) != length || memcmp(setting_names[setting], entry, length) != 0) continue;
-    if (form->is_of_attached && !attached) break;
+    if (form->is_of_attached && !attached) {
+      why = " is for programs that cmttrace has attached to";
+      break;
+    }
     return is_understood(form, value) ? NULL : line_about(form, entry, length, value);
   }
   static char line[128];
   memcpy(line, entry, length);
-  stpcpy(line + length, " is not a variable that the tracer knows");
+  stpcpy(line + length, why);
   return line;
 }
 
@@ -272,6 +276,8 @@ const char* settings_fault(void) {
   if (!fault && settings_want_no_trace()) fault = fault_of_no_trace();
   if (!fault && setting_is_given(setting_pprof_every) && !setting_is_given(setting_pprof))
     fault = "CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF";
+  if (!fault && setting_is_given(setting_pprof_files) && !setting_is_given(setting_pprof))
+    fault = "CMTTRACE_PPROF_FILES needs CMTTRACE_PPROF";
   if (!fault && setting_is_given(setting_keep_at) && !setting_is_given(setting_keep))
     fault = "CMTTRACE_KEEP_AT needs CMTTRACE_KEEP";
   return fault || !setting_is_given(setting_keep) ? fault : fault_of_keep();

@@ -30,6 +30,9 @@ expect 0 '### Allocations: recorded, and not judged: there is no baseline yet' -
 expect 3 '- `the program`: 1,000 → 1,001 allocations (+1), by `parse_line` (+1)' --base=plain --out=head -- ./marked 1001 plain
 expect 1 "gate.py: lifetimes: head/1.cmt: has no marks (cmt_mark), and so no phases" --base=base --out=head -- ./marked 1 plain
 # Errors.
+expect 2 "gate.py: error: --allow: expected a list such as allocations+1%,peak+2%, of allocations, bytes, peak and leaks, not 'foo'" \
+  --allow=foo --out=new -- ./marked 1
+[ ! -e new ] || complain "a wrong --allow records"
 expect 1 'gate.py: ./marked 1 fail: exit status 7' --out=head -- ./marked 1 fail
 expect 1 'gate.py: ./missing: No such file or directory' --out=head -- ./missing
 mkdir empty

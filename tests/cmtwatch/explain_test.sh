@@ -73,6 +73,13 @@ end
 status_of cmtwatch explain --watch $pid
 [ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch explain: there is no process $pid" ] || complain "an ended process: exit $status, $(cat err)"
 
+# One of several processes has ended: the others are explained.
+sleep 100 &
+status_of cmtwatch explain --brief $! $pid
+kill $!
+[ "$status" = 1 ] && grep -q "^pid=$! " out && [ "$(cat err)" = "cmtwatch explain: there is no process $pid" ] ||
+  complain "one of two has ended: exit $status, $(cat out err)"
+
 # Static data that its program has written to is not memory of an unknown owner. A stopped process has the same parts.
 begin static_data
 for stop in "" --stop; do

@@ -131,4 +131,6 @@ for wrong in --pprof-every=1s '--pprof-files=2' '--pprof=p.pb.gz --pprof-files=0
 done
 CMTTRACE_PPROF_EVERY=1s LD_PRELOAD=$TRACER "$kept" 100 1 2>said
 [ "$(cat said)" = 'libcmttrace: CMTTRACE_PPROF_EVERY needs CMTTRACE_PPROF; the program goes on untraced' ] || complain "the variable alone: $(cat said)"
+CMTTRACE_PPROF_FILES=3 LD_PRELOAD=$TRACER "$kept" 100 1 2>said
+[ "$(cat said)" = 'libcmttrace: CMTTRACE_PPROF_FILES needs CMTTRACE_PPROF; the program goes on untraced' ] || complain "the number of files alone: $(cat said)"
 exit $failed

@@ -356,7 +356,8 @@ std::string to_text(const Info& info) {
   const bool is_empty = info.totals.events == 0;
   std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " +
                      counted(info.totals.events, "event") + " in " + counted(info.file_bytes, "byte");
-  text += is_empty ? "\n  the trace is empty\n" : ", " + fixed(info.per_event(info.file_bytes), 3) + " an event\n";
+  text += is_empty ? "\n  " + command::missing_end(info.file, false, "the trace is empty") + "\n"
+                   : ", " + fixed(info.per_event(info.file_bytes), 3) + " an event\n";
   if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
   if (info.totals.truncated && !info.cut_off) text += "  the recording broke off\n";
   text += facts_text(info);

@@ -36,7 +36,8 @@ class SitesReader {
 
   BlockSites read() {
     trace_.for_each([this](const Event& event) { follow(event); });
-    analysis::require_stacks(trace_.stacks(), trace_.header(), options_.path);
+    // A trace that is being written may have no header yet.
+    if (events_ != 0) analysis::require_stacks(trace_.stacks(), trace_.header(), options_.path);
     if (lacks_addresses_) throw FormatError(options_.path, "addresses were not recorded: its blocks cannot be found");
     name_sites();
     return std::move(sites_);
