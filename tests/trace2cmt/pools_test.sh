@@ -183,4 +183,10 @@ lifetimes --summary --pool=ruby pools.cmt >out 2>err && complain "a pool that is
 status=0
 lifetimes --annotate --pool=python pools.cmt >out 2>err || status=$?
 [ $status = 2 ] || complain "--annotate --pool: exit $status"
+# With many pools, the three with the highest peaks have a line each, and the others one together.
+{ echo '#cmt text=1'; for i in $(seq 9); do echo "pool_malloc($((i * 10)), \"p$i\") = <$i>"; done; echo '#cmt end=complete'; } >many_pools.trace
+lifetimes --summary many_pools.trace >out 2>err
+[ "$(grep -c 'not counted' err)" = 4 ] && grep -q '1 event of pool p9 ' err && grep -q '6 events of 6 other pools are not counted$' err ||
+  complain "nine pools: $(cat err)"
+
 exit $failed

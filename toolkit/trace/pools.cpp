@@ -102,8 +102,17 @@ std::vector<PoolCount> Pools::asked() const {
 }
 
 std::vector<std::string> Pools::lines() const {
+  constexpr std::size_t lines_max = 4;
+  std::vector<PoolCount> pools = asked();
+  std::stable_sort(pools.begin(), pools.end(), [](auto& a, auto& b) { return a.peak_bytes > b.peak_bytes; });
+  const std::size_t count = pools.size() <= lines_max ? pools.size() : lines_max - 1;
   std::vector<std::string> lines;
-  for (const PoolCount& pool : asked()) lines.push_back(line_of(pool));
+  for (std::size_t i = 0; i < count; ++i) lines.push_back(line_of(pools[i]));
+  if (count == pools.size()) return lines;
+  std::uint64_t events = 0;
+  for (std::size_t i = count; i < pools.size(); ++i) events += pools[i].events;
+  lines.push_back(counted(events, "event") + " of " + std::to_string(pools.size() - count) +
+                  " other pools are not counted");
   return lines;
 }
 

@@ -63,7 +63,8 @@ class Pools {
   /// Whether the chosen pool, if there is one, has events.
   bool is_chosen_known() const;
   std::string names() const;
-  /// A line for each pool of which a tool should speak: "3,700 events of pool python are not counted: …".
+  /// A line for each pool of which a tool should speak: "3,700 events of pool python are not counted: …". If there are
+  /// more than four, for the three with the highest peaks and for all others.
   std::vector<std::string> lines() const;
   /// The same as figures, for a report; empty if no events were left out.
   std::optional<std::vector<PoolCount>> not_counted() const;
