@@ -200,7 +200,7 @@ void check_length(const std::string& path) {
   constexpr std::size_t limit = output_path_bytes / 2;
   if (launch::absolute_template(path).size() >= limit)
     throw std::runtime_error(std::filesystem::path(path).filename().string() + ": its path has " +
-                             std::to_string(limit) + " bytes or more");
+                             std::to_string(limit) + " bytes or more; give a shorter one");
 }
 
 /// Throws if the tracer cannot create a FIFO by this name, or use it.
@@ -220,7 +220,10 @@ std::string prepare_outputs(const Options& options) {
         check_length(value);
       if (variable == "CMTTRACE_CONTROL") check_fifo(value);
       if (variable == "CMTTRACE_RINGS" || variable == "CMTTRACE_PPROF") command::check_folder(value);
-      if (variable == "CMTTRACE_PPROF" && is_fixed(value)) command::make_room(value);
+      if (variable != "CMTTRACE_PPROF" || !is_fixed(value)) continue;
+      const std::string file = command::follow_links(value);
+      check_distinct(file, options.command);
+      command::make_room(file);
     }
     std::istringstream list(options.has_trace ? options.output : "");
     for (std::string path; std::getline(list, path, ',');) {

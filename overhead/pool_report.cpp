@@ -31,8 +31,9 @@ std::string pool_head_text(const PoolSummary& summary) {
   if (peak.arena_bytes)
     text +=
         ", " + percent_text(peak.live_bytes, *peak.arena_bytes) + " of " + bytes_text(*peak.arena_bytes) + " of arenas";
-  text += summary.arena_bytes_peak ? "\n  most bytes of arenas: " + with_commas(*summary.arena_bytes_peak)
-                                   : "\n  the pool's arenas were not recorded: how much of them is unused is not known";
+  text += summary.arena_bytes_peak
+              ? "\n  most bytes of arenas: " + with_commas(*summary.arena_bytes_peak)
+              : "\n  not all of the pool's arenas were recorded: how much of them is unused is not known";
   return text + "\n  no pages and gaps: a trace has no addresses of the blocks of pools\n";
 }
 

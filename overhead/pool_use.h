@@ -48,7 +48,7 @@ void describe(Visitor& field, const PoolMoment& moment) {
   field("live_bytes", moment.live_bytes, "bytes asked for by live blocks");
   field("live_blocks", moment.live_blocks, "live blocks");
   field("allocated_bytes", moment.allocated_bytes, "bytes asked for so far, in all");
-  field("arena_bytes", moment.arena_bytes, "of the pool's arenas; null where these were not recorded");
+  field("arena_bytes", moment.arena_bytes, "of the pool's arenas; null where not all of these were recorded");
   field("unused_bytes", moment.unused_bytes(), "arena_bytes less live_bytes");
 }
 
@@ -103,7 +103,8 @@ void describe(Visitor& field, const PoolSummary& summary) {
   field("truncated", summary.truncated, "whether the trace breaks off");
   field("unknown_ends", summary.unknown_ends,
         "frees of unknown blocks: made before the trace began, or not recorded. They are in none of the figures below");
-  field("peak_arena_bytes", summary.arena_bytes_peak, "the most bytes of arenas; null where these were not recorded");
+  field("peak_arena_bytes", summary.arena_bytes_peak,
+        "the most bytes of arenas; null where not all of these were recorded");
   field("samples", summary.samples, "moments, evenly over the trace; the last is its end");
   field("peak", summary.peak, "the moment of most live bytes");
   field("holders", summary.holders,

@@ -20,16 +20,17 @@ double gamma_quantile(double shape, double quantile) {
   return root <= 0 ? 0 : shape * root * root * root;
 }
 
-/// The lower end; `fewer`: how many samples it leaves out.
+/// The lower end of what is left without `fewer`, which is the weight of one sample.
 double low_of(double sum, double variance, double fewer) {
-  if (variance <= 0) return sum;
-  const double each = variance / sum, left = sum - fewer * each;
-  return left <= each * 1e-9 ? 0 : each * gamma_quantile(left / each, -z);
+  const double left = sum - fewer, its_variance = variance - fewer * fewer;
+  if (left <= 0) return 0;
+  return its_variance <= 0 ? left : its_variance / left * gamma_quantile(left * left / its_variance, -z);
 }
 
 /// `further`: the weight of the further sample that the upper end counts.
 Range range_of(double sum, double variance, double further, bool is_at_peak) {
-  const double low = low_of(sum, variance, is_at_peak ? 1 : 0);
+  // Blocks that are surely samples have hardly any variance, and none of them is left out.
+  const double low = low_of(sum, variance, is_at_peak ? std::min(further, std::sqrt(variance)) : 0);
   const double with_further = sum + further, its_variance = variance + further * further;
   if (its_variance <= 0) return {low, sum};
   return {low, its_variance / with_further * gamma_quantile(with_further * with_further / its_variance, z)};

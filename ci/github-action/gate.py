@@ -27,6 +27,10 @@ LINES_MAX = 50
 SYSTEM = ("/usr/", "/lib", "/opt/")
 
 
+class WrongUse(Exception):
+    """An option that a tool refuses."""
+
+
 class CannotJudge(Exception):
     pass
 
@@ -204,6 +208,10 @@ def gate(options):
     for tool in ("cmttrace", "lifetimes", "cmtreport", "trace2cmt"):
         if shutil.which(tool) is None:
             raise CannotJudge(f"{tool} is not in PATH")
+    asked = subprocess.run(["lifetimes", "--baseline=/dev/null", "--fail-if=" + options.allow, "/dev/null"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    if asked.returncode == 2:
+        raise WrongUse(asked.stderr.splitlines()[0].replace("lifetimes: --fail-if", "--allow"))
     os.makedirs(options.out, exist_ok=True)
     for path in recordings(options.out):
         os.remove(path)
@@ -234,12 +242,10 @@ def main():
     if options.base and os.path.realpath(options.base) == os.path.realpath(options.out):
         parser.error("--out would replace the baseline")
     options.allow = re.sub(r"\+0(?=,|$)", "+0%", options.allow.replace(" ", ""))
-    asked = subprocess.run(["lifetimes", "--baseline=/dev/null", "--fail-if=" + options.allow, "/dev/null"], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE, text=True, check=False)
-    if asked.returncode == 2:
-        parser.error(asked.stderr.splitlines()[0].replace("lifetimes: --fail-if", "--allow"))
     try:
         return gate(options)
+    except WrongUse as error:
+        parser.error(str(error))
     except CannotJudge as error:
         print(f"gate.py: {error}", file=sys.stderr)
         return 1

@@ -88,7 +88,7 @@ std::string recommendation_text(const Recommendation& each, bool is_whole) {
     text += each.aim == name_of(Aim::both)
                 ? "  not certain: with the upper ends of both intervals the product is not below the default's\n"
                 : "  not certain: the interval of time, or of the peak, reaches beyond what this aim allows\n";
-  if (each.is_unproved) text += "  not proved: the program failed in each run without settings\n";
+  if (each.is_unproved) text += "  not proved: no run of the program without settings succeeded\n";
   text += "  " + each.lines.env + "\n  " + each.lines.systemd + "\n  " + each.lines.dockerfile + "\n";
   for (const TunedLoss& loss : each.losses)
     text += "  " + loss.trace + ": time " + fixed(loss.time, 3) + ", peak " + fixed(loss.peak, 3) + "; alone " +

@@ -41,7 +41,8 @@ std::optional<std::size_t> Recording::moment_after(const TraceFigures& trace) co
   const IntervalCollector& intervals = trace.model->intervals();
   const std::size_t last = intervals.intervals().size();
   if (unit_ == AxisUnit::share || last == 0) return std::nullopt;
-  // It may end within its last interval, in which another process may begin.
+  // At the moment after its end it has no live memory, whatever another process has by then. So a process within one
+  // interval is in no moment: only moments.peak_bytes has it.
   if (intervals.end_position() < std::min(last * width_, end_position_)) return last;
   return last < last_moment_ ? std::optional(last + 1) : std::nullopt;
 }

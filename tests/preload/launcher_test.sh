@@ -310,7 +310,7 @@ unwritable_outputs() {
   local deep
   deep=$(printf 'd/%.0s' $(seq 1100))
   mkdir -p "$deep"
-  unwritable 'x.cmt: its path has 2048 bytes or more' -o "${deep}x.cmt"
+  unwritable 'x.cmt: its path has 2048 bytes or more; give a shorter one' -o "${deep}x.cmt"
   unwritable 'none/x: No such file or directory' --control=none/x
   unwritable 'folder.cmt: commands come through a FIFO, and this is none' --control=folder.cmt
   echo kept >kept.cmt

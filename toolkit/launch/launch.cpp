@@ -29,20 +29,20 @@
 namespace cmt::launch {
 namespace {
 
-/// SIGCHLD, and the signals that are passed on: all but those that a fault of our own raises, and those that nothing
-/// can block.
+/// SIGCHLD, and the signals that are passed on. The others: faults of our own; SIGKILL and SIGSTOP, which nothing can
+/// block; SIGPIPE and SIGXFSZ, which our tools ignore; SIGXCPU, SIGTTIN and SIGTTOU, which are about this process.
 sigset_t awaited() {
-  sigset_t signals = command::signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT,
-                                          SIGWINCH, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGSTKFLT});
+  sigset_t signals =
+      command::signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH,
+                           SIGABRT, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGSTKFLT});
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigaddset(&signals, signal);
   return signals;
 }
 
-/// Whether the kernel has sent it for the terminal, and so to the command, too. A timer that was set before an exec is
-/// ours alone.
+/// Whether the kernel has sent it for the terminal, and so to the command, too.
 bool is_of_terminal(const signalfd_siginfo& info) {
-  const sigset_t timers = command::signal_set({SIGALRM, SIGVTALRM, SIGPROF});
-  return info.ssi_code == SI_KERNEL && sigismember(&timers, static_cast<int>(info.ssi_signo)) == 0;
+  const sigset_t signals = command::signal_set({SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGCONT, SIGWINCH});
+  return info.ssi_code == SI_KERNEL && sigismember(&signals, static_cast<int>(info.ssi_signo)) == 1;
 }
 
 /// Sends a signal with the value that came with it.

@@ -112,7 +112,7 @@ std::vector<std::string> Pools::lines() const {
   std::uint64_t events = 0;
   for (std::size_t i = count; i < pools.size(); ++i) events += pools[i].events;
   lines.push_back(counted(events, "event") + " of " + std::to_string(pools.size() - count) +
-                  " other pools are not counted");
+                  " other pools are not counted (--pool)");
   return lines;
 }
 

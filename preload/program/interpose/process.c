@@ -254,7 +254,8 @@ EXPORT int system(const char* command) {
   if (!real.system) return -1;
   const enum Announcement announcement = command ? announce_shell() : announced_nowhere;
   const int status = real.system(command);
-  if (status == -1) execs_take_back(announcement);
+  // Where SIGCHLD is ignored, it is -1 although the shell has run.
+  if (status == -1 && errno != ECHILD) execs_take_back(announcement);
   return status;
 }
 
