@@ -30,6 +30,7 @@ struct ChangedContributor : GroupOf<DiffUse> {
   std::optional<Range> range{};  ///< of the change, of sampled traces
 
   bool comes_last() const { return is_maybe_chance; }
+  std::optional<std::int64_t> known_change() const { return is_change_known ? std::optional(change) : std::nullopt; }
 };
 
 inline std::string_view status_of(const ChangedContributor& contributor) {
@@ -53,7 +54,7 @@ template <class Visitor>
 void describe(Visitor& field, const ChangedContributor& contributor) {
   field("status", status_of(contributor), "new: not in the first trace; gone: not in the second; or changed");
   field(
-      "change", contributor.is_change_known ? std::optional(contributor.change) : std::nullopt,
+      "change", contributor.known_change(),
       "of the figure of sorted_by: the second trace's less the first one's; null: of untouched bytes, where these are "
       "not known in both");
   std::optional<std::int64_t> low, high;

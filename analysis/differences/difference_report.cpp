@@ -74,7 +74,7 @@ void describe(Visitor& field, R& row) {
 DifferenceRow row_of(const ChangedContributor& each) {
   return {text::to_line(each.name),
           std::string(status_of(each)),
-          each.is_change_known ? std::optional(each.change) : std::nullopt,
+          each.known_change(),
           each.share,
           each.is_maybe_chance,
           each.self,

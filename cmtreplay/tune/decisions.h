@@ -1,4 +1,4 @@
-/// The decisions of a search that the clock took: how many candidates the budget pays for, and how many were measured.
+/// The answers of the clock in a search: how many candidates the budget pays for, and how many were measured.
 ///
 /// A repeat of a finished search takes no time, so its clock would decide otherwise: it would ask for more runs, and
 /// find no cells of so many. So the decisions are kept beside the cells, a file for each budget. All else of a search

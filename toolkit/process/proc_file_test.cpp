@@ -1,4 +1,5 @@
-// Checks files that are read again through a held folder, also after their process has ended.
+// Checks files that are read again through a held folder, also after their process has ended, and that /proc is found.
+// tests/cmt/no_proc_test.sh takes /proc away.
 
 #include "toolkit/process/proc_file.h"
 
@@ -7,7 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
+
+#include "toolkit/process/proc_mount.h"
 
 using namespace cmt::process;
 
@@ -32,4 +36,11 @@ TEST_CASE("proc file: a folder outlives its process and says so") {
 
 TEST_CASE("proc file: a process that is not there is a system_error") {
   CHECK_THROWS_AS(ProcessFolder(0x7ffffffe), std::system_error);
+}
+
+TEST_CASE("proc mount: where /proc is mounted, nothing is refused, and the program's own file is found") {
+  CHECK(is_proc_mounted());
+  need_proc();
+  need_proc("/no/such/folder");  // of another machine
+  CHECK(std::filesystem::equivalent(own_program(), "/proc/self/exe"));
 }
