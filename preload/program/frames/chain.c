@@ -52,11 +52,10 @@ static bool remember(struct Chain* chain, int number, uintptr_t frame) {
 
 // Whether the frame, which is where it was, is at the same line in the same code. An instruction lies in its code
 // object, whose death is known.
-__attribute__((always_inline)) static inline bool is_same(const struct Chain* chain, int number,
+__attribute__((always_inline)) static inline bool is_same(const struct Chain* chain, const struct PlacedFrame* placed,
                                                           enum PythonLayout layout, struct LineOffsets at) {
-  const struct PlacedFrame* const placed = &chain->placed[number];
   if (line_of(placed->frame, layout, at) != placed->line) return false;
-  return layout > python_cframes || python_code(placed->frame) == chain->frame[number].code;
+  return layout > python_cframes || python_code(placed->frame) == chain->frame[placed - chain->placed].code;
 }
 
 // Follows the whole chain.
@@ -68,7 +67,7 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   uintptr_t frame = innermost;
   for (int number = frames - 1; number >= 0; number--, frame = python_word(frame + python.previous)) {
     const bool is_there = number < chain->frames && chain->placed[number].frame == frame;
-    if (is_there && is_same(chain, number, python.layout, line_offsets())) continue;
+    if (is_there && is_same(chain, &chain->placed[number], python.layout, line_offsets())) continue;
     const bool is_other = remember(chain, number, frame);
     if (number < first && (is_other || !is_there)) first = number;
   }
@@ -76,24 +75,28 @@ static __attribute__((noinline)) int walk_all(struct Chain* chain, uintptr_t inn
   return first;
 }
 
+// Remembers a frame that has moved on. Returns the outermost frame that is on another line.
+static __attribute__((noinline, cold)) int remember_moved(struct Chain* chain, const struct PlacedFrame* placed,
+                                                          int first) {
+  const int number = (int)(placed - chain->placed);
+  return remember(chain, number, placed->frame) ? number : first;
+}
+
 // Compares the frames from `number` outwards, until one has another caller: then `is_broken` is set. Returns the
 // outermost that is on another line. A function for each layout, so that the loop has no branches for others.
 __attribute__((always_inline)) static inline int compare(struct Chain* chain, int number, enum PythonLayout layout,
                                                          bool* is_broken) {
-  const struct PlacedFrame* at = &chain->placed[number];
+  const struct PlacedFrame* const outermost = chain->placed;
   const uintptr_t previous = python.previous;
   const struct LineOffsets offsets = line_offsets();
   int first = number + 1;
-  for (; number > 0; number--, at--) {
-    if (__builtin_expect(!is_same(chain, number, layout, offsets), 0) && remember(chain, number, at->frame))
-      first = number;
-    if (__builtin_expect(python_word(at->frame + previous) != at[-1].frame, 0)) {
-      *is_broken = true;
-      return first;
-    }
+  *is_broken = true;
+  for (const struct PlacedFrame* at = &outermost[number]; at > outermost; at--) {
+    if (!is_same(chain, at, layout, offsets)) first = remember_moved(chain, at, first);
+    if (__builtin_expect(python_word(at->frame + previous) != at[-1].frame, 0)) return first;
   }
-  if (!is_same(chain, 0, layout, offsets) && remember(chain, 0, at->frame)) first = 0;
-  *is_broken = python_word(at->frame + previous) != 0;
+  if (!is_same(chain, outermost, layout, offsets)) first = remember_moved(chain, outermost, first);
+  *is_broken = python_word(outermost->frame + previous) != 0;
   return first;
 }
 
