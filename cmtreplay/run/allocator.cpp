@@ -285,7 +285,11 @@ std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, const Pro
   const std::string words = "has no malloc; it would be that of " + found.origin("malloc");
   if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
   for (const char* prefix : {"scalable_", "je_", "mi_", "tc_"}) {
-    if (!file_of_malloc(allocator, prefix).empty()) return words + "; it has " + prefix + "malloc: --prefix=" + prefix;
+    const std::string file = file_of_malloc(allocator, prefix);
+    if (file.empty()) continue;
+    const std::string whose =
+        is_same_library(file, allocator.library) ? "it has " : "it needs " + file + ", which has ";
+    return words + "; " + whose + prefix + "malloc: --prefix=" + prefix;
   }
   return words;
 }

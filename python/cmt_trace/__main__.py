@@ -69,7 +69,8 @@ def main():
     options = [word for word in sys.argv[1:] if word.startswith("--")]
     paths = [word for word in sys.argv[1:] if not word.startswith("--")]
     if len(paths) != 1 or any(option not in ("--sections", "--check") for option in options):
-        sys.exit("Usage: python3 -m cmt_trace [--sections] [--check] FILE.cmt")
+        print("Usage: python3 -m cmt_trace [--sections] [--check] FILE.cmt", file=sys.stderr)
+        sys.exit(2)
     path = paths[0]
     try:
         with open(path, "rb") as file:

@@ -1,6 +1,7 @@
 """Tests of cmt_trace, on the vectors of the format."""
 import math
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -156,6 +157,18 @@ class SampledTraces(unittest.TestCase):
 
     def test_a_trace_of_all_blocks_has_weights_of_1(self):
         self.assertEqual([event.weight() for event in cmt_trace.Trace(vectors / "readme_6655.cmt")], [1, 1, 0])
+
+
+class Command(unittest.TestCase):
+    def status(self, *words):
+        done = subprocess.run([sys.executable, "-m", "cmt_trace", *words], cwd=source / "python", capture_output=True, check=False)
+        return done.returncode
+
+    def test_wrong_use_and_bad_input_have_statuses_of_their_own(self):
+        self.assertEqual(self.status(str(vectors / "kinds.cmt")), 0)
+        self.assertEqual(self.status(), 2)
+        self.assertEqual(self.status("--other", str(vectors / "kinds.cmt")), 2)
+        self.assertEqual(self.status(str(vectors / "none.cmt")), 1)
 
 
 class Tables(unittest.TestCase):

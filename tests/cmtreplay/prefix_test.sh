@@ -31,6 +31,10 @@ cmtreplay --alloc="$below" --prefix=je_ --runs=1 --json t.trace > report.json 2>
 grep -qx "cmtreplay: $below: has no calloc; emulated" words
 jq -e --arg own "$library" '.allocators[0].library == $own and .allocators[0].prefix == "je_"' report.json > out
 status=0
+cmtreplay --alloc="$below" --runs=1 t.trace > out 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $below: has no malloc; .*; it needs $library, which has je_malloc: --prefix=je_" words
+status=0
 cmtreplay --alloc="$below" --prefix=__libc_ --runs=1 t.trace > out 2> words || status=$?
 test $status = 1
 grep -qx "cmtreplay: $below: has no malloc and no __libc_malloc" words

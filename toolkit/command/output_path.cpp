@@ -66,7 +66,8 @@ void check_regular(const std::string& path) {
 void make_room(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) fail(path, S_ISDIR(status.st_mode) ? EISDIR : EEXIST);
+    if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
+    if (!S_ISREG(status.st_mode)) throw std::runtime_error(path + ": is not a regular file");
     const process::Fd old(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (old.get() < 0) fail(path, errno);
     refuse_if_recorded(old, path);

@@ -19,7 +19,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<std::st
 void check_regular(const std::string& path);
 
 /// Makes sure that a new file can be created at a path. Removes a regular file there. Throws std::system_error, which
-/// names the path, and std::runtime_error if a recorder is still writing the file.
+/// names the path, and std::runtime_error if a recorder is still writing the file, or it is a device or a FIFO.
 void make_room(const std::string& path);
 
 /// Makes sure that files can be created in the folder of a path, unless the folder contains a %. Throws
