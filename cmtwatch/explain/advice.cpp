@@ -238,11 +238,13 @@ class Adviser {
         "A block of about " + bytes_text(parameters->mmap_threshold) +
         " was freed once. Since then glibc takes blocks up to that size from its heaps, and not from mappings of "
         "their own (it began at 128 KiB).";
+    if (is_named) text += raise_text();
     if (given_.is_worth(free))
-      text +=
-          " MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 keeps that from happening: estimate, up to " +
-          bytes_text(free) + " less, at the cost of page faults for each large block.";
-    lines.push_back(text + (is_named ? raise_text() : ""));
+      text += " Free stretches of 128 KiB or more hold " + bytes_text(free) +
+              ". Smaller blocks that were freed side by side look the same: `overhead --summary` of a recording tells "
+              "whether such large blocks came from heaps. If so, MALLOC_MMAP_THRESHOLD_=131072 "
+              "MALLOC_TRIM_THRESHOLD_=131072 keeps that from happening, at the cost of page faults for each of them.";
+    lines.push_back(text);
   }
 
   std::string raise_text() const {
