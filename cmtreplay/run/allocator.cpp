@@ -297,10 +297,11 @@ std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, const Pro
 /// The calls that the library lacks: they would reach libc although malloc does not, or do not exist under the prefix.
 std::uint32_t AllocatorFinder::missing_calls(const Probe& found, const Allocator& allocator) const {
   const std::string libc = probe({}).origin("malloc");
+  const bool is_libc = is_same_library(libc, allocator.library);
   std::uint32_t bits = 0;
   for (int i = 0; i < call_count; ++i) {
     const std::string origin = found.origin(call_names[i]);
-    const bool lacks = allocator.prefix.empty() ? origin == libc : origin.empty();
+    const bool lacks = allocator.prefix.empty() ? origin == libc && !is_libc : origin.empty();
     if (lacks) bits |= std::uint32_t{1} << i;
   }
   return bits;

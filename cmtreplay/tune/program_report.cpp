@@ -66,13 +66,17 @@ void warn_of_faults(ProgramRow& row) {
   }
 }
 
-void warn_of_own_malloc(ProgramRow& row) {
-  for (const ProgramRun& run : row.runs) {
-    if (run.own_malloc.empty()) continue;
-    row.warnings.push_back("the program has " + run.own_malloc + " of its own, which serves it in place of " +
-                           row.name);
-    return;
-  }
+/// The library that serves the program in place of the C library; empty: none does.
+std::string own_malloc_of(const ProgramRow& row) {
+  const auto found =
+      std::find_if(row.runs.begin(), row.runs.end(), [](const ProgramRun& run) { return !run.own_malloc.empty(); });
+  return found == row.runs.end() ? "" : found->own_malloc;
+}
+
+void warn_of_own_malloc(ProgramRow& row, const std::string& library, bool has_predictions) {
+  row.warnings.push_back("the program has " + library + " of its own, which serves it in place of " + row.name +
+                         "; --alloc=libc.so.6 runs it on the C library's malloc" +
+                         (has_predictions ? ". The replay predicts nothing from here" : ""));
 }
 
 bool is_apart(const Ratio& ratio) { return ratio.is_known() && (ratio.high < 1 || ratio.low > 1); }
@@ -169,7 +173,7 @@ std::size_t ProgramRow::good_runs() const {
 }
 
 void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions) {
-  const std::string output = common_output(report.rows.front());
+  const std::string output = common_output(report.rows.front()), own_of_default = own_malloc_of(report.rows.front());
   for (ProgramRow& row : report.rows) mark_other_outputs(row, output);
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
     ProgramRow& row = report.rows[i];
@@ -185,8 +189,9 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     row.predicted_peak.bytes = median_figure(row, &ProgramRun::peak_anonymous_bytes);
     row.predicted_mean.bytes = median_figure(row, &ProgramRun::mean_anonymous_bytes);
     warn_of_faults(row);
-    warn_of_own_malloc(row);
-    if (predictions.empty() || i == 0) continue;
+    const std::string own = own_malloc_of(row);
+    if (!own.empty()) warn_of_own_malloc(row, own, !predictions.empty());
+    if (predictions.empty() || i == 0 || !own.empty() || !own_of_default.empty()) continue;
     const Prediction& replay = predictions[i];
     const std::optional<double> factor = report.clock_factor();  // unknown for a server, which waits
     row.predicted_cpu = replay.cpu;

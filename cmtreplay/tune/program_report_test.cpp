@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 using namespace cmt::replay;
 
 namespace {
@@ -112,5 +114,14 @@ TEST_CASE("program: a program with a malloc of its own is not served by the C li
   report.rows[0].runs[0].own_malloc = report.rows[0].runs[1].own_malloc = "libjemalloc.so.2";
   fill_rows(report, {});
   CHECK(report.rows[0].warnings ==
-        std::vector<std::string>{"the program has libjemalloc.so.2 of its own, which serves it in place of libc"});
+        std::vector<std::string>{"the program has libjemalloc.so.2 of its own, which serves it in place of libc; "
+                                 "--alloc=libc.so.6 runs it on the C library's malloc"});
+  report = report_of(run_of(100, 50, 1000, "a"), run_of(100, 50, 800, "a"), 2);
+  report.rows[0].runs[0].own_malloc = "libjemalloc.so.2";
+  const Prediction replay{.peak_bytes = 100, .mean_bytes = 50, .default_peak_bytes = 500, .default_mean_bytes = 250};
+  fill_rows(report, {Prediction(), replay});
+  CHECK(std::isnan(report.rows[1].predicted_peak.predicted_bytes));
+  CHECK(report.rows[1].warnings.empty());
+  REQUIRE(report.rows[0].warnings.size() == 1);
+  CHECK(report.rows[0].warnings[0].ends_with(". The replay predicts nothing from here"));
 }

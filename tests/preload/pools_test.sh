@@ -21,6 +21,9 @@ for how in weak next library "plugin $BUILD/tests/preload/libpool_plugin.so"; do
   [ "$how" != weak ] || [ "$(sums t.cmt)" = "$malloc" ] || complain "sums of malloc: $malloc, $(sums t.cmt)"
   lifetimes --by=function --pool=heaptrack --json t.cmt 2>/dev/null | jq -r '.contributors[] | "\(.name) \(.self.allocated_blocks)"' | sort >functions
   [ "$(uname -m)" != x86_64 ] || [ "$(grep -c '^make_node 10$' functions)" = 1 ] || complain "$how: the callers: $(cat functions)"
+  # The functions keep frame pointers, so the tracer's frame has to be there when the stack is captured.
+  lifetimes --folded --pool=heaptrack t.cmt >stacks 2>/dev/null
+  [ "$(uname -m)" != x86_64 ] || grep -q 'main;.*make_node' stacks || complain "$how: stacks are cut: $(cat stacks)"
 done
 record --pool=own -- "$program" library
 [ "$(cat out)" = none ] || complain "functions of heaptrack that nobody asked for"

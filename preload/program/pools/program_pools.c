@@ -33,18 +33,26 @@ static bool is_recorded(unsigned pool) {
 
 static uint32_t kind_in(uint32_t kind, unsigned pool) { return kind | pool << slot_alignment_shift; }
 
+// A call, and no jump: the frame, by which a caller that keeps a frame pointer is unwound, has to stay until the stack
+// is captured.
+#define RECORD(...)           \
+  do {                        \
+    record_pool(__VA_ARGS__); \
+    __asm__ volatile("");     \
+  } while (0)
+
 void cmttrace_pool_alloc(unsigned pool, const void* block, size_t size) {
-  if (block && is_recorded(pool)) record_pool(kind_in(kind_pool_malloc, pool), block, size, __builtin_frame_address(0));
+  if (block && is_recorded(pool)) RECORD(kind_in(kind_pool_malloc, pool), block, size, __builtin_frame_address(0));
 }
 
 void cmttrace_pool_free(unsigned pool, const void* block) {
-  if (block && is_recorded(pool)) record_pool(kind_in(kind_pool_free, pool), block, 0, __builtin_frame_address(0));
+  if (block && is_recorded(pool)) RECORD(kind_in(kind_pool_free, pool), block, 0, __builtin_frame_address(0));
 }
 
 // A call that returned no block has done nothing, but for one that asked for no bytes.
 void cmttrace_pool_realloc(unsigned pool, const void* old, size_t size, const void* block) {
   const void* const frame = __builtin_frame_address(0);
   if ((!block && size) || !is_recorded(pool)) return;
-  if (old) record_pool(kind_in(kind_pool_free, pool), old, 0, frame);
-  if (block && recording_is_on()) record_pool(kind_in(kind_pool_malloc, pool), block, size, frame);
+  if (old) RECORD(kind_in(kind_pool_free, pool), old, 0, frame);
+  if (block && recording_is_on()) RECORD(kind_in(kind_pool_malloc, pool), block, size, frame);
 }
