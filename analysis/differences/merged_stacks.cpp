@@ -149,7 +149,7 @@ class StackMerger {
     const std::span<const FrameName> names = stacks.names(frame);
     if (names.empty()) return {{function_of(stacks, frame, {}, libraries), allocation.has(stacks, frame, {})}};
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
-      if (hidden_.matches(name->function)) continue;
+      if (hidden_.matches_function(name->function)) continue;
       functions.push_back({function_of(stacks, frame, *name, libraries), allocation.has(stacks, frame, *name)});
     }
     return functions;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/stacks/function_names/python_frames.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/smaps.h"
 
@@ -63,6 +64,7 @@ std::string part_text(std::string_view function) {
 
 struct NamePattern::Compiled {
   explicit Compiled(const std::string& text) {
+    is_for_own_names = text.find('<') == text.npos && text.find("\\(") == text.npos;
     const int error = regcomp(&regex, text.c_str(), REG_EXTENDED | REG_NOSUB);
     if (error == 0) return;
     std::array<char, 256> reason{};
@@ -73,8 +75,11 @@ struct NamePattern::Compiled {
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
 
+  bool matches(const std::string& text) const { return regexec(&regex, text.c_str(), 0, nullptr, 0) == 0; }
+
   regex_t regex{};
-  std::unordered_map<std::string_view, bool> known;  // by name
+  bool is_for_own_names = false;
+  std::unordered_map<std::string_view, bool> functions, places;  // what is known of each text
 };
 
 NamePattern::NamePattern(const std::string& text) {
@@ -83,10 +88,20 @@ NamePattern::NamePattern(const std::string& text) {
 
 NamePattern::~NamePattern() = default;
 
-bool NamePattern::matches(std::string_view name) {
+bool NamePattern::matches_function(std::string_view name) {
   if (compiled_ == nullptr || name.empty()) return false;
-  const auto [at, is_new] = compiled_->known.try_emplace(name, false);
-  if (is_new) at->second = regexec(&compiled_->regex, std::string(name).c_str(), 0, nullptr, 0) == 0;
+  const auto [at, is_new] = compiled_->functions.try_emplace(name, false);
+  if (is_new) {
+    const bool has_place = name.starts_with("py::") || is_javascript_function(name);  // as a perf map has it
+    at->second = compiled_->matches(compiled_->is_for_own_names && !has_place ? short_name(name) : std::string(name));
+  }
+  return at->second;
+}
+
+bool NamePattern::matches_place(std::string_view text) {
+  if (compiled_ == nullptr || text.empty()) return false;
+  const auto [at, is_new] = compiled_->places.try_emplace(text, false);
+  if (is_new) at->second = compiled_->matches(std::string(text));
   return at->second;
 }
 
@@ -97,7 +112,7 @@ bool AllocationFunctions::has(const StackTable& stacks, FrameId frame, const Fra
            process::is_tracer(stacks.module(stacks.frame(frame).module).path) ||
            (is_allocation_function(name.function, name.file) && !is_python(stacks, frame));
   };
-  return (!raw_ && hands_on()) || skipped_.matches(name.function);
+  return (!raw_ && hands_on()) || skipped_.matches_function(name.function);
 }
 
 Labels::Labels(const StackTable& stacks, Key key, const ChargeRule& charges, const std::string& hidden)
@@ -129,7 +144,7 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
   };
   const std::span<const FrameName> names = stacks_.names(frame);
   for (const FrameName& name : names) {
-    if (!hidden_.matches(name.function)) add_label(&name);
+    if (!hidden_.matches_function(name.function)) add_label(&name);
   }
   if (names.empty()) add_label(nullptr);
   return labels;

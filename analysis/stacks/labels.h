@@ -31,7 +31,7 @@ struct Label {
 /// The property by which the functions of stacks are put together.
 enum class Key { function, line, library };
 
-/// An extended regular expression (regcomp(3)) for names of functions. An empty one matches no name.
+/// An extended regular expression (regcomp(3)) for names. An empty one matches none.
 class NamePattern {
  public:
   /// Throws std::invalid_argument for a bad expression.
@@ -41,9 +41,12 @@ class NamePattern {
   NamePattern& operator=(const NamePattern&) = delete;
 
   bool is_empty() const { return compiled_ == nullptr; }
-  /// Returns whether a name matches; an empty name does not. The result is kept by the name, which must live as long as
-  /// the pattern.
-  bool matches(std::string_view name);
+  /// Returns whether a function's name matches; an empty name does not. An expression without "<" and "\(" is for the
+  /// function's own name (function_names/short_name.h): `std::` does not match "grow(std::vector<int>&)". The result is
+  /// kept by the name, which must live as long as the pattern.
+  bool matches_function(std::string_view name);
+  /// Returns whether a path or a line matches; an empty text does not. The result is kept in the same way.
+  bool matches_place(std::string_view text);
 
  private:
   struct Compiled;

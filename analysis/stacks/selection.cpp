@@ -20,12 +20,12 @@ MatchingStacks::MatchingStacks(const StackTable& stacks, const std::string& expr
 
 bool MatchingStacks::matches(NamePattern& pattern, FrameId frame) {
   for (const FrameName& name : stacks_.names(frame)) {
-    if (pattern.matches(name.function) || pattern.matches(name.file)) return true;
+    if (pattern.matches_function(name.function) || pattern.matches_place(name.file)) return true;
     if (name.line == 0) continue;
     lines_.push_back(std::string(name.file) + ":" + std::to_string(name.line));
-    if (pattern.matches(lines_.back())) return true;
+    if (pattern.matches_place(lines_.back())) return true;
   }
-  return stacks_.frame(frame).module != 0 && pattern.matches(libraries_[frame]);
+  return stacks_.frame(frame).module != 0 && pattern.matches_place(libraries_[frame]);
 }
 
 }  // namespace cmt::analysis

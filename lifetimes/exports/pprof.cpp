@@ -94,7 +94,7 @@ void PprofWriter::put_sample_types(std::uint64_t sampling_interval) {
 
 bool PprofWriter::is_hidden(std::span<const FrameName> names) {
   return std::all_of(names.begin(), names.end(),
-                     [this](const FrameName& each) { return hidden_.matches(each.function); });
+                     [this](const FrameName& each) { return hidden_.matches_function(each.function); });
 }
 
 /// Returns the index of the first function of a frame that is neither hidden nor an allocation function. Two cases
@@ -106,7 +106,7 @@ std::size_t PprofWriter::first_caller(FrameId frame) {
   const std::span<const FrameName> names = stacks_.names(frame);
   bool is_after_allocation = false;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (hidden_.matches(names[i].function)) continue;
+    if (hidden_.matches_function(names[i].function)) continue;
     if (!allocation_functions_.has(stacks_, frame, names[i])) return is_after_allocation ? i : 0;
     is_after_allocation = true;
   }
@@ -160,7 +160,7 @@ std::size_t PprofWriter::first_charged(FrameId frame) {
   const std::size_t first = first_caller(frame);
   if (first != names.size() || names.empty()) return names.empty() ? 0 : first;
   std::size_t last = names.size() - 1;
-  while (hidden_.matches(names[last].function)) --last;
+  while (hidden_.matches_function(names[last].function)) --last;
   return last;
 }
 
@@ -191,7 +191,7 @@ void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t firs
     symbols.files |= !each.file.empty();
     symbols.lines |= each.line != 0;
     const bool is_known = !each.function.empty() || !each.file.empty();
-    if (!is_known || hidden_.matches(each.function)) continue;
+    if (!is_known || hidden_.matches_function(each.function)) continue;
     lines.push_back({functions.emplace_back(function_text(stacks_, frame, &each)), each.file, each.line});
   }
   message_.put_location(id, ProfileMessage::Place{module, place.instruction()}, lines);

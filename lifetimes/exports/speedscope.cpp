@@ -47,7 +47,7 @@ std::vector<std::string> files_of(const StackTable& stacks, const Uses& uses, co
     const std::span<const Label> found = labels.of_frame(frame);
     auto label = found.begin();
     for (const FrameName& each : stacks.names(frame)) {
-      if (pattern.matches(each.function)) continue;  // has no label
+      if (pattern.matches_function(each.function)) continue;  // has no label
       std::string& file = files[index_of((label++)->text)];
       if (file.empty()) file = each.file.empty() ? library_text(stacks, frame) : std::string(each.file);
     }
