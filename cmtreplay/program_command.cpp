@@ -77,13 +77,14 @@ std::optional<std::uint64_t> recorded_ns(const Options& options) {
   if (traces.size() != 1 || options.program.is_server() || !std::filesystem::is_regular_file(traces.front()))
     return std::nullopt;
   Reader reader = command::open_trace(traces.front(), {.addresses = false, .usable = false});
-  std::uint64_t last = unknown;
+  std::uint64_t last = 0;
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) {
       if (event.time_ns != unknown) last = event.time_ns;
     }
   }
-  return last == unknown || last == 0 ? std::nullopt : std::optional(last);
+  last = std::max(last, command::recorded_ns(reader.header(), reader.stretches()));  // it may idle before it ends
+  return last == 0 ? std::nullopt : std::optional(last);
 }
 
 int run_program_command(const Options& options, std::optional<command::Interrupts>& interrupts) {

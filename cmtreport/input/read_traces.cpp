@@ -245,7 +245,9 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
   return process;
 }
 
-std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std::uint64_t start) {
+/// `is_one_of_several`: then the process keeps its blocks until its end, while others run.
+std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std::uint64_t start,
+                                         bool is_one_of_several) {
   auto model = std::make_unique<TraceModel>(ModelOptions{.by_time = by_time,
                                                          .start = start,
                                                          .by_stack = trace.header().has_stacks,
@@ -254,7 +256,7 @@ std::unique_ptr<TraceModel> count_events(trace::Trace& trace, bool by_time, std:
   trace.for_each_ahead([&](const Event& event, bool is_near) { model->fetch(event, is_near); },
                        [&](const Event& event) { model->count_event(event); });
   if (trace.lacks_last_touches()) model->note_unknown_end();
-  model->finish();
+  model->finish(is_one_of_several ? trace.recorded_ns() : 0);
   return model;
 }
 
@@ -307,7 +309,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
       trace.emplace(options, false, true);
       require_stacks_for(settings.functions, trace->header(), paths[i]);
       if (paths.size() == 1 && !trace->header().has_times) unit = AxisUnit::events;
-      figures.model = count_events(*trace, unit == AxisUnit::time, figures.start);
+      figures.model = count_events(*trace, unit == AxisUnit::time, figures.start, paths.size() > 1);
       counted = unit != AxisUnit::time || paths.size() > 1 || !is_clock_too_coarse(*figures.model) ||
                 trace->complaints().count() != 0 || trace->truncated() || !command::can_be_read_again(paths[i]);
       if (!counted) unit = AxisUnit::events;

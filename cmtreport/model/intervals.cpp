@@ -152,6 +152,12 @@ Interval IntervalCollector::joined(const Interval& first, Interval second) {
   return both;
 }
 
+void IntervalCollector::go_on_to(std::uint64_t position) {
+  if (events_ == 0 || position <= position_) return;
+  position_ = position;
+  if (position > end_) end_intervals();
+}
+
 void IntervalCollector::finish() {
   if (events_ != 0) end_interval();
   accumulators_ = {};

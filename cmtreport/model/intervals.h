@@ -79,6 +79,8 @@ class IntervalCollector {
   const heap::LiveTotals& live() const { return live_; }
   std::uint64_t events() const { return events_; }
 
+  /// Goes on to a position after the last event, up to which the process had what it has now. Before finish().
+  void go_on_to(std::uint64_t position);
   /// Ends the last interval. To be called once; no more events may follow.
   void finish();
   /// Makes intervals longer until they have this width, the first width times a power of two. After finish().

@@ -95,7 +95,9 @@ void TraceModel::find_thread(std::uint32_t thread) {
   last_index_ = found->second;
 }
 
-void TraceModel::finish() {
+void TraceModel::finish(std::uint64_t alive_ns) {
+  if (options_.by_time && alive_ns != 0)
+    intervals_.go_on_to(options_.start + std::min(alive_ns, position_max - options_.start));
   fates_->for_each_live([this](const Block& block) {
     sizes_[SizeClasses::index(block.size)].leaked.add_block(block.size);
     if (const std::uint64_t bytes = fates_->untouched_of(block))

@@ -93,8 +93,8 @@ class TraceModel {
 
   /// As BlockFates::note_unknown_end(). Before finish().
   void note_unknown_end() { fates_->note_unknown_end(); }
-  /// To be called once, after the last event.
-  void finish();
+  /// To be called once, after the last event. `alive_ns`: the process is known to have lived up to then; 0: not known.
+  void finish(std::uint64_t alive_ns = 0);
 
   IntervalCollector& intervals() { return intervals_; }
   const IntervalCollector& intervals() const { return intervals_; }

@@ -35,6 +35,10 @@ if grep -q THP_enabled /proc/self/status; then
   cmtreplay --huge-pages=off --command='grep -q "THP_enabled:[^0-9]*0" /proc/self/status' --runs=1 > table
 fi
 echo 'malloc(100) = <1>' > one.trace
+# The recorded time is that of the program, which may idle after its last call.
+printf '#cmt text=1\nmalloc(100) = <1> time=1000\n#stretch elapsed=5000000000 ran=1 waited=0 held=0 busy=1\n#cmt end=complete\n' > idle.trace
+cmtreplay --command=/bin/true --runs=1 --json idle.trace > report.json
+jq -e '.recorded_ns == 5000000000' report.json > out
 cmtreplay --huge-pages=off --runs=1 --json one.trace > report.json
 grep -q '"huge_pages": "off"' report.json
 

@@ -218,6 +218,12 @@ apart first.trace 1000000000; apart second.trace 1020000000; apart third.trace 1
 cmtreport --json first.trace second.trace third.trace >apart 2>err || complain "processes that run one after the other: $(cat err)"
 jq -e '.peak.live_bytes == 1000001 and (.moments.live_bytes | max) <= 1000001' apart >out || complain "the peak of processes that run one after the other: $(jq .peak.live_bytes apart)"
 
+# A process keeps its blocks until its end, where the trace states how long it was recorded.
+sed 's/^#cmt end/#stretch elapsed=30000000 ran=1 waited=0 held=0 busy=1\n&/' first.trace >idle.trace
+cmtreport --json idle.trace second.trace >apart 2>err || complain "a process that idles: $(cat err)"
+jq -e '.peak.live_bytes == 2000002 and .duration_ns == 30000000' apart >out || complain "a process that idles: $(jq -c '.peak, .duration_ns' apart)"
+! grep -q 'ran at the same time' err || complain "a process that idles: $(cat err)"
+
 # Two traces have no common clock if a start is beyond the axis, or if their clocks disagree (another boot or host).
 #
 # start NAME MONOTONIC WALL: writes a trace of one event.

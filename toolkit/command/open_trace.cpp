@@ -297,6 +297,13 @@ std::string sampling_text(const Header& header) {
   return "a sample per " + output::bytes_text(header.sampled());
 }
 
+std::uint64_t recorded_ns(const Header& header, const std::vector<RunStretch>& stretches) {
+  std::uint64_t sum = 0;
+  if (header.find("slice")) return sum;  // its stretches are those of the whole recording
+  for (const RunStretch& stretch : stretches) sum += std::min(stretch.elapsed_ns, stretch_ns_limit - sum);
+  return sum;
+}
+
 std::uint64_t lost_events(const Header& header, const Repairs& repairs) {
   const std::optional<std::string_view> recorder = header.find("recorder");
   return recorder && recorder->starts_with("libcmttrace") ? repairs.other : 0;

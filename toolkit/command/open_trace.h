@@ -1,8 +1,10 @@
 /// Opens a trace for a tool: a file, a pipe or standard input, compressed in one of four forms or not.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
@@ -55,6 +57,9 @@ std::string memory_text(const Header& header);
 /// The events that the recorder has lost, as with CMTTRACE_ON_FULL=drop. These are the only repairs of libcmttrace that
 /// have no kind. 0 for the traces of others.
 std::uint64_t lost_events(const Header& header, const Repairs& repairs);
+
+/// How long the program is known to have been recorded, from the trace's time 0; 0 where nobody knows it.
+std::uint64_t recorded_ns(const Header& header, const std::vector<RunStretch>& stretches);
 
 /// Why a trace lacks its end, or has no events: "is still being recorded; its part so far was read", or else
 /// `otherwise`.

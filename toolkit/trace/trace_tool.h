@@ -140,6 +140,8 @@ class Trace {
   /// Whether it may end before its program: it breaks off, is a part of a recording, or has kept events, which are also
   /// written while the program runs. Then it lacks the last touched pages of live blocks. Known at the end.
   bool lacks_last_touches() const;
+  /// As command::recorded_ns(). Known at the end.
+  std::uint64_t recorded_ns() const { return command::recorded_ns(header(), reader_.stretches()); }
   /// The slices that a part of a recording is (format-spec/text.md, "slice"). Empty: the trace is whole. The caller
   /// must not count the blocks from before it as allocated: say_what_is_missing() then omits that they are.
   std::string part_slices();
