@@ -330,7 +330,7 @@ class Finder {
     }
     const std::size_t end = end_of_allocation(report_.moments);
     // A table that is loaded at the start rises steadily while it is loaded. It stays live afterwards, and is no leak.
-    const bool may_leak = !report_.total.truncated && end * 3 >= (report_.moments.allocated_bytes.size() - 1) * 2;
+    const bool may_leak = !report_.total.truncated && !is_early(end);
     const MomentPlaces places = places_of(recording_, report_.moments);
     for (const FunctionSeries& series : series_of(recording_, changes_, candidates)) {
       const StillLive live = still_live_of(series, end, places);
@@ -343,6 +343,17 @@ class Finder {
         find_growth(series, live, end);
     }
     add_growths(end);
+  }
+
+  /// Whether a moment is in the first two thirds of the moments, or of the time that the program is known to have run.
+  bool is_early(std::size_t moment) const {
+    if (moment * 3 < (report_.moments.allocated_bytes.size() - 1) * 2) return true;
+    if (recording_.traces().size() != 1) return false;
+    const TraceFigures& trace = recording_.traces().front();
+    const std::vector<Interval>& intervals = trace.model->intervals().intervals();
+    if (moment == 0 || moment > intervals.size() || trace.process.recorded_ns == unknown) return false;
+    const std::uint64_t time = intervals[moment - 1].last_time_ns;
+    return time != unknown && time / 2 < trace.process.recorded_ns / 3;
   }
 
   /// Functions that rise alike below the same function of the program, which is not its outermost one, have one cause,
@@ -399,7 +410,8 @@ class Finder {
 
   void find_growth(const FunctionSeries& series, const StillLive& live, std::size_t end) {
     const auto growth = growth_of(series, end);
-    if (growth && growth->last_mean > growth->first_mean &&
+    const bool is_loaded_once = growth && !growth->is_freed && is_early(end);
+    if (growth && !is_loaded_once && growth->last_mean > growth->first_mean &&
         share(growth->last_mean - growth->first_mean, peak_bytes_) >= least_growth) {
       rising_.push_back({series, *growth, {}});
       return;

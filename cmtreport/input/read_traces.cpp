@@ -229,6 +229,7 @@ Process process_of(const std::string& path, trace::Trace& trace, const TraceMode
     process.peak_event = interval.peak_event;
     process.peak_time_ns = interval.peak_time_ns;
   }
+  if (const std::uint64_t recorded = trace.recorded_ns(); recorded != 0) process.recorded_ns = recorded;
   if (header.touched_min() != 0) process.touched_min = header.touched_min();
   process.has_stacks = model.is_by_stack();
   process.truncated = trace.truncated();

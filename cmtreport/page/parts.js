@@ -14,6 +14,10 @@
   const bytesAxis = (series, title) => ({title, unit: "bytes", ...noTicks, range: [0, greatest(series.map(({y}) => y))]});
   const spanOf = (lists) => [Math.min(...lists.map((x) => x[0] ?? 0)), Math.max(1, ...lists.map((x) => x.at(-1) ?? 1))];
 
+  /// How long a process was recorded that idled after its last event.
+  const idleEnd = ({duration_ns, processes = []}) =>
+    processes.length === 1 && processes[0].recorded_ns * 0.95 > duration_ns ? ` of ${time(processes[0].recorded_ns)}` : "";
+
   /// The facts about the recording, as a list, and a warning of losses and doubts.
   const facts = (report) => {
     const {moments, threads = [], processes = []} = report;
@@ -23,7 +27,7 @@
       processes.length > 1 ? `${count(processes.length)} processes` : null,
       `${count(report.events)} events`,
       threads.length > 0 ? cmt.threads.counted(threads) : null,
-      report.duration_ns != null ? time(report.duration_ns) : null,
+      report.duration_ns != null ? time(report.duration_ns) + idleEnd(report) : null,
       `${bytes(moments.allocated_bytes.at(-1))} allocated`,
       report.peak?.live_bytes != null ? `${peakName} ${bytes(report.peak.live_bytes)}` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
       processes.length > 1 ? `${bytes(report.end_live_bytes)} live when each process ended` : `${bytes(moments.live_bytes.at(-1))} at the end`,

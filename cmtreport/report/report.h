@@ -75,6 +75,7 @@ struct Process {
   std::uint64_t peak_live_blocks = 0;
   std::uint64_t peak_event = 0;
   std::uint64_t peak_time_ns = unknown;
+  std::uint64_t recorded_ns = unknown;
   std::uint64_t end_live_bytes = 0;
   std::uint64_t end_live_blocks = 0;
   std::uint64_t largest_resident = unknown;
@@ -104,6 +105,8 @@ void describe(Visitor& field, P& process) {
   field("peak_live_blocks", process.peak_live_blocks, "live blocks at that moment");
   field("peak_event", process.peak_event, "the first event with so many live bytes, counted from 1");
   field("peak_time_ns", output::nullable(process.peak_time_ns), "its time since the recording of the process began");
+  field("recorded_ns", output::nullable(process.recorded_ns),
+        "how long it was recorded, also after its last event; null: not known");
   field("end_live_bytes", process.end_live_bytes, "live bytes at the end");
   field("end_live_blocks", process.end_live_blocks, "live blocks at the end");
   field("largest_resident_bytes", output::nullable(process.largest_resident),
@@ -431,7 +434,8 @@ void describe(Visitor& field, R& report) {
   field("command", report.total.command, "its command line");
   field("pid", report.total.pid, "its process id; null: not known, or several processes");
   field("start", report.total.start, "wall clock at the start of the first process");
-  field("duration_ns", output::nullable(report.duration_ns), "to the last event, where times were recorded");
+  field("duration_ns", output::nullable(report.duration_ns),
+        "to the last event, where times were recorded; of several processes, until all have ended");
   field("events", report.total.events, "events read");
   field("truncated", report.total.truncated, "whether a trace breaks off");
   field("has_stacks", report.total.has_stacks, "whether call stacks were recorded; else nodes are classes of sizes");

@@ -48,6 +48,9 @@ std::string head_text(const Report& report) {
   std::string first = output::shortened(text::to_line(title), name_width) + ": " +
                       (is_single ? "" : report.name + ", ") + output::counted(report.total.events, "event");
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
+  const std::uint64_t recorded = is_single ? report.processes[0].recorded_ns : unknown;
+  if (report.duration_ns != unknown && recorded != unknown && recorded - recorded / 20 > report.duration_ns)
+    first += " of " + output::time_text(static_cast<double>(recorded));
   if (report.total.truncated) first += ", breaks off";
   if (report.processes.size() == 1 && !report.processes[0].ended_by.empty())
     first += ", ended by " + report.processes[0].ended_by;

@@ -223,6 +223,14 @@ sed 's/^#cmt end/#stretch elapsed=30000000 ran=1 waited=0 held=0 busy=1\n&/' fir
 cmtreport --json idle.trace second.trace >apart 2>err || complain "a process that idles: $(cat err)"
 jq -e '.peak.live_bytes == 2000002 and .duration_ns == 30000000' apart >out || complain "a process that idles: $(jq -c '.peak, .duration_ns' apart)"
 ! grep -q 'ran at the same time' err || complain "a process that idles: $(cat err)"
+# A program that loads a table and then waits does not leak.
+{ printf '#cmt text=1\n'; awk 'BEGIN { for (i = 1; i <= 20000; ++i) printf "malloc(90) = %x<%d> time=%d\n", 4096 * i, i, i * 100000 }'; } >table.trace
+for waits in 0 800000000 2000000000; do
+  { cat table.trace; echo "#stretch elapsed=$((2000000000 + waits)) ran=1 waited=0 held=0 busy=1"; echo '#cmt end=complete'; } >waits.trace
+  cmtreport --json waits.trace | jq -r '.findings[0].kind, .processes[0].recorded_ns' >kind
+  [ "$(tr '\n' ' ' <kind)" = "$([ $waits = 2000000000 ] && echo live_at_end || echo leak) $((2000000000 + waits)) " ] || complain "a table, and $waits ns: $(cat kind)"
+done
+cmtreport waits.trace | grep -q '20,000 events, 2.00 s of 4.00 s' || complain "a table: $(cmtreport waits.trace | head -1)"
 
 # Two traces have no common clock if a start is beyond the axis, or if their clocks disagree (another boot or host).
 #
