@@ -39,11 +39,12 @@ std::uint64_t copy_with_trims(Reader& reader, const TrimPoints& points, std::uin
           next_ns += (event.time_ns - next_ns) / every * every + every;
         }
       }
+      // Before the last event, after which the memory is sampled.
+      if (points.at_end && ++number == before_teardown) add_trim();
       Event copy = event;
       copy.stack = 0;
       writer.add(copy);
       if (!points.mark.empty() && event.kind == Kind::mark && event.label == points.mark) add_trim();
-      if (points.at_end && ++number == before_teardown) add_trim();
     }
   }
   if (points.at_end && before_teardown == 0) add_trim();

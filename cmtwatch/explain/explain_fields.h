@@ -130,6 +130,7 @@ struct FileRow {
   std::string part, name;
   std::uint64_t resident_bytes = 0, copied_bytes = 0;
   std::optional<std::uint64_t> own_bytes, shared_bytes, dirty_bytes;
+  std::uint64_t times_mapped = 1;
 };
 template <class Visitor, output::DescribedAs<FileRow> Row>
 void describe(Visitor& field, Row& row) {
@@ -138,9 +139,10 @@ void describe(Visitor& field, Row& row) {
   field("resident_bytes", row.resident_bytes, "of all its mappings");
   field("copied_bytes", row.copied_bytes,
         "of resident_bytes, copies of pages that were written to: part `written_files`, not `files`");
-  field("own_bytes", row.own_bytes, "on pages that no other process maps; null: of a core file, as the next ones");
-  field("shared_bytes", row.shared_bytes, "on pages that other processes map too");
+  field("own_bytes", row.own_bytes, "on pages that are mapped once; null: of a core file, as the next ones");
+  field("shared_bytes", row.shared_bytes, "on pages that other processes map too, or this one again");
   field("dirty_bytes", row.dirty_bytes, "copies, and written pages that the kernel has yet to store");
+  field("times_mapped", row.times_mapped, "by this process: resident_bytes has the same pages as often");
 }
 
 /// malloc_trim(0), tried.

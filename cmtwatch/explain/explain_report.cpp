@@ -147,13 +147,19 @@ std::string files_text(const Explanation& explanation, const ExplainForm& form) 
   const std::vector<FileMemory> files = form.verbose ? explanation.files : explanation.large_files();
   if (files.empty()) return "";
   output::Table table({"mapped files", "resident", "copied", "shared with others"});
+  std::string again;
   for (const FileMemory& file : files) {
     if (table.rows().size() == (form.verbose ? files_listed : files_shown)) break;
     const auto shared = file.shared_bytes();
     table.add({text::to_line(file.name), size_text(file.resident_bytes, form), size_text(file.copied_bytes, form),
                shared ? size_text(*shared, form) : "-"});
+    if (file.times_mapped > 1)
+      again += text::to_line(file.name) + ": this process itself maps it " + std::to_string(file.times_mapped) +
+               " times, so resident memory counts its pages as often, and they are in the last column; its part by "
+               "Pss is " +
+               size_text(file.proportional_bytes, form) + "\n";
   }
-  return "\n" + table.text(form.width);
+  return "\n" + table.text(form.width) + again;
 }
 
 /// The answers of another malloc.
@@ -212,7 +218,7 @@ ExplanationRow row_of(const Explanation& explanation) {
     row.parts.push_back({part_key(part), part_name(part), part.bytes, part.is_likely, part.live_bytes});
   for (const FileMemory& file : explanation.files)
     row.files.push_back({part_key(Part{file.kind}), file.name, file.resident_bytes, file.copied_bytes, file.own_bytes,
-                         file.shared_bytes(), file.dirty_bytes});
+                         file.shared_bytes(), file.dirty_bytes, file.times_mapped});
   row.advice = advice_for(explanation);
   row.doubts = explanation.doubts;
   if (explanation.trim)

@@ -33,6 +33,28 @@ bool is_shared_memory(const process::Mapping& mapping) {
          (name.empty() || mapping.hugetlb_bytes() != 0 || names_shared_memory(name) || name.starts_with("[anon"));
 }
 
+/// A part of a file that a mapping has.
+struct FileRange {
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// How often a part of a file is mapped at most; 1 if less than a quarter of all mapped bytes are mapped before. The
+/// segments of a library share a page.
+std::uint64_t times_mapped(std::vector<FileRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });
+  std::uint64_t all = 0, again = 0, end = 0, most = 1;
+  std::vector<std::uint64_t> open;  // the ends of those that have begun
+  for (const FileRange& range : ranges) {
+    all += range.end - range.begin;
+    if (range.begin < end) again += std::min(end, range.end) - range.begin;
+    end = std::max(end, range.end);
+    std::erase_if(open, [&](std::uint64_t other) { return other <= range.begin; });
+    open.push_back(range.end);
+    most = std::max<std::uint64_t>(most, open.size());
+  }
+  return again < all / 4 ? 1 : most;
+}
+
 class Booking {
  public:
   Booking(AddressSpace& memory, BlockSites* sites) : memory_(memory), sites_(sites) { result_.sites = sites; }
@@ -135,6 +157,9 @@ class Booking {
     FileMemory& file = files_[{kind, mapping.name}];
     file.resident_bytes += mapping.resident_bytes;
     file.copied_bytes += copied;
+    file.proportional_bytes += mapping.proportional_bytes;
+    if (mapping.resident_bytes != 0)
+      ranges_[{kind, mapping.name}].push_back({mapping.offset, mapping.offset + (mapping.end - mapping.begin)});
     if (!memory_.knows_sharing()) return;
     file.own_bytes = file.own_bytes.value_or(0) + mapping.private_bytes;
     file.dirty_bytes = file.dirty_bytes.value_or(0) + mapping.dirty_bytes;
@@ -145,6 +170,7 @@ class Booking {
       if (file.resident_bytes == 0) continue;
       file.kind = key.first;
       file.name = key.second;
+      file.times_mapped = times_mapped(ranges_[key]);
       result_.files.push_back(std::move(file));
     }
     std::stable_sort(result_.files.begin(), result_.files.end(),
@@ -205,6 +231,7 @@ class Booking {
   std::vector<Range> unknown_;  // anonymous memory that malloc does not hold
   std::map<PartKind, std::int64_t> sums_;
   std::map<std::pair<PartKind, std::string>, FileMemory> files_;
+  std::map<std::pair<PartKind, std::string>, std::vector<FileRange>> ranges_;  // of the mappings of each file
   std::uint64_t lost_threads_ = 0;
 };
 

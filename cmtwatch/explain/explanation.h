@@ -50,8 +50,10 @@ struct FileMemory {
   std::string name{};                          ///< as the kernel names the mappings
   std::uint64_t resident_bytes = 0;            ///< copied_bytes included
   std::uint64_t copied_bytes = 0;              ///< copies of pages that were written to, of the part written_files
-  std::optional<std::uint64_t> own_bytes{};    ///< on pages that no other process maps; nullopt: of a core file
+  std::optional<std::uint64_t> own_bytes{};    ///< on pages that are mapped once; nullopt: of a core file
   std::optional<std::uint64_t> dirty_bytes{};  ///< copies, and written pages that the kernel has yet to store
+  std::uint64_t proportional_bytes = 0;        ///< each page divided by the number of its mappings
+  std::uint64_t times_mapped = 1;              ///< by this process, a quarter of its mappings or more: so often counted
 
   std::optional<std::uint64_t> shared_bytes() const {
     return own_bytes ? std::optional(resident_bytes - std::min(resident_bytes, *own_bytes)) : std::nullopt;

@@ -21,6 +21,17 @@ assert end["without"] > 7 << 20 and end["with"] < 2 << 20, end
 assert abs(peak["without"] - peak["with"]) < 1 << 20
 END
 done
+
+# The memory before a tear-down has the effect of a call at the end.
+{
+  for tag in $(seq 2000); do echo "malloc(4000) = <$tag> time=$((tag * 1000000))"; done
+  for tag in $(seq 1800); do echo "free(<$tag>) time=2000000000"; done
+  for tag in $(seq 3001 4000); do echo "malloc(100) = <$tag> time=$((tag * 1000000))"; echo "free(<$tag>) time=$((tag * 1000000))"; done
+  for tag in $(seq 1801 2000); do echo "free(<$tag>) time=4000000000"; done
+} > torn_down.trace
+cmtreplay --trim-at=end --runs=2 --json torn_down.trace > report.json
+jq -e '.calls == 1 and (.allocators[0].before_teardown_resident_bytes | .without > 7000000 and .with < 3000000)' report.json > out
+
 cmtreplay --trim-at=idle --runs=2 t.trace > table
 grep -qx 't.trace: 1 call of malloc_trim added (--trim-at=idle)' table
 grep -q '^without -> with  *time ' table

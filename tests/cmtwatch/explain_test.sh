@@ -94,6 +94,7 @@ end
 if command -v python3 >/dev/null; then
   head -c 9000000 /dev/zero >copied.data
   head -c 8000000 /dev/zero >both.data
+  head -c 6291456 /dev/zero >again.data
   cat >mapper.py <<'CODE'
 import mmap, os, sys
 copied = mmap.mmap(os.open("copied.data", os.O_RDONLY), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -102,6 +103,10 @@ for at in range(0, len(copied), 4096): copied[at]
 for at in range(0, 500 * 4096, 4096): copied[at] = 1
 for at in range(0, 300 * 4096, 4096): both[at] = 1
 copied.madvise(mmap.MADV_DONTFORK)
+again = [mmap.mmap(os.open("again.data", os.O_RDWR), 0) for i in range(3)]
+for each in again:
+    each.madvise(mmap.MADV_DONTFORK)
+    for at in range(0, len(each), 4096): each[at] = 1
 if os.fork() == 0: sum(both[at] for at in range(0, len(both), 4096)); print("ready", flush=True); sys.stdin.read(); os._exit(0)
 for at in range(0, len(both), 4096): both[at]
 print("ready", flush=True)
@@ -129,7 +134,10 @@ CODE
     ([.parts[] | select(.part == "files") | .bytes] | add) and ([.parts[].bytes] | add) == .resident_bytes and
     (.files | any(.copied_bytes == 2048000) and any(.shared_bytes > 7900000))' look.json >/dev/null ||
     complain "mapped files: $(jq -c '.files, .parts' look.json)"
+  jq -e '.files[] | select(.name | endswith("/again.data")) | .times_mapped == 3 and .shared_bytes == 3 * 6291456' look.json >/dev/null &&
+    [ "$(jq '[.files[] | select(.times_mapped > 1)] | length' look.json)" = 1 ] || complain "a file that is mapped again: $(jq -c .files look.json)"
   status_of cmtwatch explain --bytes $pid
+  grep -q '/again.data: this process itself maps it 3 times, .* by Pss is 6,\?2[0-9,]*$' out || complain "a file that is mapped again: $(cat out)"
   grep -q '/copied.data  *90[0-9]*  *2,\?048,\?000  *' out || complain "mapped files as text: $(cat out err)"
   status_of cmtwatch explain --plot=files.html $pid
   tr -d '\n' <files.html | grep -q 'both.data</td><td>7.63 MiB</td><td>0 B</td><td>7.63 MiB' || complain "mapped files on the page"
