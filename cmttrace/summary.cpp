@@ -6,10 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -98,9 +100,24 @@ constexpr RuntimeCompiler runtime_compilers[] = {
     {"node", javascript, node_advice},
     {"nodejs", javascript, node_advice},
     {"java", "Java methods",
-     "with Java 17 or later, set JAVA_TOOL_OPTIONS='-XX:+UnlockDiagnosticVMOptions "
+     "with Java 17 or later, set JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions "
      "-XX:+DumpPerfMapAtExit'; before, load perf-map-agent"},
 };
+
+/// How a Java machine that runs on, after it was attached to, lists the names of its methods.
+std::string names_of_running_java(int process, const std::string& list) {
+  std::string options;
+  try {
+    for (const char* const file : {"cmdline", "environ"})
+      options += process::read_file(process::path_of(process, file));
+  } catch (const std::system_error&) {  // another user's, or it has just ended
+  }
+  if (options.find("+DumpPerfMapAtExit") != options.npos)
+    return "names of Java methods will be in " + list + ", which the process writes at its end";
+  return "Java methods have no names in call stacks until the process lists them: with Java 17 or later, "
+         "jcmd " +
+         std::to_string(process) + " Compiler.perfmap";
+}
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
 /// Empty: there are no such functions.
@@ -117,6 +134,8 @@ std::string names_of(const launch::RecordedFile& file, const RecordingEnd& recor
              (node_names == State::added
                   ? " (cmttrace has added " + std::string(node_name_options) + " to NODE_OPTIONS)"
                   : "");
+    if (functions != javascript && std::filesystem::exists("/proc/" + std::to_string(file.process), error))
+      return names_of_running_java(file.process, list);
     const std::string lacking = functions + " will have no names in call stacks: ";
     if (functions != javascript || node_names == State::not_wanted) return lacking + std::string(compiler.advice);
     if (node_names == State::switched_off) return lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof";

@@ -2,6 +2,7 @@
 #include "cmttrace/summary.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 using cmt::launch::BegunTrace;
 using cmt::trace_launcher::Standstill;
@@ -74,6 +75,10 @@ TEST_CASE("summary: why functions of node have no names") {
   CHECK(last_of_failed(State::chosen) == lacking + "node has not written " + list);
   recorded.files[0].program = "java";
   CHECK(advice(State::added).starts_with("Java methods will have no names in call stacks: with Java 17"));
+  recorded.files[0].process = getpid();  // attached to, and still there
+  CHECK(advice(State::added) ==
+        "Java methods have no names in call stacks until the process lists them: with Java 17 or later, jcmd " +
+            std::to_string(getpid()) + " Compiler.perfmap");
 }
 
 TEST_CASE("summary: how many lines of Python were named, and what was not") {

@@ -552,18 +552,21 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   const auto add = [&](std::uint64_t BegunTrace::*figure, const std::string& noun, const std::string& rest) {
     if (const std::uint64_t number = sum(figure); number != 0) losses.push_back(output::counted(number, noun) + rest);
   };
-  std::uint64_t dropped = 0, kept_ns = 0, bypasses = 0;
+  std::uint64_t dropped = 0, kept_ns = 0, kept_traces = 0, bypasses = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
   for (const BegunTrace& trace : recorded.traces) {
-    dropped += trace.dropped_events;
-    kept_ns = std::max(kept_ns, trace.kept_ns);
+    if (trace.dropped_events != 0) {
+      dropped += trace.dropped_events;
+      kept_ns = kept_traces++ == 0 ? trace.kept_ns : std::min(kept_ns, trace.kept_ns);
+    }
     bypasses += trace.bypasses;
     if (bypass.empty()) bypass = trace.bypass;
     if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
   }
   if (dropped != 0) {
-    losses.push_back("the last " + output::time_text(static_cast<double>(kept_ns)) + " are kept, and not the " +
+    losses.push_back("the last " + output::time_text(static_cast<double>(kept_ns)) +
+                     (kept_traces > 1 ? " or more" : "") + " are kept, and not the " +
                      output::counted(dropped, "event") + " before");
   }
   add(&BegunTrace::unseen, "block", " freed whose allocation was not seen");

@@ -247,3 +247,16 @@ TEST_CASE("traces: losses are listed in words, and none if nothing is missing") 
         std::vector<std::string>{"3 blocks freed whose allocation was not seen",
                                  "1 trace could not be written to the end: No space left on device"});
 }
+
+TEST_CASE("traces: the time that is kept is that of traces without their first events") {
+  RecordedTraces recorded;
+  recorded.traces.resize(3);
+  recorded.traces[0].kept_ns = 5'000'000'000;
+  recorded.traces[1].kept_ns = 2'000'000'000;
+  recorded.traces[1].dropped_events = 7;
+  CHECK(list_losses(recorded) == std::vector<std::string>{"the last 2.00 s are kept, and not the 7 events before"});
+  recorded.traces[2].kept_ns = 1'000'000'000;
+  recorded.traces[2].dropped_events = 5;
+  CHECK(list_losses(recorded) ==
+        std::vector<std::string>{"the last 1.00 s or more are kept, and not the 12 events before"});
+}
