@@ -361,6 +361,19 @@ std::string name_unrecorded(const UnrecordedProgram& program) {
          (program.count > 1 ? ", " + output::with_commas(program.count) + " times" : "") + ")";
 }
 
+/// The line about events that --keep has left out; empty: there are none.
+std::string kept_text(const std::vector<BegunTrace>& traces) {
+  std::uint64_t dropped = 0, kept_ns = 0, cut_traces = 0;
+  for (const BegunTrace& trace : traces) {
+    if (trace.dropped_events == 0) continue;
+    dropped += trace.dropped_events;
+    kept_ns = cut_traces++ == 0 ? trace.kept_ns : std::min(kept_ns, trace.kept_ns);
+  }
+  if (dropped == 0) return {};
+  return "the last " + output::time_text(static_cast<double>(kept_ns)) + (cut_traces > 1 ? " or more" : "") +
+         " are kept, and not the " + output::counted(dropped, "event") + " before";
+}
+
 }  // namespace
 
 TraceStatusFile::TraceStatusFile(const std::string& output, bool has_traces) : paths_(output), has_traces_(has_traces) {
@@ -552,23 +565,15 @@ std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   const auto add = [&](std::uint64_t BegunTrace::*figure, const std::string& noun, const std::string& rest) {
     if (const std::uint64_t number = sum(figure); number != 0) losses.push_back(output::counted(number, noun) + rest);
   };
-  std::uint64_t dropped = 0, kept_ns = 0, kept_traces = 0, bypasses = 0;
+  std::uint64_t bypasses = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
   for (const BegunTrace& trace : recorded.traces) {
-    if (trace.dropped_events != 0) {
-      dropped += trace.dropped_events;
-      kept_ns = kept_traces++ == 0 ? trace.kept_ns : std::min(kept_ns, trace.kept_ns);
-    }
     bypasses += trace.bypasses;
     if (bypass.empty()) bypass = trace.bypass;
     if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
   }
-  if (dropped != 0) {
-    losses.push_back("the last " + output::time_text(static_cast<double>(kept_ns)) +
-                     (kept_traces > 1 ? " or more" : "") + " are kept, and not the " +
-                     output::counted(dropped, "event") + " before");
-  }
+  if (std::string kept = kept_text(recorded.traces); !kept.empty()) losses.push_back(std::move(kept));
   add(&BegunTrace::unseen, "block", " freed whose allocation was not seen");
   add(&BegunTrace::pool_unseen, "end", " of unknown blocks of pools, which are left out");
   add(&BegunTrace::pool_replaced, "block", " of pools made at the address of a live one");
