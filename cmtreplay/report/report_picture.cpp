@@ -49,7 +49,7 @@ Panel memory_panel(const Report& report, bool by_time) {
 /// How long calls took, from the median to the rarest calls. The axis is logarithmic, so that rare calls have room.
 Panel latency_panel(const Report& report, latency_kind kind, const std::string& name) {
   Panel panel{.title = "How long " + name + " took",
-              .x = {"share of the calls that took no longer", Unit::count, true},
+              .x = {"share of the calls that took no longer", Unit::one_in, true},
               .y = {"time of a call", Unit::ns, true}};
   panel.x.ticks = {{1, "0 %"},       {2, "50 %"},         {10, "90 %"},         {100, "99 %"},
                    {1000, "99.9 %"}, {10'000, "99.99 %"}, {100'000, "99.999 %"}};

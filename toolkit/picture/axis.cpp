@@ -38,10 +38,11 @@ struct TickRules {
   double least_step;
 };
 
-constexpr std::array<TickRules, 4> tick_rules{{{"count", count_magnitudes, 10, decimal_factors, 1},
+constexpr std::array<TickRules, 5> tick_rules{{{"count", count_magnitudes, 10, decimal_factors, 1},
                                                {"bytes", byte_magnitudes, 2, binary_factors, 1},
                                                {"ns", time_magnitudes, 10, decimal_factors, 1},
-                                               {"share", share_magnitudes, 10, decimal_factors, 0}}};
+                                               {"share", share_magnitudes, 10, decimal_factors, 0},
+                                               {"one_in", count_magnitudes, 10, decimal_factors, 1}}};
 
 const TickRules& rules_of(Unit unit) {
   assert(static_cast<std::size_t>(unit) < tick_rules.size());
@@ -56,10 +57,10 @@ const Magnitude& magnitude_of(Unit unit, double number) {
   return all[i];
 }
 
-/// With as many digits as are not zero, three after the point at most.
-std::string plain(double number) {
+/// With as many digits as are not zero, `most` after the point at most.
+std::string plain(double number, int most = 3) {
   if (number >= 1e15) return output::fixed(number, 0);
-  std::string text = output::fixed(number, 3);
+  std::string text = output::fixed(number, most);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
@@ -189,6 +190,8 @@ std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int
 
 std::string label_text(Unit unit, double number) {
   const Magnitude& magnitude = magnitude_of(unit, number);
+  if (unit == Unit::one_in && number >= 1)
+    return plain(100 - 100 / number, static_cast<int>(std::log10(number)) + 1) + " %";
   if (unit == Unit::count && number < 1e4)
     return output::with_commas(static_cast<std::uint64_t>(std::max(number, 0.0)));
   const double scaled = number / magnitude.size;

@@ -46,7 +46,7 @@ TEST_CASE("ticks: a logarithmic axis has a place for 0") {
 }
 
 TEST_CASE("ticks: there are never more than asked for, whatever the range") {
-  for (const Unit unit : {Unit::count, Unit::bytes, Unit::ns, Unit::share}) {
+  for (const Unit unit : {Unit::count, Unit::bytes, Unit::ns, Unit::share, Unit::one_in}) {
     for (const bool log : {false, true}) {
       for (const double high : {1.0, 7.0, 1e3, 999'999.0, 0x1p64, 1e300}) {
         const auto ticks = choose_ticks(unit, log, 0, high, 6);
@@ -62,6 +62,8 @@ TEST_CASE("ticks: there are never more than asked for, whatever the range") {
 TEST_CASE("ticks: numbers are written with their unit") {
   CHECK(label_text(Unit::count, 9999) == "9,999");
   CHECK(label_text(Unit::count, 1'234'567) == "1.23 M");
+  CHECK((label_text(Unit::one_in, 1) == "0 %" && label_text(Unit::one_in, 2) == "50 %"));
+  CHECK((label_text(Unit::one_in, 870) == "99.885 %" && label_text(Unit::one_in, 1000) == "99.9 %"));
   CHECK(label_text(Unit::bytes, 10'651'343) == "10.2 MiB");
   CHECK(label_text(Unit::ns, 340e6) == "340 ms");
   CHECK(label_text(Unit::share, 0.124) == "12.4 %");

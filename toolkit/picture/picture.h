@@ -25,7 +25,8 @@ enum class Unit {
   count,  ///< 1-2-5; 1,500 or 1.5 M
   bytes,  ///< powers of two; KiB, MiB
   ns,     ///< 1-2-5; us, ms, s
-  share   ///< from 0 to 1; per cent
+  share,  ///< from 0 to 1; per cent
+  one_in  ///< the rest of one in so many: 1,000 is 99.9 %
 };
 
 /// A mark on an axis.
