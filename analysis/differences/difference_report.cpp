@@ -136,13 +136,16 @@ std::string changes_table(const Difference& report) {
   const auto add_row = [&](const std::string& row_name, const DiffUse& use) {
     table.add(columns.cells(row_of(row_name, use, report.metric)));
   };
+  const TableNames names(report.by, report.contributors);
   std::uint64_t left_out = report.left_out;
   for (const ChangedContributor& each : report.contributors) {
     if (each.change == 0 && ++left_out != 0) continue;  // only other figures have changed
-    table.add(columns.cells(row_of(each)));
-    add_callers_rows(each.callers, 1, add_row);
+    DifferenceRow row = row_of(each);
+    row.name = names.text(each.name);
+    table.add(columns.cells(row));
+    add_callers_rows(names, each.callers, 1, add_row);
   }
-  add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more that changed"), report.total);
+  add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more"), report.total);
   return table.text(terminal::table_width());
 }
 

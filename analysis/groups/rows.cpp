@@ -2,6 +2,7 @@
 #include "analysis/groups/rows.h"
 
 #include "analysis/groups/stack_ends.h"
+#include "analysis/stacks/function_names/short_name.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::analysis {
@@ -14,7 +15,25 @@ std::string line_text(const StackLine& line) {
   return text::to_line(has_folder ? text : text + " in " + line.library);
 }
 
+/// Whether a name is printed whole in any case: it does not push the figures out of a table, or ends with its place.
+bool stays_whole(const std::string& name) {
+  constexpr std::size_t brief = 24;
+  return name.size() <= brief || name.starts_with("py::") || is_javascript_function(name);
+}
+
 }  // namespace
+
+void TableNames::add_name(const std::string& name) {
+  const auto [at, is_new] = full_.try_emplace(stays_whole(name) ? name : short_name(name), name);
+  if (!is_new && at->second != name) at->second.clear();
+}
+
+std::string TableNames::text(const std::string& name) const {
+  if (!is_of_functions_ || stays_whole(name)) return text::to_line(name);
+  const std::string brief = short_name(name);
+  const auto found = full_.find(brief);
+  return text::to_line(found != full_.end() && found->second == name ? brief : name);
+}
 
 std::string largest_stack_text(const std::string& name, const std::vector<StackLine>& stack, std::uint64_t left_out) {
   if (stack.empty()) return {};

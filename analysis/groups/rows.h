@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/groups/group.h"
@@ -11,13 +12,40 @@
 
 namespace cmt::analysis {
 
+/// Names as a table of text has them: a long one of a function is short (function_names/short_name.h), unless another
+/// one in the table has the same short name. Templates have names of hundreds of characters.
+class TableNames {
+ public:
+  /// `groups`: of the table, with their callers.
+  template <class Groups>
+  TableNames(By by, const Groups& groups) : is_of_functions_(by == By::function || by == By::caller) {
+    if (is_of_functions_) add(groups);
+  }
+
+  std::string text(const std::string& name) const;
+
+ private:
+  template <class Groups>
+  void add(const Groups& groups) {
+    for (const auto& each : groups) {
+      add_name(each.name);
+      add(each.callers);
+    }
+  }
+  void add_name(const std::string& name);
+
+  bool is_of_functions_;
+  std::unordered_map<std::string, std::string> full_;  // by the short name; empty: of several
+};
+
 /// Calls add_row(name, figures) for each row of a tree of callers. If a function has several callers, their rows are
 /// indented by one level more.
 template <class Figures, class AddRow>
-void add_callers_rows(const std::vector<CallerOf<Figures>>& callers, std::size_t level, const AddRow& add_row) {
+void add_callers_rows(const TableNames& names, const std::vector<CallerOf<Figures>>& callers, std::size_t level,
+                      const AddRow& add_row) {
   for (const CallerOf<Figures>& each : callers) {
-    add_row(std::string(2 * level, ' ') + "<- " + text::to_line(each.name), each.use);
-    add_callers_rows(each.callers, level + (each.callers.size() > 1 ? 1 : 0), add_row);
+    add_row(std::string(2 * level, ' ') + "<- " + names.text(each.name), each.use);
+    add_callers_rows(names, each.callers, level + (each.callers.size() > 1 ? 1 : 0), add_row);
   }
 }
 

@@ -145,14 +145,15 @@ output::Columns<HolderRow> holder_columns(const PageHolders& report) {
 std::string holders_table(const PageHolders& report) {
   const output::Columns<HolderRow> columns = holder_columns(report);
   output::Table table = columns.table();
+  const TableNames names(report.by, report.holders);
   std::uint64_t left_out = report.left_out;
   for (const PageHolder& each : report.holders) {
     if (each.self.blocks == 0 && !report.inclusive) {  // only its callees hold pages
       ++left_out;
       continue;
     }
-    table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive}));
-    add_callers_rows(each.callers, 1, [&](const std::string& row_name, const PageUse& use) {
+    table.add(columns.cells({names.text(each.name), each.self, each.inclusive}));
+    add_callers_rows(names, each.callers, 1, [&](const std::string& row_name, const PageUse& use) {
       table.add(columns.cells({row_name, use, use, {}, true}));
     });
   }

@@ -186,14 +186,15 @@ bool has_none(const Use& use) {
 std::string table_text(const Contributors& report) {
   const output::Columns<ContributorRow> columns = contributor_columns(report);
   output::Table table = columns.table();
+  const TableNames names(report.by, report.contributors);
   std::uint64_t left_out = report.left_out;
   for (const Contributor& each : report.contributors) {
     if (has_none(each.self) && !report.inclusive) {  // only its callees have allocated
       ++left_out;
       continue;
     }
-    table.add(columns.cells({text::to_line(each.name), each.self, each.inclusive, each.lifetimes}));
-    add_callers_rows(each.callers, 1, [&](const std::string& row_name, const Use& use) {
+    table.add(columns.cells({names.text(each.name), each.self, each.inclusive, each.lifetimes}));
+    add_callers_rows(names, each.callers, 1, [&](const std::string& row_name, const Use& use) {
       table.add(columns.cells({row_name, use, use, {}, {}, true}));
     });
   }

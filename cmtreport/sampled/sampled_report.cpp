@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/differences/compared_trace.h"
+#include "analysis/groups/rows.h"
 #include "analysis/sampling/sample_counter.h"
 #include "analysis/stacks/contributors.h"
 #include "analysis/stacks/named_stacks.h"
@@ -79,11 +80,12 @@ picture::Panel panel_of(const LiveSeries& series) {
 picture::NumberTable table_of(const analysis::Contributors& report) {
   picture::NumberTable table{
       {std::string(name(report.by)), "live at the end", "live at the peak", "allocated", "samples"}, {}};
+  const analysis::TableNames names(report.by, report.contributors);
   for (const analysis::Contributor& one : report.contributors) {
     const auto& use = one.self.sampled;
     if (!use || table.rows.size() == rows_max) continue;
-    table.rows.push_back({one.name, estimate_text(use->live), estimate_text(use->peak), estimate_text(use->allocated),
-                          output::with_commas(use->allocated.samples)});
+    table.rows.push_back({names.text(one.name), estimate_text(use->live), estimate_text(use->peak),
+                          estimate_text(use->allocated), output::with_commas(use->allocated.samples)});
   }
   return table;
 }
@@ -91,10 +93,11 @@ picture::NumberTable table_of(const analysis::Contributors& report) {
 picture::NumberTable table_of(const analysis::Difference& report) {
   picture::NumberTable table{
       {std::string(name(report.by)), "live at the end, before", "after", "allocated, before", "after"}, {}};
+  const analysis::TableNames names(report.by, report.contributors);
   for (const auto& one : report.contributors) {
     const auto &before = one.self.before.sampled, &after = one.self.after.sampled;
     if (!before || !after || table.rows.size() == rows_max) continue;
-    table.rows.push_back({one.name, estimate_text(before->live), estimate_text(after->live),
+    table.rows.push_back({names.text(one.name), estimate_text(before->live), estimate_text(after->live),
                           estimate_text(before->allocated), estimate_text(after->allocated)});
   }
   return table;

@@ -77,7 +77,7 @@ END
   sed 's/parse(int)/a_parser_of_very_long_lines::parse_all_of_them(int)/' app.trace >long.trace
   COLUMNS=80 lifetimes --by=function --top=1 long.trace 2>messages | sed -n 5,6p | same /dev/fd/3 3<<'END'
 function                   at peak  allocated  allocations  at end  with callees
-a_parse...l_of_them(int)    1000 B   1.12 KiB            3    50 B        1000 B
+a_parse...se_all_of_them    1000 B   1.12 KiB            3    50 B        1000 B
 END
   ! lifetimes --by=function app.trace 2>messages | grep -q $'\e' || complain 'escape sequences in a pipe'
   lifetimes --by=function --color=always app.trace 2>messages | grep -q $'^\e\\[1mfunction .*\e\\[0m$' || complain 'no bold heading'
