@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -33,6 +34,7 @@
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/symbols/name_frames.h"
 
 namespace cmt::report {
 namespace {
@@ -85,7 +87,8 @@ lists them).
                  new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
                  need no --skip
   --raw          charge these functions themselves, not their callers
-  --native=WHICH which native frames to show in stacks of Python or JavaScript:
+  --native=fold|all|none
+                 which native frames to show in stacks of Python or JavaScript:
                  fold (the default) leaves out those of the interpreter that
                  call these, and charges the innermost function of these, or the
                  extension module that it calls; all; or none
@@ -160,6 +163,30 @@ bool may_be_watched(const std::string& path, const Json& watch, std::uint64_t pi
     return trace.is_object() && trace.value("pid", Json()) == pid;
   };
   return std::any_of(list.begin(), list.end(), is_of_process);
+}
+
+/// The wall clock at the first or last sample of cmtwatch run, in ns since 1970.
+std::optional<std::int64_t> wall_ns_of(const Json& sample) {
+  if (!sample.is_object() || !sample.contains("wall_ns") || !sample.at("wall_ns").is_number_integer()) return {};
+  return sample.at("wall_ns").get<std::int64_t>();
+}
+
+/// Says so if the samples of cmtwatch run are all from before the traces' begin or from after their last event.
+void say_if_watched_at_other_time(const std::string& path, const Json& watch, const Report& report) {
+  constexpr std::int64_t second = 1'000'000'000, slack = 2 * second;  // a trace states the second of its start
+  const Json samples = watch.value("samples", Json());
+  const std::optional<std::time_t> start = symbols::start_of(Header{.metadata = {{"start", report.total.start}}});
+  if (!samples.is_array() || samples.empty() || !start) return;
+  if (*start < 0 || *start > std::numeric_limits<std::int64_t>::max() / second / 4) return;
+  const std::int64_t begin = *start * second;
+  const std::optional<std::int64_t> first = wall_ns_of(samples.front()), last = wall_ns_of(samples.back());
+  const auto say = [&](std::int64_t ns, const char* of_what) {
+    command::complain(tool, path + ": was measured " + output::seconds_text(ns) + of_what + ": is it of another run?");
+  };
+  if (last && *last > 0 && *last < begin - slack) say(begin - *last, " before the trace began");
+  if (!first || *first < 0 || report.duration_ns == unknown) return;
+  const std::int64_t end = begin + static_cast<std::int64_t>(std::min<std::uint64_t>(report.duration_ns, begin));
+  if (*first > end + slack) say(*first - end, " after the trace's last event");
 }
 
 /// Says so if the output of cmtwatch has none of the traces' processes. In a container a process may have another id.
@@ -409,7 +436,10 @@ int run(const CommandLine& line) {
     command::complain(tool, analysis::no_stack_matches);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (others.replay) refuse_replay_of_other(line.value("replay", ""), *others.replay, report);
-  if (others.watch) say_if_watched_others(line.value("watch", ""), *others.watch, report);
+  if (others.watch) {
+    say_if_watched_others(line.value("watch", ""), *others.watch, report);
+    say_if_watched_at_other_time(line.value("watch", ""), *others.watch, report);
+  }
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json())
     outputs.write_json(

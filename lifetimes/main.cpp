@@ -106,7 +106,8 @@ Who allocates:
                  new, xmalloc, PyMem_Malloc, g_malloc, insides of containers)
                  need no --skip
   --raw          charge these functions themselves, not their callers
-  --native=WHICH which native frames to show in stacks of Python or JavaScript:
+  --native=fold|all|none
+                 which native frames to show in stacks of Python or JavaScript:
                  fold (the default) leaves out those of the interpreter that
                  call these, and charges the innermost function of these, or the
                  extension module that it calls; all; or none

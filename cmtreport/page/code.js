@@ -176,7 +176,7 @@
       this.seen = this.seenView(values);
       const kinds = {functions: () => this.functionsTable(values), callers: () => this.callersTable(values.chosen)};
       const folded = this.model.folded(this.seen), least = this.model.report.folded?.share ?? 0, words = this.seenWords(values);
-      this.tablePlace.replaceChildren(words ? el("p", {class: "hint part-of"}, `Only ${words}.`) : "", (kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded < 0.01 * this.seen.gross ? "" : el("p", {class: "hint folded"},
+      this.tablePlace.replaceChildren(words ? el("p", {class: "hint part-of"}, `Only ${words}.`) : "", (kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded <= 0.01 * this.seen.gross ? "" : el("p", {class: "hint folded"},
         `${share(folded, this.seen.gross)} of it is in calls that each have less than ${+(100 * least).toFixed(4)} % of every measure: "[other, N functions]" below their caller. Sums by function are without these.`));
     }
 

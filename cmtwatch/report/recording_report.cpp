@@ -135,8 +135,9 @@ std::string RecordView::head() const {
 bool RecordView::end(const SamplingCost& cost) {
   columns_.clear();
   if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return false;
-  const std::string line = peak_text() + "; " + output::counted(moments_, "moment") + cost.left_out_text() +
-                           "; recording took " + output::fixed(cost.cpu_share() * 100, 1) + " % of a processor";
+  std::string line = peak_text() + "; " + output::counted(moments_, "moment") + cost.left_out_text();
+  const bool is_one_look = moments_ == 1 && cost.missed + cost.skipped == 0;  // which is all of the elapsed time
+  if (!is_one_look) line += "; recording took " + output::fixed(cost.cpu_share() * 100, 1) + " % of a processor";
   beside_ == Beside::nobody ? print(line + "\n") : command::complain("cmtwatch record", line);
   return true;
 }

@@ -156,7 +156,9 @@ std::string peak_line(const WatchResult& result, const WatchOptions& options) {
   text += "; " + output::with_commas(result.samples) + (result.samples == 1 ? " sample" : " samples, one every ");
   if (result.samples != 1) text += output::time_text(static_cast<double>(options.pace.interval_ns));
   text += result.left_out_text();
-  text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
+  // One look, without a command to wait for, is all of the elapsed time.
+  if (result.samples != 1 || result.missed + result.skipped != 0 || !options.command.empty())
+    text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
   if (options.pause) text += "; " + result.pauses.text();
   if (!options.command.empty()) text += mark_text(result, options);
   return text + "\n";

@@ -4,6 +4,7 @@
     python3 -m cmt_trace --sections FILE.cmt    prints the sections, the streams and their sizes
     python3 -m cmt_trace --check FILE.cmt       also verifies parts that a reader need not: tables of keyframes, index, totals
 """
+import signal
 import sys
 
 from .decoder import STRETCH, Decoder
@@ -72,6 +73,7 @@ def main():
         print("Usage: python3 -m cmt_trace [--sections] [--check] FILE.cmt", file=sys.stderr)
         sys.exit(2)
     path = paths[0]
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly where the reader, such as head, has enough
     try:
         with open(path, "rb") as file:
             data = file.read()

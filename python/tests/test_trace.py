@@ -1,6 +1,8 @@
 """Tests of cmt_trace, on the vectors of the format."""
 import math
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -169,6 +171,14 @@ class Command(unittest.TestCase):
         self.assertEqual(self.status(), 2)
         self.assertEqual(self.status("--other", str(vectors / "kinds.cmt")), 2)
         self.assertEqual(self.status(str(vectors / "none.cmt")), 1)
+
+    def test_a_closed_pipe_ends_it_quietly(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([sys.executable, "-m", "cmt_trace", str(vectors / "kinds.cmt")], cwd=source / "python", check=False,
+                              stdout=writing, stderr=subprocess.PIPE)
+        os.close(writing)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
 
 
 class Tables(unittest.TestCase):

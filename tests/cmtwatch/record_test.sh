@@ -121,6 +121,9 @@ for file in text other.db; do
 done
 status=0; cmtwatch peak nowhere.db 2>err || status=$?
 [ "$status" = 1 ] && grep -qx 'cmtwatch peak: nowhere.db: No such file or directory' err || complain "$(cat err)"
+# The cost of one look is all of its time, and is not printed.
+cmtwatch record --count=1 -o once.db $$ >out 2>err || complain "once: $(cat err)"
+tail -n 1 out | grep -qE '; 1 moment$' || complain "once: $(cat out)"
 # Moments that are left out for their cost are reported, and their number is in the recording.
 cmtwatch record --interval=1ms --max-cost=0.001 --duration=100ms -o left_out.db $$ >out 2>err || complain "--max-cost: $(cat err)"
 tail -n 1 out | grep -qE '; 1 moment(, [0-9]+ missed)?, [0-9]+ skipped for their cost; recording took' || complain "left out: $(cat out)"

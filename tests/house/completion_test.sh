@@ -52,7 +52,16 @@ expects 'auto no yes' cmttrace --follow = ''
 expects 'auto off' cmttrace --touched = ''
 expects 'pss rss uss anon swap vm' cmtwatch get --metric = ''
 expects run cmtwatch ru
-touch 'a b.cmt'; mkdir folder
+expects 'unused peak' overhead --at = ''
+for tool in lifetimes overhead cmtreport; do expects 'fold all none' $tool --native = ''; done
+expects off cmtreplay --huge-pages = ''
+expects end cmtreplay --trim-at = ''
+expects 'quick full' cmtreplay --suite = ''
+expects 'memory time both' cmtreplay --tune = ''
+expects 'tcmalloc tbb' cmtreplay --alloc = t
+expects '' cmtreplay --give-back = ''
+touch 'a b.cmt' tiny.so; mkdir folder
+expects 'tcmalloc tbb tiny.so' cmtreplay --alloc = t
 expects 'folder' trace2cmt --debug-dir fol
 [ "$(offers lifetimes 'a ')" = 'a b.cmt' ] || complain "a file with a blank is not offered whole"
 [ "$(offers lifetimes --plot = 'a ')" = 'a b.cmt' ] || complain "the file of an option is not offered"
@@ -62,7 +71,8 @@ status=0; "$SOURCE/script/completions" 2>err || status=$?
 [ $status = 2 ] && grep -qx 'Usage: completions FOLDER TOOL...' err || complain "script/completions: exit $status, $(cat err)"
 
 if command -v fish >/dev/null; then
-  for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric' 'cmt rec record' 'cmt who --by=fu --by=function' 'cmt watch get --met --metric' 'cmt help who who'; do
+  for line in 'lifetimes --by=fu --by=function' 'cmttrace --follow=n --follow=no' 'cmtwatch ru run' 'cmtwatch get --met --metric' 'cmt rec record' 'cmt who --by=fu --by=function' 'cmt watch get --met --metric' 'cmt help who who' \
+    'cmtreplay --suite=q --suite=quick' 'cmtreplay --alloc=tb --alloc=tbb' 'cmtreplay --alloc=ti --alloc=tiny.so'; do
     HOME=$PWD fish -c "source $made/fish/${line%% *}.fish; complete -C '${line% *}'" | cut -f 1 | grep -x -- "${line##* }" >/dev/null ||
       complain "fish does not complete ${line% *}"
   done
@@ -76,7 +86,7 @@ zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PROMPT= TERM=dumb; fpath=($1 \$fpath); autoload -Uz compinit; compinit -D -u; print REA''DY"
 zpty -r shell answer '*READY*' || exit 1
-for line tail in 'lifetimes --by=fu' nction 'cmttrace --follow=n' o 'cmtwatch get --met' ric 'cmt watch get --met' ric 'cmt who --by=fu' nction; do
+for line tail in 'lifetimes --by=fu' nction 'cmttrace --follow=n' o 'cmtwatch get --met' ric 'cmt watch get --met' ric 'cmt who --by=fu' nction 'cmtreplay --alloc=tb' b 'cmtreplay --alloc=ti' ny.so 'cmtreplay --suite=q' uick; do
   zpty -w -n shell "$line"$'\t'
   zpty -r shell answer "*${line##* }$tail*" || exit 1
   zpty -w -n shell $'\C-u'

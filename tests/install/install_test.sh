@@ -19,10 +19,10 @@ for file in lib/libcmttrace.so lib/libcmttrace-pools.so lib/libcmt.a lib/libcmt.
   [ -f "$prefix/$file" ] || fail "$file is missing"
 done
 # Documents refer to each other, and tutorials to their programs.
-doc=$prefix/share/doc/cmt/doc
 while IFS=: read -r page link; do
-  [ -e "${page%/*}/${link#](}" ] || fail "$page refers to ${link#](}, which is not installed"
-done < <({ grep -roE --include='*.md' '\]\([a-z][^):#]*' "$doc"; grep -roE '\]\([.][.]/[a-z][^):#]*' "$doc/tutorials" "$doc/design"; } | grep -v '(https\?$')
+  link=${link#](}
+  [ -e "${page%/*}/${link%[)#]}" ] || fail "$page refers to ${link%[)#]}, which is not installed"
+done < <(grep -roE --include='*.md' '\]\(([.][.]/)*[A-Za-z][^): #]*[)#]' "$prefix/share/doc/cmt")
 ! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
 
 version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/cmt.pc")

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
@@ -123,6 +124,31 @@ void name_from_perf_map(Lookup& lookup, const NamingOptions& options) {
   });
 }
 
+/// Whether the recorded process is node, as far as its modules show. Debian's has its code in libnode.so.108.
+bool is_node(const StackTable& stacks) {
+  for (ModuleId id = 1; id < stacks.module_count(); ++id) {
+    const std::string_view path = stacks.module(id).path;
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if (name == "node" || name == "nodejs" || name.starts_with("libnode.so")) return true;
+  }
+  return false;
+}
+
+/// Whether a function of a JIT compiler has a name, as in a trace that was symbolised while the list was there.
+bool names_compiled_functions(const StackTable& stacks) {
+  for (FrameId id = 1; id < stacks.frame_count(); ++id) {
+    if (stacks.frame(id).module == 0 && has_function(stacks.names(id), "")) return true;
+  }
+  return false;
+}
+
+/// Says so if node's list of its functions is not there, or is not there any more.
+void say_if_list_is_missing(const StackTable& stacks, const NamingOptions& options) {
+  if (!options.say || options.perf_map.empty() || !is_node(stacks) || names_compiled_functions(stacks)) return;
+  if (access(options.perf_map.c_str(), F_OK) == 0 || errno != ENOENT) return;
+  options.say("there is no " + options.perf_map + ", node's list of its functions: those of JavaScript are not named");
+}
+
 }  // namespace
 
 NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, const NamingOptions& options) {
@@ -166,6 +192,7 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   if (of_no_module.empty()) return counts;
   attempt("", "functions of a JIT compiler are", std::move(of_no_module),
           [&](Lookup& lookup) { name_from_perf_map(lookup, options); });
+  say_if_list_is_missing(stacks, options);
   return counts;
 }
 

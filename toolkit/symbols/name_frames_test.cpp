@@ -396,6 +396,28 @@ TEST_CASE("the list of a JIT compiler is that of the recorded process, not of on
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a list that node has made, and that is gone, is reported") {
+  const auto said_of = [](const std::string& module, bool is_named) {
+    StackTable stacks;
+    stacks.add_module({.path = module, .begin = 0x400000, .end = 0x500000});
+    const FrameId named = stacks.add_frame({0, 0x1000, true});
+    stacks.add_frame({0, 0x2000, true});
+    const FrameName name{.function = "render /srv/app.js:6:16", .file = {}};
+    if (is_named) stacks.set_names(named, {&name, 1});
+    std::string said;
+    name_all_frames(stacks, {.perf_map = "perf-4713.map", .say = [&](const std::string& text) { said += text; }});
+    return said;
+  };
+  const std::string gone = "there is no perf-4713.map, node's list of its functions: those of JavaScript are not named";
+  CHECK(said_of("/usr/bin/node", false) == gone);
+  CHECK(said_of("/usr/lib/x86_64-linux-gnu/libnode.so.108", false) == gone);
+  CHECK(said_of("/usr/bin/node", true) == "");
+  CHECK(said_of("/usr/bin/nodes", false) == "");
+  std::ofstream("perf-4713.map") << "3000 40 f\n";
+  CHECK(said_of("/usr/bin/node", false) == "");
+  std::filesystem::remove("perf-4713.map");
+}
+
 TEST_CASE("a list of a JIT compiler is read from a regular file only, which belongs to this user") {
   const std::string path = "perf-4712.map";
   StackTable stacks;
