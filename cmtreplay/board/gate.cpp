@@ -335,7 +335,7 @@ std::vector<Judgement> judge_baseline(const std::vector<Cell>& cells, const std:
   }
   if (has_time)
     remarks.push_back("time is judged by its ratio to " + cells.front().reference.name +
-                      ", since the baseline is of another day; --against=OLD.so is sharper");
+                      ", since the baseline was measured apart; --against=OLD.so is sharper");
   return judgements;
 }
 

@@ -343,10 +343,12 @@ auto CmtVerifier::in_stream(StreamId id, const Step& step) {
   }
 }
 
-/// Checks that the table of a keyframe has the blocks that the events before left alive.
+/// Checks that the table of a keyframe has the blocks that the events before left alive. The first block needs none,
+/// but readers read it.
 void CmtVerifier::check_keyframe(const BlockHeader& block) {
-  if (!block.keyframe || blocks_.size() == 1) return;
-  if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
+  const bool has_table = streams_.contains(StreamId::live);
+  if (!block.keyframe || (blocks_.size() == 1 && !has_table)) return;
+  if (!has_table) return fault(offset_, "a keyframe without a table of live blocks");
   const std::string stated =
       in_stream(StreamId::live, [&] { return put_live(by_tag(take_live(streams_[StreamId::live]))); });
   if (intact_ && stated != put_live(by_tag(addresses_.live()))) {
