@@ -9,7 +9,7 @@ def is_power_of_2(number):
 
 # ## Origins
 
-MALLOC, CALLOC, ALIGNED_ALLOC, TOUCH, RESIDENT, LAST_KNOWN = 0, 2, 5, 28, 29, 32
+MALLOC, CALLOC, ALIGNED_ALLOC, TOUCH, RESIDENT, LAST_KNOWN, DISCARD = 0, 2, 5, 28, 29, 32, 38
 
 
 def origins(block, table, stacks):
@@ -100,6 +100,10 @@ class Made:
             if event.old_tag in self.blocks:
                 self.add_run(event)
             return
+        if event.kind == DISCARD:
+            if event.old_tag in self.blocks:
+                self.drop(event.old_tag, event.size, event.size + event.count)
+            return
         if event.ends():
             self.blocks.pop(event.old_tag, None)
         if event.tag:
@@ -133,6 +137,23 @@ class Made:
         for i in range(len(runs) - 1, 0, -1):
             if runs[i - 1][1] == runs[i][0] and runs[i - 1][2:] == runs[i][2:]:
                 runs[i - 1:i + 1] = [(runs[i - 1][0], *runs[i][1:])]
+
+    def drop(self, tag, begin, end):
+        """Takes bytes that were given back out of the runs. The rest of a run that is cut has pages of 4,096 bytes."""
+        made, runs = self.blocks[tag], []
+        size = min(made[2] * made[3], MASK)
+        if begin >= size or begin == end:
+            return
+        end = min(end, size)
+        for run_begin, run_end, kind, page_size in made[8]:
+            if run_end <= begin or run_begin >= end:
+                runs.append((run_begin, run_end, kind, page_size))
+                continue
+            if run_begin < begin:
+                runs.append((run_begin, begin, kind, 4096))
+            if run_end > end:
+                runs.append((end, run_end, kind, 4096))
+        made[8][:] = runs
 
     def state(self):
         return self.time, self.blocks

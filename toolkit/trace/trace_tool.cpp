@@ -36,6 +36,14 @@ bool has_room_for_threads() {
   return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
 }
 
+/// Whether figures of a tool need events that origins do not have: those of pools, or that pages were given back.
+bool needs_all_events(const Totals& totals, std::uint64_t touched_min) {
+  const auto has = [&totals](Kind kind) { return totals.by_kind[static_cast<std::size_t>(kind)] != 0; };
+  const bool has_pools =
+      std::any_of(known_kinds.begin(), known_kinds.end(), [&has](Kind kind) { return is_of_pool(kind) && has(kind); });
+  return has_pools || (touched_min != 0 && has(Kind::discard));
+}
+
 }  // namespace
 
 Options parse_options(const std::string& tool, const command::CommandLine& line,
@@ -98,6 +106,7 @@ Reader Trace::open(bool addresses, bool stacks, command::Samples samples) {
 
 std::optional<LateStart> Trace::start_late(const SliceRange& range) {
   if (options_.strict || options_.path == "-" || pools_.has_chosen()) return std::nullopt;
+  if (totals() && needs_all_events(*totals(), header().touched_min())) return std::nullopt;
   return trace::start_late(reader_, range, reopen_);
 }
 
