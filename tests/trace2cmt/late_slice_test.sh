@@ -71,8 +71,8 @@ for offset in $(stream core 3p) $(stream stack 5p) $(stream origin '$p') $index;
   [ ! -s err ] || complain "damage at $offset: $(cat err)"
   trace2cmt -s --strict --slice=19000:19900 none.cmt | cmp - out || complain "damage at $offset: another slice"
 done
-# Damage before the origins does not matter for lifetimes, unless it hits the call that made a block which ends in the slice, or
-# the trace has events that origins do not have: of pools, and of pages that were given back.
+# Damage before the origins does not matter for lifetimes, unless it hits the call that made a block which ends in the slice.
+# A trace with events that origins do not have, of pools and of pages that were given back, is read from its begin.
 whole=malloc
 index=$(sed -n 's/^ *\(0x[0-9a-f]*\) INDX.*/\1/p' malloc.sections)
 for offset in $(stream stack 5p) $(stream origin '$p') $index; do
