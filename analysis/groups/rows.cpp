@@ -15,22 +15,21 @@ std::string line_text(const StackLine& line) {
   return text::to_line(has_folder ? text : text + " in " + line.library);
 }
 
-/// Whether a name is printed whole in any case: it does not push the figures out of a table, or ends with its place.
-bool stays_whole(const std::string& name) {
-  constexpr std::size_t brief = 24;
-  return name.size() <= brief || name.starts_with("py::") || is_javascript_function(name);
+/// The short name, but for functions of scripts, whose names end with their places.
+std::string table_name(const std::string& name) {
+  return name.starts_with("py::") || is_javascript_function(name) ? name : short_name(name);
 }
 
 }  // namespace
 
 void TableNames::add_name(const std::string& name) {
-  const auto [at, is_new] = full_.try_emplace(stays_whole(name) ? name : short_name(name), name);
+  const auto [at, is_new] = full_.try_emplace(table_name(name), name);
   if (!is_new && at->second != name) at->second.clear();
 }
 
 std::string TableNames::text(const std::string& name) const {
-  if (!is_of_functions_ || stays_whole(name)) return text::to_line(name);
-  const std::string brief = short_name(name);
+  if (!is_of_functions_) return text::to_line(name);
+  std::string brief = table_name(name);
   const auto found = full_.find(brief);
   return text::to_line(found != full_.end() && found->second == name ? brief : name);
 }

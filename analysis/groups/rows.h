@@ -12,8 +12,8 @@
 
 namespace cmt::analysis {
 
-/// Names as a table of text has them: a long one of a function is short (function_names/short_name.h), unless another
-/// one in the table has the same short name. Templates have names of hundreds of characters.
+/// Names as a table of text has them: functions have short ones (function_names/short_name.h), unless two in the table
+/// would be the same. Templates have names of hundreds of characters.
 class TableNames {
  public:
   /// `groups`: of the table, with their callers.

@@ -45,7 +45,7 @@ app.trace: at event 12 (120 ns), the sample with the most unused bytes on pages
 
 function            unused     pages      live  blocks  free without  old pages  pinned  separable  with callees
 keep              11.7 KiB  12.0 KiB     288 B       3      12.0 KiB   12.0 KiB       3   11.7 KiB      13.7 KiB
-grow<b>           2.00 KiB  4.00 KiB  2.00 KiB       1      4.00 KiB        0 B       0        0 B      2.00 KiB
+grow<>            2.00 KiB  4.00 KiB  2.00 KiB       1      4.00 KiB        0 B       0        0 B      2.00 KiB
 all, with 1 more  13.7 KiB  16.0 KiB  2.28 KiB       4      16.0 KiB   12.0 KiB       3   11.7 KiB      13.7 KiB
 
 sorted by bytes of their pages that no block asked for; a page is shared evenly among its blocks

@@ -49,8 +49,8 @@ app.trace: 9 events; 7 blocks, 1.48 KiB, of 4 stacks
   stack not known: 1 block, 7 B
 
 function           at peak  blocks at peak  allocated  allocations  temporary  at end  blocks at end  with callees
-parse(int)          1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
-list::push(int)      300 B               1      340 B            2          1   300 B              1         300 B
+parse               1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
+list::push           300 B               1      340 B            2          1   300 B              1         300 B
 plugin.so+0x40        16 B               1       16 B            1          0    16 B              1          16 B
 [unknown]              7 B               1        7 B            1          0     7 B              1           7 B
 all, with 2 more  1.29 KiB               4   1.48 KiB            7          1   373 B              4      1.29 KiB
@@ -72,7 +72,7 @@ by_width() {
   width() { COLUMNS=$1 lifetimes --by=function --top=1 "${@:2}" app.trace 2>messages | sed -n 5,6p | sed 's/ *$//'; }
   width 90 | same /dev/fd/3 3<<'END'
 function           at peak  allocated  allocations  temporary  at end  with callees
-parse(int)          1000 B   1.12 KiB            3          0    50 B        1000 B
+parse               1000 B   1.12 KiB            3          0    50 B        1000 B
 END
   sed 's/parse(int)/a_parser_of_very_long_lines::parse_all_of_them(int)/' app.trace >long.trace
   COLUMNS=80 lifetimes --by=function --top=1 long.trace 2>messages | sed -n 5,6p | same /dev/fd/3 3<<'END'
@@ -87,11 +87,11 @@ behaviour "a table has the width of the terminal, and bold headings where that i
 by_caller() {
   lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/ *$//' | same /dev/fd/3 3<<'END'
 caller             at peak  blocks at peak  allocated  allocations  temporary  at end  blocks at end  with callees
-parse(int)          1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
-  <- parse(int)     1000 B               1   1.03 KiB            2          0    50 B              1
-  <- parse(int)     1000 B               1   1.03 KiB            2          0    50 B              1
+parse               1000 B               1   1.12 KiB            3          0    50 B              1        1000 B
+  <- parse          1000 B               1   1.03 KiB            2          0    50 B              1
+  <- parse          1000 B               1   1.03 KiB            2          0    50 B              1
   <- main           1000 B               1   1.03 KiB            2          0    50 B              1
-list::push(int)      300 B               1      340 B            2          1   300 B              1         300 B
+list::push           300 B               1      340 B            2          1   300 B              1         300 B
   <- fill            300 B               1      340 B            2          1   300 B              1
   <- main            300 B               1      340 B            2          1   300 B              1
 all, with 4 more  1.29 KiB               4   1.48 KiB            7          1   373 B              4      1.29 KiB

@@ -57,7 +57,7 @@ after:  after.trace: 5 events; 4 blocks, 1.81 KiB; peak 1.71 KiB; at end 1.71 Ki
 
 function  change    share    before     after  at peak  allocated  blocks  at end
 grow      +700 B  +66.7 %       0 B     700 B   +700 B     +700 B      +1  +700 B  new
-old<b>    -300 B  -28.6 %     300 B       0 B   -300 B     -300 B      -1  -300 B  gone
+old<>     -300 B  -28.6 %     300 B       0 B   -300 B     -300 B      -1  -300 B  gone
 push       +50 B   +4.8 %    1000 B  1.03 KiB    +50 B      +50 B      +1   +50 B
 all       +450 B           1.27 KiB  1.71 KiB   +450 B     +450 B      +1  +450 B
 
