@@ -85,7 +85,18 @@ class Adviser {
     if (trim_is_idle_) return;
     thoughts_.push_back({bytes, "malloc_trim(0) would give back " + bytes_text(bytes) + " now, and leave about " +
                                     bytes_text(given_.resident_bytes - std::min(bytes, given_.resident_bytes)) +
-                                    " resident. The pages come back as the program uses them again."});
+                                    " resident. The pages come back as the program uses them again." + arenas_text()});
+  }
+
+  /// The setting for a process with many arenas; empty: it has few, or the setting.
+  std::string arenas_text() const {
+    constexpr std::size_t arenas_many = 5;
+    const auto& parameters = given_.heap->malloc.parameters;
+    const std::size_t arenas = given_.heap->malloc.arenas.size();
+    if (!parameters || parameters->arena_max != 0 || arenas < arenas_many) return {};
+    return " Each of the " + std::to_string(arenas) +
+           " arenas can keep free memory of its own. With MALLOC_ARENA_MAX=2 threads share two, and may wait for each "
+           "other: `cmtreplay --tune` of a recording tries it.";
   }
 
   std::string trim_is_idle() const {
