@@ -171,7 +171,7 @@ std::optional<std::int64_t> wall_ns_of(const Json& sample) {
   return sample.at("wall_ns").get<std::int64_t>();
 }
 
-/// Says so if the samples of cmtwatch run are all from before the traces' begin or from after their last event.
+/// Says so if the samples of cmtwatch run are all from before the traces' begin or from after their end.
 void say_if_watched_at_other_time(const std::string& path, const Json& watch, const Report& report) {
   constexpr std::int64_t second = 1'000'000'000, slack = 2 * second;  // a trace states the second of its start
   const Json samples = watch.value("samples", Json());
@@ -185,8 +185,12 @@ void say_if_watched_at_other_time(const std::string& path, const Json& watch, co
   };
   if (last && *last > 0 && *last < begin - slack) say(begin - *last, " before the trace began");
   if (!first || *first < 0 || report.duration_ns == unknown) return;
-  const std::int64_t end = begin + static_cast<std::int64_t>(std::min<std::uint64_t>(report.duration_ns, begin));
-  if (*first > end + slack) say(*first - end, " after the trace's last event");
+  std::uint64_t lasted = report.duration_ns;
+  for (const Process& process : report.processes) {
+    if (process.recorded_ns != unknown) lasted = std::max(lasted, process.recorded_ns);
+  }
+  const std::int64_t end = begin + static_cast<std::int64_t>(std::min<std::uint64_t>(lasted, begin));
+  if (*first > end + slack) say(*first - end, " after the trace ended");
 }
 
 /// Says so if the output of cmtwatch has none of the traces' processes. In a container a process may have another id.

@@ -104,19 +104,23 @@ constexpr RuntimeCompiler runtime_compilers[] = {
      "-XX:+DumpPerfMapAtExit'; before, load perf-map-agent"},
 };
 
-/// How a Java machine that runs on, after it was attached to, lists the names of its methods.
+/// How a Java machine that runs on, after it was attached to, lists the names of its methods. Empty: it has ended.
 std::string names_of_running_java(int process, const std::string& list) {
-  std::string options;
+  std::string command, environment;
   try {
-    for (const char* const file : {"cmdline", "environ"})
-      options += process::read_file(process::path_of(process, file));
-  } catch (const std::system_error&) {  // another user's, or it has just ended
+    command = process::read_file(process::path_of(process, "cmdline"));  // empty of one that has ended
+    environment = process::read_file(process::path_of(process, "environ"));
+  } catch (const std::system_error&) {  // it has ended, or is another user's
   }
+  if (command.empty()) return {};
+  const std::string options = command + environment;
   if (options.find("+DumpPerfMapAtExit") != options.npos)
     return "names of Java methods will be in " + list + ", which the process writes at its end";
-  return "Java methods have no names in call stacks until the process lists them: with Java 17 or later, "
-         "jcmd " +
-         std::to_string(process) + " Compiler.perfmap";
+  return "Java methods have no names in call stacks until the process lists them: with Java 17 or later, jcmd " +
+         std::to_string(process) + " Compiler.perfmap" +
+         (options.find("+PreserveFramePointer") != options.npos
+              ? ""
+              : "; it was started without -XX:+PreserveFramePointer, so most methods are not in the stacks");
 }
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.
@@ -134,8 +138,8 @@ std::string names_of(const launch::RecordedFile& file, const RecordingEnd& recor
              (node_names == State::added
                   ? " (cmttrace has added " + std::string(node_name_options) + " to NODE_OPTIONS)"
                   : "");
-    if (functions != javascript && std::filesystem::exists("/proc/" + std::to_string(file.process), error))
-      return names_of_running_java(file.process, list);
+    if (std::string later = functions == javascript ? "" : names_of_running_java(file.process, list); !later.empty())
+      return later;
     const std::string lacking = functions + " will have no names in call stacks: ";
     if (functions != javascript || node_names == State::not_wanted) return lacking + std::string(compiler.advice);
     if (node_names == State::switched_off) return lacking + "the command or NODE_OPTIONS has --no-perf-basic-prof";

@@ -39,7 +39,7 @@ std::string pattern_option(const command::CommandLine& line, const char* option)
     } catch (const std::invalid_argument& error) {
       throw command::UsageError("--" + std::string(option) + ": " + error.what());
     }
-    if (!either.empty() && !expression.empty()) either += '|';
+    if (!either.empty() && !expression.empty()) either += NamePattern::separator;
     either += expression;
   }
   return either;

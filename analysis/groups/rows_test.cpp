@@ -25,6 +25,8 @@ TEST_CASE("names in tables: functions have short ones, unless two would be the s
   CHECK(names.text("elsewhere(std::vector<int, std::allocator<int> >&)") ==
         "elsewhere(std::vector<int, std::allocator<int> >&)");
   CHECK(names.text("render_the_whole_page /srv/app.js:6:16") == "render_the_whole_page /srv/app.js:6:16");
+  const std::vector<Row> libraries{{"grow(std::vector<double>&) [liba.so]"}};
+  CHECK(TableNames(By::function, libraries).text(libraries[0].name) == "grow [liba.so]");
   CHECK(TableNames(By::caller, rows).text(grow) == "grow");
   CHECK(TableNames(By::line, rows).text(grow) == grow);
 }

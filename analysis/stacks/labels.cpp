@@ -3,6 +3,7 @@
 
 #include <regex.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <stdexcept>
@@ -34,6 +35,23 @@ std::string_view library_suffix(std::string_view library) {
   return library.ends_with(".py") ? library : base_name(library);
 }
 
+/// The name that an expression is compared with. It has words before and after it that the short name lacks, and not
+/// the type to which an operator converts.
+std::string own_name(std::string_view name) {
+  if (name.starts_with("py::") || is_javascript_function(name)) return std::string(name);  // as a perf map has it
+  std::string own = short_name(name);
+  const std::string_view conversion = "operator ";
+  if (const std::size_t at = own.rfind(conversion); at != own.npos) {
+    const std::string_view type = std::string_view(own).substr(at + conversion.size());
+    if (!type.starts_with("new") && !type.starts_with("delete")) own.resize(at + conversion.size() - 1);
+  }
+  for (const std::string_view thunk : {"non-virtual thunk to ", "virtual thunk to "}) {
+    if (name.starts_with(thunk) && !own.starts_with(thunk)) own.insert(0, thunk);
+  }
+  if (const std::size_t clone = name.find(" [clone "); clone != name.npos) own += name.substr(clone);
+  return own;
+}
+
 }  // namespace
 
 std::string library_text(const StackTable& stacks, FrameId frame) {
@@ -63,8 +81,9 @@ std::string part_text(std::string_view function) {
 }
 
 struct NamePattern::Compiled {
-  explicit Compiled(const std::string& text) {
-    is_for_own_names = text.find('<') == text.npos && text.find("\\(") == text.npos;
+  explicit Compiled(const std::string& text)
+      : is_for_own_names(text.find('<') == text.npos && text.find("\\(") == text.npos &&
+                         text.find("[(]") == text.npos) {
     const int error = regcomp(&regex, text.c_str(), REG_EXTENDED | REG_NOSUB);
     if (error == 0) return;
     std::array<char, 256> reason{};
@@ -78,30 +97,39 @@ struct NamePattern::Compiled {
   bool matches(const std::string& text) const { return regexec(&regex, text.c_str(), 0, nullptr, 0) == 0; }
 
   regex_t regex{};
-  bool is_for_own_names = false;
-  std::unordered_map<std::string_view, bool> functions, places;  // what is known of each text
+  bool is_for_own_names;
 };
 
 NamePattern::NamePattern(const std::string& text) {
-  if (!text.empty()) compiled_ = std::make_unique<Compiled>(text);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    if (end != begin) compiled_.push_back(std::make_unique<Compiled>(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
 }
 
 NamePattern::~NamePattern() = default;
 
 bool NamePattern::matches_function(std::string_view name) {
-  if (compiled_ == nullptr || name.empty()) return false;
-  const auto [at, is_new] = compiled_->functions.try_emplace(name, false);
+  if (compiled_.empty() || name.empty()) return false;
+  const auto [at, is_new] = functions_.try_emplace(name, false);
   if (is_new) {
-    const bool has_place = name.starts_with("py::") || is_javascript_function(name);  // as a perf map has it
-    at->second = compiled_->matches(compiled_->is_for_own_names && !has_place ? short_name(name) : std::string(name));
+    const std::string whole(name), own = own_name(name);
+    at->second = std::any_of(compiled_.begin(), compiled_.end(), [&](const auto& expression) {
+      return expression->matches(expression->is_for_own_names ? own : whole);
+    });
   }
   return at->second;
 }
 
 bool NamePattern::matches_place(std::string_view text) {
-  if (compiled_ == nullptr || text.empty()) return false;
-  const auto [at, is_new] = compiled_->places.try_emplace(text, false);
-  if (is_new) at->second = compiled_->matches(std::string(text));
+  if (compiled_.empty() || text.empty()) return false;
+  const auto [at, is_new] = places_.try_emplace(text, false);
+  if (is_new) {
+    const std::string whole(text);
+    at->second = std::any_of(compiled_.begin(), compiled_.end(),
+                             [&](const auto& expression) { return expression->matches(whole); });
+  }
   return at->second;
 }
 

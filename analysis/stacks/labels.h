@@ -31,26 +31,29 @@ struct Label {
 /// The property by which the functions of stacks are put together.
 enum class Key { function, line, library };
 
-/// An extended regular expression (regcomp(3)) for names. An empty one matches none.
+/// Extended regular expressions (regcomp(3)) for names, of which one has to match. An empty one matches none.
 class NamePattern {
  public:
+  static constexpr char separator = '\n';  ///< of several expressions
+
   /// Throws std::invalid_argument for a bad expression.
   explicit NamePattern(const std::string& text);
   ~NamePattern();
   NamePattern(const NamePattern&) = delete;
   NamePattern& operator=(const NamePattern&) = delete;
 
-  bool is_empty() const { return compiled_ == nullptr; }
-  /// Returns whether a function's name matches; an empty name does not. An expression without "<" and "\(" is for the
-  /// function's own name (function_names/short_name.h): `std::` does not match "grow(std::vector<int>&)". The result is
-  /// kept by the name, which must live as long as the pattern.
+  bool is_empty() const { return compiled_.empty(); }
+  /// Returns whether a function's name matches; an empty name does not. An expression without "<", "\(" and "[(]" is
+  /// for the function's own name (function_names/short_name.h), so `std::` does not match "grow(std::vector<int>&)".
+  /// The result is kept by the name, which must live as long as the pattern.
   bool matches_function(std::string_view name);
   /// Returns whether a path or a line matches; an empty text does not. The result is kept in the same way.
   bool matches_place(std::string_view text);
 
  private:
   struct Compiled;
-  std::unique_ptr<Compiled> compiled_;  // null: empty
+  std::vector<std::unique_ptr<Compiled>> compiled_;
+  std::unordered_map<std::string_view, bool> functions_, places_;  // what is known of each text
 };
 
 /// Above the number of any module.

@@ -23,6 +23,22 @@ TEST_CASE("names of functions: an expression with a template or an argument is f
   CHECK_FALSE(NamePattern("grow(std)").matches_function("grow(std::vector<double>&)"));
 }
 
+TEST_CASE("names of functions: each of several expressions is for own names, or for whole ones") {
+  NamePattern several("std::\nother<");
+  CHECK(several.matches_function("std::string::append(char const*)"));
+  CHECK(several.matches_function("void other<int>()"));
+  CHECK_FALSE(several.matches_function("grow(std::vector<double>&)"));
+  CHECK(NamePattern("make[(]").matches_function("make(int)"));
+}
+
+TEST_CASE("names of functions: words beside the own name stay, and types of conversions do not") {
+  CHECK(NamePattern("clone .*cold").matches_function("load(int) [clone .cold]"));
+  CHECK(NamePattern("^non-virtual thunk").matches_function("non-virtual thunk to Shape::draw(int)"));
+  CHECK_FALSE(NamePattern("std::").matches_function("C::operator std::string() const"));
+  CHECK(NamePattern("^C::operator$").matches_function("C::operator std::string() const"));
+  CHECK(NamePattern("operator new").matches_function("operator new(unsigned long)"));
+}
+
 TEST_CASE("names of functions: a function of a script has its file") {
   CHECK(NamePattern("/app/rows").matches_function("load /app/rows.js:12:3"));
   CHECK(NamePattern("/app/rows").matches_function("py::load:/app/rows.py"));

@@ -73,10 +73,10 @@ std::string own_malloc_of(const ProgramRow& row) {
   return found == row.runs.end() ? "" : found->own_malloc;
 }
 
-void warn_of_own_malloc(ProgramRow& row, const std::string& library, bool has_predictions) {
+void warn_of_own_malloc(ProgramRow& row, const std::string& library, bool has_predictions, bool has_libc) {
   row.warnings.push_back("the program has " + library + " of its own, which serves it in place of " + row.name +
-                         "; --alloc=libc.so.6 runs it on the C library's malloc" +
-                         (has_predictions ? ". The replay predicts nothing from here" : ""));
+                         (has_predictions ? ", so the replay predicts nothing for the other rows" : "") +
+                         (has_libc ? "" : "; --alloc=libc.so.6 runs it on the C library's malloc"));
 }
 
 bool is_apart(const Ratio& ratio) { return ratio.is_known() && (ratio.high < 1 || ratio.low > 1); }
@@ -174,6 +174,9 @@ std::size_t ProgramRow::good_runs() const {
 
 void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions) {
   const std::string output = common_output(report.rows.front()), own_of_default = own_malloc_of(report.rows.front());
+  const bool has_libc = std::any_of(report.rows.begin(), report.rows.end(), [](const ProgramRow& row) {
+    return row.name.find("libc.so.6") != std::string::npos;
+  });
   for (ProgramRow& row : report.rows) mark_other_outputs(row, output);
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
     ProgramRow& row = report.rows[i];
@@ -190,7 +193,7 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     row.predicted_mean.bytes = median_figure(row, &ProgramRun::mean_anonymous_bytes);
     warn_of_faults(row);
     const std::string own = own_malloc_of(row);
-    if (!own.empty()) warn_of_own_malloc(row, own, !predictions.empty());
+    if (!own.empty()) warn_of_own_malloc(row, own, !predictions.empty(), has_libc);
     if (predictions.empty() || i == 0 || !own.empty() || !own_of_default.empty()) continue;
     const Prediction& replay = predictions[i];
     const std::optional<double> factor = report.clock_factor();  // unknown for a server, which waits

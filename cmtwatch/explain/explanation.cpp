@@ -52,7 +52,7 @@ std::uint64_t times_mapped(std::vector<FileRange> ranges) {
     open.push_back(range.end);
     most = std::max<std::uint64_t>(most, open.size());
   }
-  return again < all / 4 ? 1 : most;
+  return again <= all / 4 ? 1 : most;
 }
 
 class Booking {
@@ -170,7 +170,9 @@ class Booking {
       if (file.resident_bytes == 0) continue;
       file.kind = key.first;
       file.name = key.second;
-      file.times_mapped = times_mapped(ranges_[key]);
+      // Else these are several files of one name, or nothing is resident twice.
+      const bool is_shared = file.own_bytes && file.resident_bytes - file.proportional_bytes >= file.resident_bytes / 4;
+      if (is_shared && file.proportional_bytes <= file.resident_bytes) file.times_mapped = times_mapped(ranges_[key]);
       result_.files.push_back(std::move(file));
     }
     std::stable_sort(result_.files.begin(), result_.files.end(),

@@ -14,7 +14,7 @@ inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
 std::size_t utf8_length(std::string_view text);
 
 /// Whether a byte is a control character of ASCII: C0 and DEL.
-inline bool is_control(char byte) { return (byte >= '\0' && byte < ' ') || byte == '\x7f'; }
+inline bool is_control(char byte) { return static_cast<unsigned char>(byte) < ' ' || byte == '\x7f'; }
 
 /// The length of the first character of `text` if a terminal obeys it instead of showing it, or 0. Terminals obey the
 /// control characters of ASCII (C0 and DEL) and of Unicode (C1). They also obey characters that turn the direction of

@@ -125,18 +125,21 @@ class Made:
         end = min(end, size) if event.count else size
         # "If several events name a byte, its run is that of the first event. Consecutive runs of one kind and page size
         # are one run."
-        runs = made[8]
-        for other_begin, other_end, _, _ in list(runs):
+        runs, added = made[8], []
+        for other_begin, other_end, _, _ in runs:
             if begin < other_begin < end:
-                runs.append((begin, other_begin, event.kind, page_size))
+                added.append((begin, other_begin, event.kind, page_size))
             if other_begin < end and other_end > begin:
                 begin = min(max(begin, other_end), end)
         if begin < end:
-            runs.append((begin, end, event.kind, page_size))
-        runs.sort()
-        for i in range(len(runs) - 1, 0, -1):
-            if runs[i - 1][1] == runs[i][0] and runs[i - 1][2:] == runs[i][2:]:
-                runs[i - 1:i + 1] = [(runs[i - 1][0], *runs[i][1:])]
+            added.append((begin, end, event.kind, page_size))
+        for run in added:
+            runs.append(run)
+            runs.sort()
+            at = runs.index(run)
+            for i in (at + 1, at):  # with the one after it, then with the one before
+                if 0 < i < len(runs) and runs[i - 1][1] == runs[i][0] and runs[i - 1][2:] == runs[i][2:]:
+                    runs[i - 1:i + 1] = [(runs[i - 1][0], *runs[i][1:])]
 
     def drop(self, tag, begin, end):
         """Takes bytes that were given back out of the runs. The rest of a run that is cut has pages of 4,096 bytes."""

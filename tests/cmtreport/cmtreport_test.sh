@@ -398,7 +398,7 @@ done
 printf '#cmt text=1\n#cmt start=1970-01-01T00:16:40Z\nmalloc(8) = 10<1> time=5000000000\n#cmt end=complete\n' >watched.trace
 for times in '[{"wall_ns": 990000000000}, {"wall_ns": 997000000000}] 3.000_s_before_the_trace_began' \
   '[{"wall_ns": 990000000000}, {"wall_ns": 998000000000}] ' '[{"wall_ns": 1007000000000}] ' \
-  '[{"wall_ns": 1008000000000}, {"wall_ns": 1009000000000}] 3.000_s_after_the_trace.s_last_event' \
+  '[{"wall_ns": 1008000000000}, {"wall_ns": 1009000000000}] 3.000_s_after_the_trace_ended' \
   '[{}] ' '[5] ' '5 ' '[] ' '[{"wall_ns": -9223372036854775808}] ' '[{"wall_ns": "x"}] '; do
   printf '{"schema": "cmt.watch/1", "samples": %s}' "${times% *}" >run.json
   cmtreport --watch=run.json watched.trace >out 2>err || complain "watched at $times: $(cat err)"

@@ -11,7 +11,7 @@ window.cmt = {};
   const label = (unit, number) => {
     if (number == null) return "–";
     if (unit === "count") return number.toLocaleString("en-US", {maximumFractionDigits: 2}).replace("-", "−");
-    if (unit === "one_in") return `${+(100 - 100 / number).toFixed(Math.floor(Math.log10(number)) + 1)} %`;
+    if (unit === "one_in" && number >= 1) return `${+(100 - 100 / number).toFixed(Math.floor(Math.log10(number)) + 1)} %`;
     const [size, name] = magnitude(unit, number);
     const scaled = number / size, most = Math.abs(scaled);
     const digits = Number.isInteger(scaled) ? 0 : most < 9.995 ? 2 : most < 99.95 ? 1 : 0;

@@ -106,7 +106,7 @@ Reader Trace::open(bool addresses, bool stacks, command::Samples samples) {
 
 std::optional<LateStart> Trace::start_late(const SliceRange& range) {
   if (options_.strict || options_.path == "-" || pools_.has_chosen()) return std::nullopt;
-  if (totals() && needs_all_events(*totals(), header().touched_min())) return std::nullopt;
+  if (!totals() || needs_all_events(*totals(), header().touched_min())) return std::nullopt;
   return trace::start_late(reader_, range, reopen_);
 }
 

@@ -166,7 +166,11 @@ class CoreFile final : public AddressSpace {
         user_regs_struct registers;
         static_assert(sizeof registers <= sizeof status.pr_reg);
         std::memcpy(&registers, &status.pr_reg, sizeof registers);
+#ifdef __x86_64__
         threads_.push_back({status.pr_pid, registers.fs_base, registers.rsp});
+#else
+        threads_.push_back({status.pr_pid, 0, registers.sp});
+#endif
       }
       at = content + note_aligned(note.n_descsz);
     }
