@@ -18,7 +18,7 @@ std::string line_text(const StackLine& line) {
 /// The short name, but for functions of scripts, whose names end with their places. Names of the same function in
 /// several libraries end with that of the library (Labels::intern()).
 std::string table_name(const std::string& name) {
-  if (name.starts_with("py::") || is_javascript_function(name)) return name;
+  if (has_place(name)) return name;
   const std::size_t library = name.ends_with(']') ? name.rfind(" [") : name.npos;
   if (library == name.npos || name.compare(library, 8, " [clone ") == 0) return short_name(name);
   return short_name(std::string_view(name).substr(0, library)) + name.substr(library);

@@ -38,7 +38,7 @@ std::string_view library_suffix(std::string_view library) {
 /// The name that an expression is compared with. It has words before and after it that the short name lacks, and not
 /// the type to which an operator converts.
 std::string own_name(std::string_view name) {
-  if (name.starts_with("py::") || is_javascript_function(name)) return std::string(name);  // as a perf map has it
+  if (has_place(name)) return std::string(name);
   std::string own = short_name(name);
   const std::string_view conversion = "operator ";
   if (const std::size_t at = own.rfind(conversion); at != own.npos) {

@@ -33,19 +33,14 @@ bool is_shared_memory(const process::Mapping& mapping) {
          (name.empty() || mapping.hugetlb_bytes() != 0 || names_shared_memory(name) || name.starts_with("[anon"));
 }
 
-/// A part of a file that a mapping has.
-struct FileRange {
-  std::uint64_t begin = 0, end = 0;
-};
-
 /// How often a part of a file is mapped at most; 1 if less than a quarter of all mapped bytes are mapped before. The
 /// segments of a library share a page.
-std::uint64_t times_mapped(std::vector<FileRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });
+std::uint64_t times_mapped(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
   std::uint64_t all = 0, again = 0, end = 0, most = 1;
   std::vector<std::uint64_t> open;  // the ends of those that have begun
-  for (const FileRange& range : ranges) {
-    all += range.end - range.begin;
+  for (const Range& range : ranges) {
+    all += range.bytes();
     if (range.begin < end) again += std::min(end, range.end) - range.begin;
     end = std::max(end, range.end);
     std::erase_if(open, [&](std::uint64_t other) { return other <= range.begin; });
@@ -233,7 +228,7 @@ class Booking {
   std::vector<Range> unknown_;  // anonymous memory that malloc does not hold
   std::map<PartKind, std::int64_t> sums_;
   std::map<std::pair<PartKind, std::string>, FileMemory> files_;
-  std::map<std::pair<PartKind, std::string>, std::vector<FileRange>> ranges_;  // of the mappings of each file
+  std::map<std::pair<PartKind, std::string>, std::vector<Range>> ranges_;  // of the mappings of each file
   std::uint64_t lost_threads_ = 0;
 };
 

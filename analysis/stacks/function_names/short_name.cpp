@@ -176,6 +176,8 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
   return at;
 }
 
+bool has_place(std::string_view function) { return function.starts_with("py::") || is_javascript_function(function); }
+
 bool is_javascript_function(std::string_view text) {
   return !text.starts_with("py::") && !is_python_function(text) && !script_name(text).empty();
 }

@@ -23,6 +23,9 @@ std::string short_name(std::string_view function);
 /// Returns whether a text names a function of JavaScript by its place: "load /app/rows.js:12:3".
 bool is_javascript_function(std::string_view text);
 
+/// Returns whether a name ends with the place of its function, as a perf map has those of Python and JavaScript.
+bool has_place(std::string_view function);
+
 /// Returns the index after the bracket that closes the one at `at`; the end if none does.
 std::size_t end_of_brackets(std::string_view text, std::size_t at);
 
