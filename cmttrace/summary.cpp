@@ -104,7 +104,7 @@ constexpr RuntimeCompiler runtime_compilers[] = {
      "-XX:+DumpPerfMapAtExit'; before, load perf-map-agent"},
 };
 
-/// How a Java machine that runs on, after it was attached to, lists the names of its methods. Empty: it has ended.
+/// Returns the line about the methods of a Java process that still runs; empty if it has ended.
 std::string names_of_running_java(int process, const std::string& list) {
   std::string command, environment;
   try {
@@ -120,7 +120,7 @@ std::string names_of_running_java(int process, const std::string& list) {
          std::to_string(process) + " Compiler.perfmap" +
          (options.find("+PreserveFramePointer") != options.npos
               ? ""
-              : "; it was started without -XX:+PreserveFramePointer, so most methods are not in the stacks");
+              : "; without -XX:+PreserveFramePointer, which it does not show, most methods are not in the stacks");
 }
 
 /// Whether call stacks have the names of functions that were compiled while the program ran, and what would give them.

@@ -76,11 +76,11 @@ TEST_CASE("summary: why functions of node have no names") {
   recorded.files[0].program = "java";
   CHECK(advice(State::added).starts_with("Java methods will have no names in call stacks: with Java 17"));
   recorded.files[0].process = getpid();  // attached to, and still there
-  CHECK(
-      advice(State::added) ==
-      "Java methods have no names in call stacks until the process lists them: with Java 17 or later, jcmd " +
-          std::to_string(getpid()) +
-          " Compiler.perfmap; it was started without -XX:+PreserveFramePointer, so most methods are not in the stacks");
+  CHECK(advice(State::added) ==
+        "Java methods have no names in call stacks until the process lists them: with Java 17 or later, jcmd " +
+            std::to_string(getpid()) +
+            " Compiler.perfmap; without -XX:+PreserveFramePointer, which it does not show, most methods are not in the "
+            "stacks");
 }
 
 TEST_CASE("summary: how many lines of Python were named, and what was not") {

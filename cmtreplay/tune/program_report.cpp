@@ -73,9 +73,12 @@ std::string own_malloc_of(const ProgramRow& row) {
   return found == row.runs.end() ? "" : found->own_malloc;
 }
 
-void warn_of_own_malloc(ProgramRow& row, const std::string& library, bool has_predictions, bool has_libc) {
+void warn_of_own_malloc(ProgramRow& row, const std::string& library, bool has_predictions, bool has_libc,
+                        bool is_first) {
   row.warnings.push_back("the program has " + library + " of its own, which serves it in place of " + row.name +
-                         (has_predictions ? ", so the replay predicts nothing for the other rows" : "") +
+                         (has_predictions
+                              ? ", so the replay predicts nothing for " + std::string(is_first ? "any row" : "this row")
+                              : "") +
                          (has_libc ? "" : "; --alloc=libc.so.6 runs it on the C library's malloc"));
 }
 
@@ -193,7 +196,7 @@ void fill_rows(ProgramReport& report, const std::vector<Prediction>& predictions
     row.predicted_mean.bytes = median_figure(row, &ProgramRun::mean_anonymous_bytes);
     warn_of_faults(row);
     const std::string own = own_malloc_of(row);
-    if (!own.empty()) warn_of_own_malloc(row, own, !predictions.empty(), has_libc);
+    if (!own.empty()) warn_of_own_malloc(row, own, !predictions.empty(), has_libc, i == 0);
     if (predictions.empty() || i == 0 || !own.empty() || !own_of_default.empty()) continue;
     const Prediction& replay = predictions[i];
     const std::optional<double> factor = report.clock_factor();  // unknown for a server, which waits

@@ -95,8 +95,8 @@ class Adviser {
     const std::size_t arenas = given_.heap->malloc.arenas.size();
     if (!parameters || parameters->arena_max != 0 || arenas < arenas_many) return {};
     return " Each of the " + std::to_string(arenas) +
-           " arenas can keep free memory of its own. With MALLOC_ARENA_MAX=2 threads share two, and may wait for each "
-           "other: `cmtreplay --tune` of a recording tries it.";
+           " arenas can keep free memory of its own. MALLOC_ARENA_MAX=2 limits the process to two, for which "
+           "threads may wait: `cmtreplay --tune` of a recording tries it.";
   }
 
   std::string trim_is_idle() const {

@@ -33,7 +33,7 @@ bool is_shared_memory(const process::Mapping& mapping) {
          (name.empty() || mapping.hugetlb_bytes() != 0 || names_shared_memory(name) || name.starts_with("[anon"));
 }
 
-/// How often a part of a file is mapped at most; 1 if less than a quarter of all mapped bytes are mapped before. The
+/// How often a part of a file is mapped at most; 1 if at most a quarter of all mapped bytes are mapped before. The
 /// segments of a library share a page.
 std::uint64_t times_mapped(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -165,7 +165,7 @@ class Booking {
       if (file.resident_bytes == 0) continue;
       file.kind = key.first;
       file.name = key.second;
-      // Else these are several files of one name, or nothing is resident twice.
+      // If Pss is nearly the resident size, nothing is resident twice, or several files have this name.
       const bool is_shared = file.own_bytes && file.resident_bytes - file.proportional_bytes >= file.resident_bytes / 4;
       if (is_shared && file.proportional_bytes <= file.resident_bytes) file.times_mapped = times_mapped(ranges_[key]);
       result_.files.push_back(std::move(file));
